@@ -1,0 +1,1 @@
+"""Benchmarks: Corral beside its peers, on the same machine in the same run."""

@@ -1,0 +1,87 @@
+"""Compare Corral with its peers: `python -m bench [NAME ...] [--quick] [--only ENTRY] [--repeat N] [--save]`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from types import FrameType
+
+from rich.console import Console
+
+from bench import machine, registry, report
+from bench.model import Bench, Outcome
+from bench.runner import available, run_entry
+
+PIPED_WIDTH = 160
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Compare Corral with its peers.")
+    parser.add_argument("benches", nargs="*", metavar="NAME", help=f"one of: {', '.join(registry.MODULES)}")
+    parser.add_argument(
+        "--quick", action="store_true", help="less work per entry: a smoke test, not a result"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="ENTRY", help="entries whose name starts so; repeatable"
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="measure N times and keep the fastest"
+    )
+    parser.add_argument("--save", action="store_true", help="write the section of RESULTS.md")
+    parsed = parser.parse_args(argv)
+    unknown = set(parsed.benches) - set(registry.MODULES)
+    if unknown:
+        parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
+    if parsed.repeat < 1:
+        parser.error("--repeat must be at least 1")
+    if parsed.save and (parsed.quick or parsed.only):
+        parser.error("--save keeps whole results only: not with --quick or --only")
+    return parsed
+
+
+def _run(bench: Bench, arguments: argparse.Namespace, console: Console) -> list[Outcome]:
+    outcomes = []
+    for entry in bench.entries:
+        if arguments.only and not any(entry.name.startswith(prefix) for prefix in arguments.only):
+            continue
+        if not available(entry):
+            console.print(
+                f"{entry.name}: skipped, no module {entry.target.partition(':')[0]}", style="yellow"
+            )
+            continue
+        with console.status(f"{bench.name}: {entry.name}"):
+            outcome = run_entry(entry, quick=arguments.quick, repeat=arguments.repeat)
+        outcomes.append(outcome)
+        result = outcome.result
+        said = f"{report.number(result.rate_per_s)} {bench.unit}" if result else f"failed: {outcome.error}"
+        console.print(f"{entry.name}: {said}", highlight=False, markup=False)
+    return outcomes
+
+
+def _terminated(_signal: int, _frame: FrameType | None) -> None:
+    """Leave through the `finally` blocks, so that services stop."""
+    sys.exit(143)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run, print, and save when asked. Fails when an entry failed."""
+    arguments = _arguments(argv)
+    signal.signal(signal.SIGTERM, _terminated)
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, PIPED_WIDTH)
+    failed = False
+    for name in arguments.benches or list(registry.MODULES):
+        bench = registry.load(name)
+        outcomes = _run(bench, arguments, console)
+        facts = machine.facts()
+        report.show(console, bench, outcomes, facts)
+        failed = failed or not outcomes or any(outcome.result is None for outcome in outcomes)
+        if arguments.save:
+            report.save(bench, outcomes, facts)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

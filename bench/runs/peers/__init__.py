@@ -1,0 +1,1 @@
+"""The systems Corral is compared with, each in its best honest configuration."""

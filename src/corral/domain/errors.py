@@ -1,0 +1,103 @@
+"""Our own errors. The web's faults are values (`outcome.Failed`), not exceptions.
+
+CorralError
+├── BadInput            the caller can fix it; names the field
+│   └── IdempotencyKeyReuse
+├── NotFound            JobNotFound, RunNotFound, RecordNotFound
+├── WrongState          the state forbids it; names the state
+├── BadConfiguration    settings or files; all problems at once
+└── StorageError
+    ├── StorageUnavailable   come back later
+    ├── StorageFull
+    └── StorageUnusable      corrupt, too new, on a network file system: a person must act
+"""
+
+from collections.abc import Sequence
+
+
+class CorralError(Exception):
+    """Base of everything Corral raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, field: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.hint = hint
+
+
+class BadInput(CorralError):
+    code = "bad_input"
+
+    def __init__(
+        self, message: str, *, field: str | None = None, hint: str | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message, field=field, hint=hint)
+        if code is not None:
+            self.code = code
+
+
+class IdempotencyKeyReuse(BadInput):
+    def __init__(self) -> None:
+        super().__init__(
+            "this Idempotency-Key was used before with another request",
+            field="Idempotency-Key",
+            hint="send a new key for a new request",
+            code="idempotency_key_reuse",
+        )
+
+
+class NotFound(CorralError):
+    code = "not_found"
+
+
+class JobNotFound(NotFound):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"no job {job_id}", hint="list jobs with `corral job list`")
+
+
+class RunNotFound(NotFound):
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"no run {run_id}", hint="list runs with `corral run list`")
+
+
+class RecordNotFound(NotFound):
+    def __init__(self, record_id: str) -> None:
+        super().__init__(f"no record {record_id}", hint="list a run's records with `corral records RUN`")
+
+
+class WrongState(CorralError):
+    """The state machine has no such edge. `state` is what the run was found in."""
+
+    code = "wrong_state"
+
+    def __init__(self, what: str, state: str, *, terminal: bool) -> None:
+        super().__init__(f"cannot {what}: the run is {state}")
+        self.state = state
+        if terminal:
+            self.code = "already_terminal"
+
+
+class BadConfiguration(CorralError):
+    code = "bad_configuration"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+class StorageError(CorralError):
+    code = "storage"
+
+
+class StorageUnavailable(StorageError):
+    code = "storage_unavailable"
+
+
+class StorageFull(StorageError):
+    code = "storage_full"
+
+
+class StorageUnusable(StorageError):
+    code = "storage_unusable"

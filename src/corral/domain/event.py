@@ -1,0 +1,105 @@
+"""One line of a run's history. Each kind names the transition it records; `fold` replays them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.run import RunState
+
+
+class EventKind(StrEnum):
+    CREATED = "created"  # -> queued
+    STARTED = "started"  # queued -> running
+    COMPLETED = "completed"  # running -> completed
+    PARTIAL = "partial"  # running -> partial
+    FAILED = "failed"  # running -> failed
+    ESCALATED = "escalated"  # with RETRY_SCHEDULED: the strategy changed
+    RETRY_SCHEDULED = "retry_scheduled"  # running -> queued, one attempt more
+    CANCELLED = "cancelled"  # queued, running, held -> cancelled
+    PAUSED = "paused"  # queued, running -> held
+    WAITING = "waiting"  # running -> held, for a person
+    RESUMED = "resumed"  # held -> queued
+    RELEASED = "released"  # running -> queued, the attempt does not count
+    WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count
+    QUARANTINED = "quarantined"  # with FAILED: too many workers were lost with it
+    STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
+    SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while nobody ran
+    PROBED = "probed"  # with CREATED: why AUTO chose what it chose
+
+
+_MESSAGES = {
+    EventKind.CREATED: ("info", "Run created"),
+    EventKind.STARTED: ("info", "Run started"),
+    EventKind.COMPLETED: ("info", "Run completed"),
+    EventKind.PARTIAL: ("warn", "Run partially completed"),
+    EventKind.FAILED: ("error", "Run failed"),
+    EventKind.ESCALATED: ("warn", "Strategy escalated"),
+    EventKind.RETRY_SCHEDULED: ("warn", "Retry scheduled"),
+    EventKind.CANCELLED: ("warn", "Run cancelled"),
+    EventKind.PAUSED: ("info", "Run paused"),
+    EventKind.WAITING: ("warn", "Run waits for a person"),
+    EventKind.RESUMED: ("info", "Run resumed"),
+    EventKind.RELEASED: ("info", "Run released"),
+    EventKind.WORKER_LOST: ("warn", "Worker lost"),
+    EventKind.QUARANTINED: ("error", "Run quarantined"),
+    EventKind.STALE_WRITE_REFUSED: ("warn", "Stale write refused"),
+    EventKind.SLOTS_MISSED: ("warn", "Schedule slots missed"),
+    EventKind.PROBED: ("info", "Target probed"),
+}
+
+_LEADS_TO = {
+    EventKind.CREATED: RunState.QUEUED,
+    EventKind.STARTED: RunState.RUNNING,
+    EventKind.COMPLETED: RunState.COMPLETED,
+    EventKind.PARTIAL: RunState.PARTIAL,
+    EventKind.FAILED: RunState.FAILED,
+    EventKind.RETRY_SCHEDULED: RunState.QUEUED,
+    EventKind.CANCELLED: RunState.CANCELLED,
+    EventKind.PAUSED: RunState.HELD,
+    EventKind.WAITING: RunState.HELD,
+    EventKind.RESUMED: RunState.QUEUED,
+    EventKind.RELEASED: RunState.QUEUED,
+    EventKind.WORKER_LOST: RunState.QUEUED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventDraft:
+    """An event that has not been numbered yet."""
+
+    kind: EventKind
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    position: int  # order over all runs
+    run_id: str
+    seq: int  # order within the run, from 1, without gaps
+    kind: EventKind
+    meta: dict[str, Any]
+    created_at: datetime
+
+    @property
+    def level(self) -> str:
+        return _MESSAGES[self.kind][0]
+
+    @property
+    def message(self) -> str:
+        return _MESSAGES[self.kind][1]
+
+    @property
+    def is_last(self) -> bool:
+        """True for the event after which the run never changes again."""
+        state = _LEADS_TO.get(self.kind)
+        return state is not None and state.is_terminal
+
+
+def fold(kinds: Iterable[EventKind]) -> RunState | None:
+    """The state a history leads to. It must equal the state of the row."""
+    state: RunState | None = None
+    for kind in kinds:
+        state = _LEADS_TO.get(kind, state)
+    return state

@@ -1,0 +1,54 @@
+"""A job says what to collect. It changes rarely; each execution of it is a run."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+
+from corral.domain.ids import JobId
+
+
+class Strategy(StrEnum):
+    AUTO = "auto"  # resolved to one of the others when a run is submitted
+    HTTP = "http"
+    BROWSER = "browser"
+    API_REPLAY = "api_replay"
+
+
+class Priority(IntEnum):
+    """Strict bands: a lower number is served first."""
+
+    CRITICAL = 0
+    HIGH = 1
+    MEDIUM = 2
+    LOW = 3
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """A field to fill: a bare name, or a name with a CSS selector and optionally an attribute."""
+
+    name: str
+    css: str | None = None
+    attr: str | None = None
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: JobId
+    target_url: str
+    fields: tuple[FieldSpec, ...]
+    created_at: datetime
+    requires_auth: bool = False
+    frequency: str = "on_demand"
+    strategy: Strategy = Strategy.AUTO
+    priority: Priority = Priority.MEDIUM
+    max_attempts: int = 3
+    timeout_s: float | None = None
+    respect_robots: bool = True
+    # Hosts a person typed at the terminal; the job may reach them even where they are private.
+    trusted_hosts: tuple[str, ...] = field(default=())

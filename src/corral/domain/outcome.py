@@ -1,0 +1,57 @@
+"""What an attempt found, as a value: fetched or failed."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class FailureCode(StrEnum):
+    BLOCKED = "blocked"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    NETWORK = "network"
+    BAD_RESPONSE = "bad_response"
+    EXTRACTION = "extraction"
+    POLICY = "policy"  # our own refusal
+    LIMIT = "limit"  # a budget of ours
+    WORKER_LOST = "worker_lost"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"  # our bug
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The target answered well. `missing` names asked fields that were not found."""
+
+    stats: dict[str, Any] = field(default_factory=dict)
+    records: tuple[dict[str, Any], ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """`detail` is the precise reason behind the code (`connect`, `body_too_large`); `message` is for people."""
+
+    code: FailureCode
+    message: str
+    detail: str | None = None
+    http_status: int | None = None
+    retry_after: str | None = None  # the header as it came
+    stats: dict[str, Any] = field(default_factory=dict)
+    traceback: str | None = None
+
+
+Outcome = Fetched | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an executor needs to know of a run; it crosses the process boundary."""
+
+    run_id: str
+    epoch: int
+    kind: str
+    strategy: str
+    attempt: int
+    payload: dict[str, Any]
+    timeout_s: float

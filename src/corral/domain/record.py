@@ -1,0 +1,15 @@
+"""One extracted result, unique by run and item key."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    id: str
+    run_id: str
+    job_id: str | None
+    item_key: str
+    data: dict[str, Any]
+    created_at: datetime

@@ -1,0 +1,183 @@
+"""What happens to a run after an attempt: one pure decision, returned as a value."""
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.job import Strategy
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.run import Move, Run, RunState, target
+
+ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
+
+# Codes after which the same request may well succeed.
+_RETRIED = frozenset(
+    {
+        FailureCode.BLOCKED,
+        FailureCode.RATE_LIMITED,
+        FailureCode.TIMEOUT,
+        FailureCode.NETWORK,
+        FailureCode.UNKNOWN,
+    }
+)
+_ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    base_s: float = 10.0
+    factor: float = 3.0
+    cap_s: float = 300.0
+    jitter: float = 0.2
+    # The longest a target may send us away for; told to wait longer, the run ends and says so.
+    max_wait_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A move of the state machine with all that has to be written beside it."""
+
+    move: Move
+    events: tuple[EventDraft, ...]
+    due_in_s: float = 0.0
+    strategy: Strategy | None = None  # None keeps the one it has
+    failure: Failed | None = None
+    stats: dict[str, Any] = field(default_factory=dict)
+    records: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def to(self) -> RunState:
+        return target(self.move)
+
+
+def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
+    """The transition a running run makes after this outcome."""
+    if isinstance(outcome, Fetched):
+        return _after_answer(run, outcome, policy, now)
+    if not _may_retry(run, outcome):
+        return _fail(outcome)
+    wait_s = retry_after_s(outcome.retry_after, now)
+    if wait_s is not None and wait_s > policy.max_wait_s:
+        return _fail(outcome, retry_after_s=round(wait_s, 3))
+    escalates = outcome.code in _ESCALATED and run.resolved_strategy in ESCALATES_TO
+    return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
+
+
+def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime) -> Transition:
+    if not outcome.missing:
+        return Transition(
+            move=Move.COMPLETE,
+            events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
+            stats=outcome.stats,
+            records=outcome.records,
+        )
+    failure = Failed(
+        code=FailureCode.EXTRACTION,
+        detail="fields_missing",
+        message=f"not found on the page: {', '.join(outcome.missing)}",
+        stats=outcome.stats,
+    )
+    if run.attempt < run.max_attempts and run.resolved_strategy in ESCALATES_TO:
+        return _retry(run, failure, policy, now, wait_s=None, escalates=True)
+    found = any(_is_filled(record) for record in outcome.records)
+    if not found:
+        return _fail(failure)
+    problems = {"missing": list(outcome.missing)}
+    return Transition(
+        move=Move.COMPLETE_PARTLY,
+        events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": problems}),),
+        failure=failure,
+        stats={**outcome.stats, "problems": problems},
+        records=outcome.records,
+    )
+
+
+def _is_filled(record: dict[str, Any]) -> bool:
+    return any(value not in (None, "", [], {}) for value in record.values())
+
+
+def _may_retry(run: Run, failure: Failed) -> bool:
+    if run.attempt >= run.max_attempts:
+        return False
+    if failure.code is FailureCode.BAD_RESPONSE:
+        return failure.http_status is not None and failure.http_status >= 500
+    return failure.code in _RETRIED
+
+
+def _fail(failure: Failed, **more: Any) -> Transition:
+    return Transition(
+        move=Move.FAIL,
+        events=(EventDraft(EventKind.FAILED, {**_described(failure), **more}),),
+        failure=failure,
+        stats={**failure.stats, **more},
+    )
+
+
+def _retry(
+    run: Run, failure: Failed, policy: RetryPolicy, now: datetime, *, wait_s: float | None, escalates: bool
+) -> Transition:
+    delay_s = wait_s if wait_s is not None else backoff_s(policy, run.attempt, seed=run.id)
+    events = []
+    strategy = ESCALATES_TO[run.resolved_strategy] if escalates else None
+    if strategy is not None:
+        events.append(
+            EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": strategy.value})
+        )
+    due_at = now + timedelta(seconds=delay_s)
+    meta = {
+        "attempt": run.attempt + 1,
+        "delay_s": round(delay_s, 3),
+        "due_at": due_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **_described(failure),
+    }
+    events.append(EventDraft(EventKind.RETRY_SCHEDULED, meta))
+    return Transition(
+        move=Move.RETRY,
+        events=tuple(events),
+        due_in_s=delay_s,
+        strategy=strategy,
+        failure=failure,
+        stats=failure.stats,
+    )
+
+
+def _described(failure: Failed) -> dict[str, Any]:
+    meta: dict[str, Any] = {"failure_code": failure.code.value, "error_message": failure.message}
+    if failure.detail:
+        meta["failure_detail"] = failure.detail
+    if failure.traceback:
+        meta["traceback"] = failure.traceback
+    return meta
+
+
+def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
+    """`min(cap, base·factor^(attempt-1))`, spread by the jitter; the seed makes it repeatable."""
+    # The exponent is bounded because a float power overflows long before attempts run out.
+    plain_s = min(policy.cap_s, policy.base_s * policy.factor ** min(attempt - 1, 64))
+    digest = hashlib.blake2b(f"{seed}:{attempt}".encode(), digest_size=8).digest()
+    unit = int.from_bytes(digest, "big") / 2**64
+    return plain_s * (1 + policy.jitter * (2 * unit - 1))
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """Seconds from a Retry-After header, between one second and one hour; None where it says nothing usable."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        # More than twelve digits cannot be meant; int() of a megabyte of digits is an attack.
+        return _clamped(float(int(text[:12])))
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return _clamped((when - now).total_seconds())
+
+
+def _clamped(seconds: float) -> float:
+    return max(1.0, min(3600.0, seconds))

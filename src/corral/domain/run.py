@@ -1,0 +1,160 @@
+"""One execution of a job, and the table of states it may go through."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.errors import WrongState
+from corral.domain.ids import Owner, RunId
+from corral.domain.job import Priority, Strategy
+from corral.domain.outcome import Task
+
+
+class RunState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    HELD = "held"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in TERMINAL
+
+
+TERMINAL = frozenset({RunState.COMPLETED, RunState.PARTIAL, RunState.FAILED, RunState.CANCELLED})
+LIVE = frozenset(RunState) - TERMINAL
+
+
+class HoldReason(StrEnum):
+    PAUSED = "paused"  # by a person, until a person resumes it
+    WAITING_FOR_HUMAN = "waiting_for_human"  # captcha, login
+    BREAKER = "breaker"  # the host's breaker is open
+
+
+class Move(StrEnum):
+    """Everything that can happen to a run's state."""
+
+    CLAIM = "claim"
+    COMPLETE = "complete"
+    COMPLETE_PARTLY = "complete_partly"
+    FAIL = "fail"
+    RETRY = "retry"  # counts an attempt
+    RELEASE = "release"  # does not
+    HOLD = "hold"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+
+
+_EDGES: dict[Move, tuple[frozenset[RunState], RunState]] = {
+    Move.CLAIM: (frozenset({RunState.QUEUED}), RunState.RUNNING),
+    Move.COMPLETE: (frozenset({RunState.RUNNING}), RunState.COMPLETED),
+    Move.COMPLETE_PARTLY: (frozenset({RunState.RUNNING}), RunState.PARTIAL),
+    Move.FAIL: (frozenset({RunState.RUNNING}), RunState.FAILED),
+    Move.RETRY: (frozenset({RunState.RUNNING}), RunState.QUEUED),
+    Move.RELEASE: (frozenset({RunState.RUNNING}), RunState.QUEUED),
+    Move.HOLD: (frozenset({RunState.RUNNING}), RunState.HELD),
+    Move.PAUSE: (frozenset({RunState.QUEUED, RunState.RUNNING}), RunState.HELD),
+    Move.RESUME: (frozenset({RunState.HELD}), RunState.QUEUED),
+    Move.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD}), RunState.CANCELLED),
+}
+
+
+def sources(move: Move) -> frozenset[RunState]:
+    """The states from which this move is allowed: the guard of its UPDATE."""
+    return _EDGES[move][0]
+
+
+def target(move: Move) -> RunState:
+    return _EDGES[move][1]
+
+
+def advance(state: RunState, move: Move) -> RunState:
+    """The state after the move, or WrongState where the table has no such edge."""
+    allowed, to = _EDGES[move]
+    if state not in allowed:
+        raise WrongState(move.value.replace("_", " "), state.value, terminal=state.is_terminal)
+    return to
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run about to be written."""
+
+    id: RunId
+    job_id: str | None
+    kind: str
+    priority: Priority
+    max_attempts: int
+    requested_strategy: Strategy
+    resolved_strategy: Strategy
+    payload: dict[str, Any]
+    retry_of: RunId | None = None
+    parent_id: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    id: RunId
+    job_id: str | None
+    kind: str
+    state: RunState
+    priority: Priority
+    attempt: int
+    max_attempts: int
+    requested_strategy: Strategy
+    resolved_strategy: Strategy
+    payload: dict[str, Any]
+    epoch: int
+    losses: int
+    suspect: bool  # a worker died with it in company; it runs alone until it is cleared
+    due_at: datetime
+    created_at: datetime
+    hold_reason: HoldReason | None = None
+    owner: Owner | None = None
+    lease_until: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    failure_code: str | None = None
+    failure_detail: str | None = None
+    error_message: str | None = None
+    stats: dict[str, Any] = field(default_factory=dict)
+    attempts: tuple[dict[str, Any], ...] = ()
+    retry_of: RunId | None = None
+    parent_id: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a run until a time. The epoch rises with each claim and fences every later write."""
+
+    run: Run
+    owner: Owner
+
+    @property
+    def run_id(self) -> RunId:
+        return self.run.id
+
+    @property
+    def epoch(self) -> int:
+        return self.run.epoch
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return (self.run.id, self.run.epoch)
+
+    def task(self, timeout_s: float) -> Task:
+        run = self.run
+        return Task(
+            run_id=run.id,
+            epoch=run.epoch,
+            kind=run.kind,
+            strategy=run.resolved_strategy,
+            attempt=run.attempt,
+            payload=run.payload,
+            timeout_s=timeout_s,
+        )

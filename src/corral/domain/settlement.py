@@ -1,0 +1,24 @@
+"""A decided transition on its way to the store, under the lease it was decided for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from corral.domain.retry import Transition
+from corral.domain.run import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    lease: Lease
+    transition: Transition
+    attempt_entry: dict[str, Any]  # one line of the run's `engine_attempts`
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A worker process died holding this lease. Only a run that was alone in it is to blame."""
+
+    lease: Lease
+    alone: bool
+    exit_status: str
+    stderr_tail: str

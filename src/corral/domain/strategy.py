@@ -1,0 +1,38 @@
+"""How to get a page: resolved once per run, with the reason."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from corral.domain.job import Job, Strategy
+from corral.domain.probe import Probe
+
+_BLOCKING = frozenset({401, 403, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    strategy: Strategy
+    reason: str
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return {"resolved_strategy": self.strategy.value, "reason": self.reason}
+
+
+def needs_probe(job: Job, asked: Strategy) -> bool:
+    return asked is Strategy.AUTO and not job.requires_auth
+
+
+def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
+    """The strategy for a run of this job; `probe` is None where none was needed or it could not be made."""
+    if job.requires_auth:
+        return Resolution(Strategy.BROWSER, "the job requires a login")
+    if asked is not Strategy.AUTO:
+        return Resolution(asked, "asked for")
+    if probe is None or probe.status is None:
+        return Resolution(Strategy.HTTP, "the probe got no answer; plain HTTP is the cheapest try")
+    if probe.status in _BLOCKING:
+        return Resolution(Strategy.BROWSER, f"the probe was answered {probe.status}")
+    if probe.is_shell:
+        return Resolution(Strategy.BROWSER, "the page is an application shell without the asked fields")
+    return Resolution(Strategy.HTTP, f"the probe was answered {probe.status} with a readable page")

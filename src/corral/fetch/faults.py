@@ -1,0 +1,37 @@
+"""The faults of the web as values, one line each. Messages never carry a resolved address."""
+
+from typing import Any
+
+from corral.domain.outcome import Failed, FailureCode
+
+_MESSAGES = {
+    "network:dns": "the host name could not be resolved",
+    "network:refused": "the target refused the connection",
+    "network:reset": "the target closed the connection before it had answered",
+    "network:unreachable": "the target could not be reached",
+    "network:tls": "the TLS handshake with the target failed",
+    "network:incomplete": "the body ended before it was complete",
+    "timeout:dns": "the host name was not resolved in time",
+    "timeout:connect": "no connection to the target in time",
+    "timeout:first_byte": "the target accepted the request and did not answer in time",
+    "timeout:gap": "the target stopped sending in the middle of its answer",
+    "timeout:total": "the fetch did not finish within its time budget",
+    "policy:egress": "the host leads to an address that is not allowed",
+    "policy:scheme": "only http and https are fetched",
+    "policy:url": "the URL is not one that is fetched",
+    "policy:robots": "robots.txt of the site disallows this page",
+    "limit:redirects": "too many redirects",
+    "limit:body_too_large": "the body is larger than allowed",
+    "limit:parse": "the document is nested too deeply to be parsed safely",
+    "bad_response:headers": "the answer has too many, too large or malformed headers",
+    "bad_response:protocol": "the answer is not valid HTTP",
+    "bad_response:encoding": "the content encoding is broken, unknown or stacked",
+    "bad_response:location": "the redirect does not say where to",
+}
+
+
+def fault(name: str, more: str = "", **stats: Any) -> Failed:
+    """`fault("network:dns")`; `more` is appended to the sentence for people."""
+    code, _, detail = name.partition(":")
+    message = _MESSAGES[name] + (f": {more}" if more else "")
+    return Failed(code=FailureCode(code), detail=detail, message=message[:1000], stats=stats)

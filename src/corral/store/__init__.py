@@ -1,0 +1,1 @@
+"""One contract, two databases. Every public method of `Store` is one transaction."""

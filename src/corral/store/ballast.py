@@ -1,0 +1,32 @@
+"""A reserve on the disk: given up when it is full, so that what was running can still be recorded."""
+
+import os
+import shutil
+from pathlib import Path
+
+_SIZE = 8 * 1024 * 1024
+
+
+class Ballast:
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(database.name + "-ballast")
+
+    def lay(self) -> None:
+        """Reserve the room, unless it is already reserved or would take the last of the disk."""
+        if self._path.exists() or shutil.disk_usage(self._path.parent).free < 3 * _SIZE:
+            return
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(file, 0, _SIZE)
+        except OSError:
+            self._path.unlink(missing_ok=True)
+        finally:
+            os.close(file)
+
+    def drop(self) -> bool:
+        """Give the room up; False where there was none left to give."""
+        try:
+            self._path.unlink()
+        except FileNotFoundError:
+            return False
+        return True

@@ -1,0 +1,313 @@
+"""Who works on a run: claim, renew, settle, release, lose, reap. Every write is fenced by epoch and owner."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.ids import Owner, new_id
+from corral.domain.job import Priority
+from corral.domain.outcome import FailureCode
+from corral.domain.run import HoldReason, Lease, Move, RunState, target
+from corral.domain.settlement import Loss, Settlement
+from corral.store import events
+from corral.store.rows import run_of, to_json
+from corral.store.tables import records, runs
+from corral.store.tx import Row, Tx, insert_all, param, values
+
+LOSS_CAP = 3
+_STDERR_TAIL = 64 * 1024
+
+_QUEUED = runs.c.state == RunState.QUEUED.value
+_HELD_BY_ME = (
+    runs.c.id == param("id"),
+    runs.c.epoch == param("epoch"),
+    runs.c.owner == param("owner"),
+    runs.c.state == RunState.RUNNING.value,
+)
+
+_TAKEN = {
+    "state": target(Move.CLAIM).value,
+    "epoch": runs.c.epoch + 1,
+    "owner": param("owner"),
+    "lease_until": param("lease_until"),
+    "started_at": sa.func.coalesce(runs.c.started_at, param("wall")),
+    "seq": runs.c.seq + 1,
+}
+
+# The oldest due runs of one band; a future due time ends the range instead of being skipped row by row.
+_NEXT_IN_BAND = (
+    sa.select(runs.c.id)
+    .where(_QUEUED, runs.c.priority == param("band"), runs.c.due_at <= param("now"))
+    .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
+)
+_CLAIM = sa.update(runs).where(runs.c.id.in_(_NEXT_IN_BAND)).values(_TAKEN).returning(runs)
+# One named run, for whoever was asked to execute just this one.
+_CLAIM_ONE = (
+    sa.update(runs)
+    .where(runs.c.id == param("id"), _QUEUED, runs.c.due_at <= param("now"))
+    .values(_TAKEN)
+    .returning(runs)
+)
+_RENEW = (
+    sa.update(runs)
+    .where(*_HELD_BY_ME)
+    .values(lease_until=param("lease_until"))
+    .returning(runs.c.id, runs.c.epoch)
+)
+# The owner stays on the row: a repeated settle whose answer was lost can tell that it was its own.
+_SETTLE = (
+    sa.update(runs)
+    .where(*_HELD_BY_ME)
+    .values(
+        state=param("state"),
+        attempt=runs.c.attempt + param("more_attempts"),
+        due_at=sa.case((param("is_retry") == 1, param("due_at")), else_=runs.c.due_at),
+        resolved_strategy=sa.func.coalesce(param("strategy"), runs.c.resolved_strategy),
+        hold_reason=param("hold_reason"),
+        lease_until=sa.null(),
+        suspect=0,
+        finished_at=param("finished_at"),
+        failure_code=param("failure_code"),
+        failure_detail=param("failure_detail"),
+        error_message=param("error_message"),
+        stats=param("stats"),
+        attempts=param("attempts"),
+        seq=runs.c.seq + param("event_count"),
+    )
+    .returning(runs.c.seq)
+)
+_RELEASE = (
+    sa.update(runs)
+    .where(*_HELD_BY_ME)
+    .values(state=target(Move.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
+    .returning(runs.c.seq)
+)
+_LOSE = (
+    sa.update(runs)
+    .where(*_HELD_BY_ME)
+    .values(
+        state=param("state"),
+        owner=sa.null(),
+        lease_until=sa.null(),
+        losses=param("losses"),
+        suspect=param("suspect"),
+        finished_at=param("finished_at"),
+        failure_code=param("failure_code"),
+        failure_detail=param("failure_detail"),
+        error_message=param("error_message"),
+        seq=runs.c.seq + param("event_count"),
+    )
+    .returning(runs.c.seq)
+)
+_EXPIRED = (
+    sa.select(runs)
+    .where(runs.c.state == RunState.RUNNING.value, runs.c.lease_until < param("now"))
+    .order_by(runs.c.lease_until)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
+)
+_STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
+_NUMBER_STALE = (
+    sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
+)
+_INSERT_RECORD = insert_all(records)
+
+
+def claim(tx: Tx, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
+    """Up to `limit` due runs, strictly by band, oldest first inside a band."""
+    rows: list[Row] = []
+    for band in Priority:
+        if len(rows) >= limit:
+            break
+        taken = _taken_values(tx, owner, lease_s)
+        rows += tx.all(_CLAIM, {**taken, **values(band=int(band), now=tx.now_ms, limit=limit - len(rows))})
+    return _started(tx, rows, owner)
+
+
+def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
+    taken = _taken_values(tx, owner, lease_s)
+    return _started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
+
+
+def _taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
+    return values(owner=owner, lease_until=tx.now_ms + round(lease_s * 1000), wall=tx.wall_ms)
+
+
+def _started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
+    if not rows:
+        return []
+    found = [(run_of(row), row[-1]) for row in rows]
+    history = []
+    for run, seq in found:
+        meta = {"attempt": run.attempt, "strategy": run.resolved_strategy.value, "epoch": run.epoch}
+        history += events.rows_for(run.id, seq, [EventDraft(EventKind.STARTED, meta)], tx.wall_ms)
+    events.insert(tx, history)
+    # RETURNING promises no order; the caller starts them in the order they were due.
+    found.sort(key=lambda pair: (pair[0].priority, pair[0].due_at, pair[0].id))
+    return [Lease(run, owner) for run, _ in found]
+
+
+def renew(tx: Tx, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float) -> set[tuple[str, int]]:
+    """Prolong what is still mine; what is missing from the answer was taken away."""
+    until = tx.now_ms + round(lease_s * 1000)
+    rows = tx.many_returning(
+        _RENEW, [values(id=id_, epoch=epoch, owner=owner, lease_until=until) for id_, epoch in leases]
+    )
+    return {(row[0], row[1]) for row in rows if row is not None}
+
+
+def settle(tx: Tx, settlement: Settlement) -> bool:
+    """Write the transition, its events and its records; False where the lease was lost and nothing was written."""
+    lease, transition = settlement.lease, settlement.transition
+    [row] = tx.many_returning(_SETTLE, [_settle_values(tx, settlement)])
+    if row is None:
+        return _was_mine_already(tx, settlement) or _refused(tx, lease)
+    events.insert(tx, list(events.rows_for(lease.run_id, row[0], transition.events, tx.wall_ms)))
+    if transition.records:
+        tx.many(_INSERT_RECORD, _record_rows(tx, settlement))
+    return True
+
+
+def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
+    lease, transition = settlement.lease, settlement.transition
+    failure = transition.failure
+    is_retry = transition.move is Move.RETRY
+    return values(
+        id=lease.run_id,
+        epoch=lease.epoch,
+        owner=lease.owner,
+        state=transition.to.value,
+        more_attempts=1 if is_retry else 0,
+        is_retry=1 if is_retry else 0,
+        due_at=tx.now_ms + round(transition.due_in_s * 1000),
+        strategy=transition.strategy.value if transition.strategy else None,
+        hold_reason=HoldReason.WAITING_FOR_HUMAN.value if transition.move is Move.HOLD else None,
+        finished_at=tx.wall_ms if transition.to.is_terminal else None,
+        failure_code=failure.code.value if failure else None,
+        failure_detail=failure.detail if failure else None,
+        error_message=failure.message[:8192] if failure else None,
+        stats=to_json(transition.stats),
+        attempts=to_json([*lease.run.attempts, settlement.attempt_entry]),
+        event_count=len(transition.events),
+    )
+
+
+def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
+    run = settlement.lease.run
+    return [
+        values(
+            id=new_id(),
+            run_id=run.id,
+            job_id=run.job_id,
+            item_key=str(number),
+            data=to_json(data),
+            created_at=tx.wall_ms,
+        )
+        for number, data in enumerate(settlement.transition.records)
+    ]
+
+
+def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
+    """True where this very settle was committed before and only its answer was lost."""
+    lease = settlement.lease
+    rows = tx.all(_STATE_NOW, values(id=lease.run_id))
+    expected = (settlement.transition.to.value, lease.epoch, lease.owner)
+    return bool(rows) and tuple(rows[0]) == expected
+
+
+def _refused(tx: Tx, lease: Lease) -> bool:
+    """Put on record that somebody without the lease tried to write; always False."""
+    [row] = tx.many_returning(_NUMBER_STALE, [values(id=lease.run_id)])
+    if row is not None:
+        draft = EventDraft(EventKind.STALE_WRITE_REFUSED, {"epoch": lease.epoch})
+        events.insert(tx, list(events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms)))
+    return False
+
+
+def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
+    """Give runs back untouched: queued where they stood, the attempt not counted."""
+    rows = tx.many_returning(_RELEASE, [_held(lease) for lease in leases])
+    history: list[dict[str, Any]] = []
+    for lease, row in zip(leases, rows, strict=True):
+        if row is not None:
+            draft = EventDraft(EventKind.RELEASED, {"reason": reason})
+            history += events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms)
+    events.insert(tx, history)
+    return len(history)
+
+
+def _held(lease: Lease) -> dict[str, Any]:
+    return values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)
+
+
+def lose(tx: Tx, losses: Sequence[Loss]) -> int:
+    """Take back what dead workers held.
+
+    Which of several runs killed their worker nobody knows, so the last try before the cap is made alone, and only
+    a run that was alone when the cap is reached is ended.
+    """
+    written = 0
+    for loss in losses:
+        drafts, params = _loss_written(tx, loss, loss.lease.run.losses + 1)
+        [row] = tx.many_returning(_LOSE, [{**_held(loss.lease), **params}])
+        if row is not None:
+            events.insert(tx, list(events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms)))
+            written += 1
+    return written
+
+
+def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dict[str, Any]]:
+    meta: dict[str, Any] = {"exit": loss.exit_status, "losses": count, "alone": loss.alone}
+    if count < LOSS_CAP or not loss.alone:
+        drafts = [EventDraft(EventKind.WORKER_LOST, meta)]
+        params = values(
+            state=RunState.QUEUED.value,
+            losses=count,
+            suspect=1 if count >= LOSS_CAP - 1 else 0,
+            finished_at=None,
+            failure_code=None,
+            failure_detail=None,
+            error_message=None,
+            event_count=1,
+        )
+        return drafts, params
+    message = f"{count} workers died while executing this run (last: {loss.exit_status}); it is quarantined"
+    tail = loss.stderr_tail[-_STDERR_TAIL:]
+    described = {"failure_code": FailureCode.WORKER_LOST.value, "error_message": message}
+    drafts = [
+        EventDraft(EventKind.QUARANTINED, {**meta, "stderr": tail}),
+        EventDraft(EventKind.FAILED, {**described, "failure_detail": "poison"}),
+    ]
+    params = values(
+        state=RunState.FAILED.value,
+        losses=count,
+        suspect=1,
+        finished_at=tx.wall_ms,
+        failure_code=FailureCode.WORKER_LOST.value,
+        failure_detail="poison",
+        error_message=message,
+        event_count=2,
+    )
+    return drafts, params
+
+
+def reap(tx: Tx, limit: int) -> int:
+    """Requeue runs whose lease has run out: their owner is gone, which counts as a worker loss."""
+    expired = [run_of(row) for row in tx.all(_EXPIRED, values(now=tx.now_ms, limit=limit))]
+    held = Counter(run.owner for run in expired)
+    losses = [
+        Loss(
+            Lease(run, Owner(run.owner or "")),
+            alone=run.suspect or held[run.owner] == 1,
+            exit_status="lease expired",
+            stderr_tail="",
+        )
+        for run in expired
+    ]
+    # `_LOSE` repeats epoch, owner and state, and the rows are locked: an owner that finished meanwhile wins.
+    return lose(tx, losses)

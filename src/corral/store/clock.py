@@ -1,0 +1,28 @@
+"""The clock of a single-node installation: it looks like the wall clock and cannot jump within one boot."""
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Clock(Protocol):
+    def boot_id(self) -> str:
+        """Changes when the machine restarts, which voids every lease at once."""
+        ...
+
+    def since_boot_ms(self) -> int: ...
+
+    def wall_ms(self) -> int: ...
+
+
+class SystemClock:
+    def boot_id(self) -> str:
+        return _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else "unknown"
+
+    def since_boot_ms(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000

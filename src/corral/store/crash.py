@@ -1,0 +1,31 @@
+"""Commit points, countable and able to kill the process at one of them: what the crash tests stand on."""
+
+import os
+import signal
+from collections.abc import Callable
+
+_VARIABLE = "CORRAL_CRASH_AT"  # "before:17" or "after:17"
+_COUNT_VARIABLE = "CORRAL_COUNT_COMMITS"  # a file that gets one byte for each commit
+
+
+class CommitPoints:
+    def __init__(self) -> None:
+        side, _, number = os.environ.get(_VARIABLE, "").partition(":")
+        self._side = side
+        self._at = int(number) if number else 0
+        self._count_file = os.environ.get(_COUNT_VARIABLE)
+        self._passed = 0
+
+    def passing(self, commit: Callable[[], None]) -> None:
+        if not self._at and self._count_file is None:
+            commit()
+            return
+        self._passed += 1
+        if self._passed == self._at and self._side == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        commit()
+        if self._count_file is not None:
+            with open(self._count_file, "ab") as file:
+                file.write(b".")
+        if self._passed == self._at and self._side == "after":
+            os.kill(os.getpid(), signal.SIGKILL)

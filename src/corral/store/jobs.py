@@ -1,0 +1,155 @@
+"""Jobs, and the schedule slots they have fired for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.errors import JobNotFound, WrongState
+from corral.domain.event import EventDraft
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.job import Job
+from corral.domain.run import LIVE, NewRun
+from corral.store import idempotency
+from corral.store import runs as run_queries
+from corral.store.rows import job_document, job_of, to_json
+from corral.store.tables import jobs, runs, slots
+from corral.store.tx import Row, Tx, insert_all, param, values
+
+_latest = runs.alias("latest")
+_STATUS = (
+    sa.select(_latest.c.state)
+    .where(_latest.c.job_id == jobs.c.id)
+    .order_by(_latest.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_HOLD = (
+    sa.select(_latest.c.hold_reason)
+    .where(_latest.c.job_id == jobs.c.id)
+    .order_by(_latest.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_COLUMNS = (jobs.c.id, jobs.c.document, jobs.c.frequency, jobs.c.created_at)
+_READ = sa.select(*_COLUMNS, _STATUS, _HOLD)
+_GET = _READ.where(jobs.c.id == param("id"))
+_LIST = _READ.where(jobs.c.id < param("before")).order_by(jobs.c.id.desc()).limit(param("limit"))
+_INSERT = insert_all(jobs)
+_UPDATE = (
+    sa.update(jobs)
+    .where(jobs.c.id == param("id"))
+    .values(
+        document=param("document"),
+        frequency=param("frequency"),
+        next_slot=param("next_slot"),
+        updated_at=param("updated_at"),
+    )
+)
+_LIVE_RUNS = (
+    sa.select(runs.c.state)
+    .where(runs.c.job_id == param("id"), runs.c.state.in_([state.value for state in sorted(LIVE)]))
+    .limit(1)
+)
+_DELETE = sa.delete(jobs).where(jobs.c.id == param("id"))
+
+_DUE = (
+    sa.select(*_COLUMNS, jobs.c.next_slot)
+    .where(jobs.c.next_slot.is_not(None), jobs.c.next_slot <= param("wall"))
+    .order_by(jobs.c.next_slot)
+    .limit(param("limit"))
+)
+_ADVANCE = (
+    sa.update(jobs)
+    .where(jobs.c.id == param("id"), jobs.c.next_slot == param("due_slot"))
+    .values(next_slot=param("next_slot"))
+)
+_SLOT_TAKEN = sa.select(slots.c.run_id).where(slots.c.job_id == param("id"), slots.c.slot == param("slot"))
+_TAKE_SLOT = insert_all(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    job: Job
+    latest_state: str | None
+    latest_hold: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueJob:
+    job: Job
+    slot_ms: int
+
+
+def _stored(row: Row) -> StoredJob:
+    id_, document, frequency, created_at, state, hold = row
+    return StoredJob(job_of(id_, document, frequency, created_at), state, hold)
+
+
+def add(tx: Tx, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None) -> tuple[str, bool]:
+    """Write a job; with a key seen before, the id from then, and True."""
+    if key is not None:
+        found = idempotency.seen(tx, key)
+        if found is not None:
+            return found, True
+        idempotency.remember(tx, key, job.id)
+    tx.run(_INSERT, {**_document_values(tx, job, next_slot_ms), **values(created_at=tx.wall_ms)})
+    return job.id, False
+
+
+def _document_values(tx: Tx, job: Job, next_slot_ms: int | None) -> dict[str, Any]:
+    return values(
+        id=job.id,
+        document=to_json(job_document(job)),
+        frequency=job.frequency,
+        next_slot=next_slot_ms,
+        updated_at=tx.wall_ms,
+    )
+
+
+def get(tx: Tx, job_id: str) -> StoredJob:
+    rows = tx.all(_GET, values(id=job_id))
+    if not rows:
+        raise JobNotFound(job_id)
+    return _stored(rows[0])
+
+
+def newest(tx: Tx, before: str | None, limit: int) -> list[StoredJob]:
+    return [_stored(row) for row in tx.all(_LIST, values(before=before or "~", limit=limit))]
+
+
+def update(tx: Tx, job: Job, next_slot_ms: int | None) -> None:
+    if tx.run(_UPDATE, _document_values(tx, job, next_slot_ms)) == 0:
+        raise JobNotFound(job.id)
+
+
+def delete(tx: Tx, job_id: str) -> None:
+    """Remove a job that has nothing under way; its finished runs and records stay."""
+    live = tx.all(_LIVE_RUNS, values(id=job_id))
+    if live:
+        raise WrongState("delete the job while one of its runs has not ended", live[0][0], terminal=False)
+    if tx.run(_DELETE, values(id=job_id)) == 0:
+        raise JobNotFound(job_id)
+
+
+def due(tx: Tx, limit: int) -> list[DueJob]:
+    """Scheduled jobs whose slot has come."""
+    rows = tx.all(_DUE, values(wall=tx.wall_ms, limit=limit))
+    return [DueJob(job_of(*row[:4]), row[4]) for row in rows]
+
+
+def fire(
+    tx: Tx, due_job: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
+) -> bool:
+    """Start the run of a slot, once: False where somebody else did, or the job changed meanwhile."""
+    job_id = due_job.job.id
+    advanced = values(id=job_id, due_slot=due_job.slot_ms, next_slot=next_slot_ms)
+    if tx.run(_ADVANCE, advanced) == 0:
+        return False
+    # A clock set back can bring a slot a second time; the slot's row outlives the schedule's own memory.
+    if tx.all(_SLOT_TAKEN, values(id=job_id, slot=slot_ms)):
+        return False
+    tx.run(_TAKE_SLOT, values(job_id=job_id, slot=slot_ms, run_id=run.id))
+    run_queries.add(tx, [(run, drafts)])
+    return True

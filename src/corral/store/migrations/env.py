@@ -1,0 +1,10 @@
+"""Alembic's entry: the connection is always handed in by `corral.store.schema`."""
+
+from alembic import context
+
+from corral.store.tables import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
+with context.begin_transaction():
+    context.run_migrations()

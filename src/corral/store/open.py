@@ -1,0 +1,137 @@
+"""Opening a store by its address: checked, migrated, with its clock set."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pysqlite3
+import sqlalchemy as sa
+
+from corral.domain.errors import StorageUnusable
+from corral.domain.ids import new_owner
+from corral.store import postgres, schema, sqlite_file
+from corral.store.clock import Clock
+from corral.store.postgres import PostgresDatabase
+from corral.store.sqlite import SqliteDatabase
+from corral.store.store import Store
+
+_MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a PostgreSQL server
+
+
+def open_store(url: str, *, clock: Clock | None = None) -> Store:
+    """The store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
+    scheme = urlsplit(url).scheme
+    if scheme == "sqlite":
+        return _open_sqlite(url, clock)
+    if scheme in ("postgresql", "postgresql+psycopg"):
+        return _open_postgres(url)
+    raise StorageUnusable(
+        f"APP_DATABASE_URL starts with {scheme or 'nothing'}://, which is not a database Corral knows",
+        hint="use sqlite:///path/to/corral.db or postgresql://user@host/database",
+    )
+
+
+def _open_sqlite(url: str, clock: Clock | None) -> Store:
+    text = url.removeprefix("sqlite://").removeprefix("/")
+    path = Path(text) if text and text != ":memory:" else None
+    if path is None:
+        database = SqliteDatabase(None, clock=clock)
+        schema.upgrade(schema.sqlite_engine(database.connection))
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sqlite_file.check_file(path)
+        _migrate_file(path)
+        database = SqliteDatabase(path, clock=clock)
+    _anchor(database)
+    return Store(database)
+
+
+def _migrate_file(path: Path) -> None:
+    if schema.check_version(_file_version(path), str(path)):
+        return
+    lock = sqlite_file.WriteLock(path)
+    try:
+        with lock.held():
+            # Somebody else may have migrated while we waited for the lock.
+            if schema.check_version(_file_version(path), str(path)):
+                return
+            connection = sqlite_file.connect(path)
+            try:
+                sqlite_file.prepare(connection)
+                schema.upgrade(schema.sqlite_engine(connection))
+            finally:
+                connection.close()
+    except (pysqlite3.Error, sa.exc.DBAPIError) as error:
+        cause = getattr(error, "orig", None) or error
+        raise sqlite_file.translated(cause, path) from error
+    finally:
+        lock.close()
+
+
+def _file_version(path: Path) -> str | None:
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    connection = sqlite_file.connect(path, readonly=True)
+    try:
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if not names:
+            return None
+        if "alembic_version" not in names:
+            raise StorageUnusable(
+                f"{path} is a SQLite database of some other program",
+                hint="set APP_DATA_DIR or APP_DATABASE_URL to a place of Corral's own; nothing was changed",
+            )
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return str(row[0]) if row else None
+    except pysqlite3.Error as error:
+        raise sqlite_file.translated(error, path) from error
+    finally:
+        connection.close()
+
+
+def _anchor(database: SqliteDatabase) -> None:
+    """Agree with the other processes of this boot on one clock; after a reboot, void every lease."""
+    clock = database.clock
+    boot = clock.boot_id()
+
+    connection = database.connection
+    with database.exclusively():
+        stored = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
+        if "instance_id" not in stored:
+            connection.execute("INSERT INTO corral_meta VALUES ('instance_id', ?)", (new_owner(),))
+        if stored.get("boot_id") != boot:
+            stored["offset_ms"] = str(clock.wall_ms() - clock.since_boot_ms())
+            for key, value in (("boot_id", boot), ("offset_ms", stored["offset_ms"])):
+                connection.execute("INSERT OR REPLACE INTO corral_meta VALUES (?, ?)", (key, value))
+            connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
+    database.anchor(int(stored["offset_ms"]))
+
+
+def _open_postgres(url: str) -> Store:
+    plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
+    try:
+        with psycopg.connect(plain, connect_timeout=5) as connection:
+            current = schema.check_version(_server_version(connection), "the PostgreSQL database")
+            if not current:
+                connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+                connection.commit()
+                if not schema.check_version(_server_version(connection), "the PostgreSQL database"):
+                    connection.commit()
+                    schema.upgrade(
+                        sa.create_engine(plain.replace("postgresql://", "postgresql+psycopg://", 1))
+                    )
+                connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
+    except psycopg.Error as error:
+        raise postgres.translated(error) from error
+    except sa.exc.DBAPIError as error:
+        assert isinstance(error.orig, psycopg.Error)
+        raise postgres.translated(error.orig) from error
+    return Store(PostgresDatabase(plain))
+
+
+def _server_version(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
+    row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+    if row is None or row[0] is None:
+        return None
+    version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(version[0]) if version else None

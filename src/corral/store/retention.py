@@ -1,0 +1,67 @@
+"""Forgetting finished runs by age and by count, a little at a time."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from corral.domain.run import TERMINAL
+from corral.store import idempotency
+from corral.store.tables import events, records, runs, slots
+from corral.store.tx import Tx, param, values
+
+_FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
+# Ids sort by age, so the primary key serves; no index has to be kept up for this alone.
+_OLD = (
+    sa.select(runs.c.id)
+    .where(_FINISHED, runs.c.finished_at < param("before"), runs.c.id < param("before_id"))
+    .order_by(runs.c.id)
+    .limit(param("limit"))
+)
+_COUNT = sa.select(sa.func.count()).select_from(runs)
+_OLDEST = sa.select(runs.c.id).where(_FINISHED).order_by(runs.c.id).limit(param("limit"))
+_DELETE_EVENTS = sa.delete(events).where(events.c.run_id == param("id"))
+_DELETE_RECORDS = sa.delete(records).where(records.c.run_id == param("id"))
+_DELETE_RUN = sa.delete(runs).where(runs.c.id == param("id"), _FINISHED)
+_FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
+
+_DAY_MS = 24 * 3600 * 1000
+# Slots are remembered longer than any clock is set back by accident.
+_SLOT_MEMORY_MS = 30 * _DAY_MS
+_KEY_MEMORY_MS = _DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """None keeps for ever. Records go with their run unless they are to be kept."""
+
+    max_age_days: float | None = None
+    max_finished_runs: int | None = None
+    keep_records: bool = True
+
+
+def _id_at(millis: int) -> str:
+    """The smallest id a run created at this moment can have."""
+    text = f"{max(millis, 0):012x}"
+    return f"{text[:8]}-{text[8:]}"
+
+
+def prune(tx: Tx, retention: Retention, batch: int) -> int:
+    """Forget up to `batch` runs that are too old or too many; how many were forgotten."""
+    idempotency.forget(tx, tx.wall_ms - _KEY_MEMORY_MS)
+    tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
+    doomed: list[str] = []
+    if retention.max_age_days is not None:
+        before = tx.wall_ms - round(retention.max_age_days * _DAY_MS)
+        rows = tx.all(_OLD, values(before=before, before_id=_id_at(before), limit=batch))
+        doomed += [row[0] for row in rows]
+    if retention.max_finished_runs is not None and len(doomed) < batch:
+        excess = int(tx.all(_COUNT)[0][0]) - retention.max_finished_runs - len(doomed)
+        if excess > 0:
+            rows = tx.all(_OLDEST, values(limit=min(batch, excess + len(doomed))))
+            doomed += [row[0] for row in rows if row[0] not in set(doomed)]
+    for run_id in doomed:
+        tx.run(_DELETE_EVENTS, values(id=run_id))
+        if not retention.keep_records:
+            tx.run(_DELETE_RECORDS, values(id=run_id))
+        tx.run(_DELETE_RUN, values(id=run_id))
+    return len(doomed)

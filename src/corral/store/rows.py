@@ -1,0 +1,115 @@
+"""Rows to values and back."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from corral.domain.event import Event, EventKind
+from corral.domain.ids import JobId, Owner, RunId
+from corral.domain.job import FieldSpec, Job, Priority, Strategy
+from corral.domain.record import Record
+from corral.domain.run import HoldReason, Run, RunState
+from corral.store import tables
+from corral.store.tx import Row
+
+_RUN_COLUMNS = [column.name for column in tables.runs.columns]
+
+
+def at(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, UTC)
+
+
+def maybe_at(millis: int | None) -> datetime | None:
+    return None if millis is None else at(millis)
+
+
+def to_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def to_json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def from_json(value: Any) -> Any:
+    """PostgreSQL hands documents over as values, SQLite as text."""
+    return orjson.loads(value) if isinstance(value, str) else value
+
+
+def run_of(row: Row) -> Run:
+    cell = dict(zip(_RUN_COLUMNS, row, strict=True))
+    hold, owner = cell["hold_reason"], cell["owner"]
+    return Run(
+        id=RunId(cell["id"]),
+        job_id=cell["job_id"],
+        kind=cell["kind"],
+        state=RunState(cell["state"]),
+        priority=Priority(cell["priority"]),
+        attempt=cell["attempt"],
+        max_attempts=cell["max_attempts"],
+        requested_strategy=Strategy(cell["requested_strategy"]),
+        resolved_strategy=Strategy(cell["resolved_strategy"]),
+        payload=from_json(cell["payload"]),
+        epoch=cell["epoch"],
+        losses=cell["losses"],
+        suspect=bool(cell["suspect"]),
+        due_at=at(cell["due_at"]),
+        created_at=at(cell["created_at"]),
+        hold_reason=None if hold is None else HoldReason(hold),
+        owner=None if owner is None else Owner(owner),
+        lease_until=maybe_at(cell["lease_until"]),
+        started_at=maybe_at(cell["started_at"]),
+        finished_at=maybe_at(cell["finished_at"]),
+        failure_code=cell["failure_code"],
+        failure_detail=cell["failure_detail"],
+        error_message=cell["error_message"],
+        stats=from_json(cell["stats"]),
+        attempts=tuple(from_json(cell["attempts"])),
+        retry_of=cell["retry_of"],
+        parent_id=cell["parent_id"],
+    )
+
+
+def event_of(row: Row) -> Event:
+    position, run_id, seq, kind, meta, created_at = row
+    return Event(position, run_id, seq, EventKind(kind), from_json(meta), at(created_at))
+
+
+def record_of(row: Row) -> Record:
+    id_, run_id, job_id, item_key, data, created_at = row
+    return Record(id_, run_id, job_id, item_key, from_json(data), at(created_at))
+
+
+def job_document(job: Job) -> dict[str, Any]:
+    return {
+        "target_url": job.target_url,
+        "fields": [
+            {"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields
+        ],
+        "requires_auth": job.requires_auth,
+        "strategy": job.strategy.value,
+        "priority": int(job.priority),
+        "max_attempts": job.max_attempts,
+        "timeout_s": job.timeout_s,
+        "respect_robots": job.respect_robots,
+        "trusted_hosts": list(job.trusted_hosts),
+    }
+
+
+def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
+    cell = from_json(document)
+    return Job(
+        id=JobId(id_),
+        target_url=cell["target_url"],
+        fields=tuple(FieldSpec(**spec) for spec in cell["fields"]),
+        created_at=at(created_at),
+        requires_auth=cell["requires_auth"],
+        frequency=frequency,
+        strategy=Strategy(cell["strategy"]),
+        priority=Priority(cell["priority"]),
+        max_attempts=cell["max_attempts"],
+        timeout_s=cell["timeout_s"],
+        respect_robots=cell["respect_robots"],
+        trusted_hosts=tuple(cell["trusted_hosts"]),
+    )

@@ -1,0 +1,146 @@
+"""Runs as people see them: submit, read, list, cancel, pause, resume."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.errors import RunNotFound
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.run import LIVE, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
+from corral.store import events, idempotency
+from corral.store.rows import run_of, to_json
+from corral.store.tables import runs
+from corral.store.tx import Tx, param, values
+
+_INSERTED = ["id", "job_id", "kind", "state", "priority", "attempt", "max_attempts", "requested_strategy", "resolved_strategy", "payload", "due_at", "created_at", "retry_of", "parent_id", "seq"]
+_INSERT = sa.insert(runs).values({name: param(name) for name in _INSERTED})
+_GET = sa.select(runs).where(runs.c.id == param("id"))
+_COUNT_ONE = {
+    state: sa.select(sa.func.count())
+    .select_from(runs)
+    .where(runs.c.state == sa.literal_column(f"'{state.value}'"))
+    for state in RunState
+}
+
+
+def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
+        sa.select(runs)
+        .where(runs.c.id < param("before"), *filters)
+        .order_by(runs.c.id.desc())
+        .limit(param("limit"))
+    )
+
+
+_OF_JOB = runs.c.job_id == param("job_id")
+# A literal, not a parameter: only so does SQLite use the partial index of that state.
+_LIST_STATE = {state: _listing(runs.c.state == sa.literal_column(f"'{state.value}'")) for state in RunState}
+_LIST_JOB_STATE = {
+    state: _listing(_OF_JOB, runs.c.state == sa.literal_column(f"'{state.value}'")) for state in RunState
+}
+_LIST_JOB = _listing(_OF_JOB)
+_LIST = _listing()
+
+# What a person did: the event, and the reason where it holds the run.
+_BY_PERSON = {
+    Move.CANCEL: (EventKind.CANCELLED, None),
+    Move.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
+    Move.RESUME: (EventKind.RESUMED, None),
+}
+_MOVE = {
+    move: sa.update(runs)
+    .where(runs.c.id == param("id"), runs.c.state.in_([state.value for state in sorted(sources(move))]))
+    .values(
+        state=target(move).value,
+        hold_reason=param("hold_reason"),
+        owner=sa.null(),
+        lease_until=sa.null(),
+        finished_at=param("finished_at"),
+        failure_code=param("failure_code"),
+        seq=runs.c.seq + 1,
+    )
+    .returning(runs)
+    for move in _BY_PERSON
+}
+
+
+def add(
+    tx: Tx, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
+) -> tuple[list[str], bool]:
+    """Write runs with their first events. With a key seen before: the ids from then, and True."""
+    if key is not None:
+        found = idempotency.seen(tx, key)
+        if found is not None:
+            return [found], True
+    rows, history = [], []
+    for run, drafts in new:
+        rows.append(_row(tx, run, len(drafts)))
+        history += events.rows_for(run.id, len(drafts), drafts, tx.wall_ms)
+    tx.many(_INSERT, rows)
+    events.insert(tx, history)
+    if key is not None:
+        idempotency.remember(tx, key, new[0][0].id)
+    return [run.id for run, _ in new], False
+
+
+def _row(tx: Tx, run: NewRun, event_count: int) -> dict[str, Any]:
+    return values(
+        id=run.id,
+        job_id=run.job_id,
+        kind=run.kind,
+        state=RunState.QUEUED.value,
+        priority=int(run.priority),
+        attempt=1,
+        max_attempts=run.max_attempts,
+        requested_strategy=run.requested_strategy.value,
+        resolved_strategy=run.resolved_strategy.value,
+        payload=to_json(run.payload),
+        due_at=tx.now_ms,
+        created_at=tx.wall_ms,
+        retry_of=run.retry_of,
+        parent_id=run.parent_id,
+        seq=event_count,
+    )
+
+
+def get(tx: Tx, run_id: str) -> Run:
+    rows = tx.all(_GET, values(id=run_id))
+    if not rows:
+        raise RunNotFound(run_id)
+    return run_of(rows[0])
+
+
+def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
+    """Runs newest first, older than the id `before`."""
+    params = values(before=before or "~", limit=limit)
+    if job_id is not None:
+        params |= values(job_id=job_id)
+        statement = _LIST_JOB if state is None else _LIST_JOB_STATE[state]
+    else:
+        statement = _LIST if state is None else _LIST_STATE[state]
+    return [run_of(row) for row in tx.all(statement, params)]
+
+
+def move(tx: Tx, run_id: str, what: Move) -> Run:
+    """What a person asked for, as a compare-and-set; WrongState names the state that was found."""
+    kind, hold = _BY_PERSON[what]
+    ends = target(what).is_terminal
+    params = values(
+        id=run_id,
+        hold_reason=hold.value if hold else None,
+        finished_at=tx.wall_ms if ends else None,
+        failure_code="cancelled" if ends else None,
+    )
+    [row] = tx.many_returning(_MOVE[what], [params])
+    if row is None:
+        advance(get(tx, run_id).state, what)  # raises: the table forbids what the update did not match
+        raise AssertionError(f"{what} of {run_id} matched no row although its state allows it")
+    events.insert(tx, list(events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms)))
+    return run_of(row)
+
+
+def count_live(tx: Tx) -> dict[str, int]:
+    """How many runs are queued, running and held; each read from its own partial index."""
+    return {state.value: int(tx.all(_COUNT_ONE[state])[0][0]) for state in sorted(LIVE)}

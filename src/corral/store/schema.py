@@ -1,0 +1,50 @@
+"""Which version a database has, and bringing it to ours."""
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.errors import StorageUnusable
+
+HEAD = "0002"
+_KNOWN = ("0001", "0002")
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def check_version(found: str | None, where: str) -> bool:
+    """True where the schema is ours, False where it has to be brought to it; refuses a newer one."""
+    if found is not None and found not in _KNOWN:
+        raise StorageUnusable(
+            f"{where} has schema version {found}, which this version of Corral does not know (it knows up to {HEAD})",
+            hint="install the newer Corral that wrote it, or restore an older backup; nothing was changed",
+        )
+    return found == HEAD
+
+
+def upgrade(engine: sa.Engine, revision: str = HEAD) -> None:
+    """Run the missing migrations in one transaction."""
+    # Imported here: a start-up that has nothing to migrate should not pay for loading Alembic.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def sqlite_engine(connection: Any) -> sa.Engine:
+    """SQLAlchemy over a connection of ours, so that both speak through the same SQLite library."""
+    import pysqlite3  # noqa: PLC0415
+
+    engine = sa.create_engine(
+        "sqlite://", module=pysqlite3, creator=lambda: connection, poolclass=sa.pool.StaticPool
+    )
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(opened: sa.Connection) -> None:
+        opened.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

@@ -1,0 +1,309 @@
+"""SQLite behind the store: one writing connection per process, and commits shared by all who wait.
+
+Statements run on the event loop's own thread: they take microseconds, and a thread that competes for the interpreter
+lock after every statement is many times slower. Only what can wait on something (COMMIT's fsync, another process's
+lock) goes to a thread.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pysqlite3
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+from sqlalchemy.sql import ClauseElement
+
+from corral.domain.errors import StorageError, StorageFull, StorageUnavailable
+from corral.store import sqlite_file
+from corral.store.ballast import Ballast
+from corral.store.clock import Clock, SystemClock
+from corral.store.crash import CommitPoints
+from corral.store.tx import Compiler, Row, Tx
+
+_MAX_GROUP = 128
+
+Op = Callable[[Tx], Any]
+
+
+class SqliteTx:
+    is_postgres = False
+
+    def __init__(self, connection: Any, compiler: Compiler) -> None:
+        self._connection = connection
+        self._compiler = compiler
+        self.now_ms = 0
+        self.wall_ms = 0
+
+    def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
+        sql, constants = self._compiler.sql(statement)
+        rows: list[Row] = self._connection.execute(sql, {**constants, **(params or {})}).fetchall()
+        return rows
+
+    def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
+        sql, constants = self._compiler.sql(statement)
+        return int(self._connection.execute(sql, {**constants, **(params or {})}).rowcount)
+
+    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> None:
+        sql, constants = self._compiler.sql(statement)
+        self._connection.executemany(sql, [{**constants, **each} for each in params] if constants else params)
+
+    def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
+        sql, constants = self._compiler.sql(statement)
+        execute = self._connection.execute
+        found = []
+        for each in params:
+            rows = execute(sql, {**constants, **each}).fetchall()
+            found.append(rows[0] if rows else None)
+        return found
+
+
+class _Pending:
+    __slots__ = ("essential", "future", "op")
+
+    def __init__(self, op: Op, future: asyncio.Future[Any], essential: bool) -> None:
+        self.op = op
+        self.future = future
+        self.essential = essential
+
+
+_Result = tuple[_Pending, Any, BaseException | None]
+
+
+class SqliteDatabase:
+    is_postgres = False
+
+    def __init__(
+        self, path: Path | None, *, clock: Clock | None = None, points: CommitPoints | None = None
+    ) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._points = points or CommitPoints()
+        self._compiler = Compiler(sqlite_dialect(paramstyle="named"))  # type: ignore[no-untyped-call]
+        self._connection = sqlite_file.connect(path)
+        sqlite_file.prepare(self._connection)
+        # In memory there is only the one connection; readers of a file do not wait for writers.
+        self._reader = self._connection if path is None else sqlite_file.connect(path, readonly=True)
+        self._process_lock = sqlite_file.WriteLock(path)
+        # Held from BEGIN to COMMIT. The committing thread gives it back, so that a stalled event loop
+        # cannot keep the lease renewals of the renewer thread out.
+        self._lock = threading.Lock()
+        self._waiting: deque[_Pending] = deque()
+        self._flushing = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
+        self._read_thread = ThreadPoolExecutor(2, thread_name_prefix="sqlite-read")
+        self._offset_ms = 0
+        self._ballast = Ballast(path) if path is not None else None
+        if self._ballast is not None:
+            self._ballast.lay()
+
+    def anchor(self, offset_ms: int) -> None:
+        """Fix what has to be added to the time since boot to look like the wall clock."""
+        self._offset_ms = offset_ms
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def connection(self) -> Any:
+        """For setting the database up, before anything else uses it."""
+        return self._connection
+
+    @contextmanager
+    def exclusively(self) -> Iterator[None]:
+        """One transaction by hand, for setting the database up."""
+        with self._lock, self._process_lock.held():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            finally:
+                self._roll_back()
+
+    async def write(self, op: Op, *, essential: bool = False) -> Any:
+        """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
+        loop = asyncio.get_running_loop()
+        pending = _Pending(op, loop.create_future(), essential)
+        self._waiting.append(pending)
+        if not self._flushing:
+            self._flushing = True
+            loop.call_soon(self._flush, loop)
+        return await pending.future
+
+    def write_from_thread(self, op: Op) -> Any:
+        """The same for a thread of its own, which must not depend on the event loop."""
+        with self._lock, self._process_lock.held():
+            return self._alone(op)
+
+    async def read(self, op: Op) -> Any:
+        """A short read, on the event loop's thread."""
+        if self._path is None:
+            return await self.write(op)
+        return self._read_on(self._reader, op)
+
+    async def read_slow(self, op: Op) -> Any:
+        """A read that may take long, in a thread with a connection of its own."""
+        if self._path is None:
+            return await self.write(op)
+        return await asyncio.get_running_loop().run_in_executor(self._read_thread, self._read_apart, op)
+
+    def _read_apart(self, op: Op) -> Any:
+        connection = sqlite_file.connect(self._path, readonly=True)
+        try:
+            return self._read_on(connection, op)
+        finally:
+            connection.close()
+
+    def _read_on(self, connection: Any, op: Op) -> Any:
+        try:
+            connection.execute("BEGIN")
+            try:
+                return op(self._tx(connection))
+            finally:
+                connection.execute("COMMIT")
+        except pysqlite3.Error as error:
+            raise sqlite_file.translated(error, self._path) from error
+
+    async def close(self) -> None:
+        while self._flushing:
+            await asyncio.sleep(0.001)
+        self.close_now()
+
+    def close_now(self) -> None:
+        self._thread.shutdown(wait=True)
+        self._read_thread.shutdown(wait=True)
+        if self._reader is not self._connection:
+            self._reader.close()
+        with self._lock:
+            self._connection.close()
+        self._process_lock.close()
+
+    # -- one group ---------------------------------------------------------------------------------
+
+    def _tx(self, connection: Any) -> SqliteTx:
+        tx = SqliteTx(connection, self._compiler)
+        tx.now_ms = self._clock.since_boot_ms() + self._offset_ms
+        tx.wall_ms = self._clock.wall_ms()
+        return tx
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_GROUP))]
+        results = self._begun(group)
+        task = self._commit if results is not None else self._whole
+        loop.run_in_executor(self._thread, task, group, results, loop)
+
+    def _begun(self, group: list[_Pending]) -> list[_Result] | None:
+        """Begin and run the group here; None where that would mean to wait, or where one of them failed."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        if not self._process_lock.try_take():
+            self._lock.release()
+            return None
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            tx = self._tx(self._connection)
+            return [(pending, pending.op(tx), None) for pending in group]
+        except Exception:  # whatever it was, `_whole` meets it again and gives it to the one it belongs to
+            self._roll_back()
+            self._process_lock.give_back()
+            self._lock.release()
+            return None
+
+    def _commit(self, group: list[_Pending], results: list[_Result], loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            try:
+                self._points.passing(self._execute_commit)
+            finally:
+                if self._connection.in_transaction:
+                    self._roll_back()
+        except pysqlite3.Error:
+            results = self._each_alone(group)
+        finally:
+            self._process_lock.give_back()
+            self._lock.release()
+        self._hand_over(loop, results)
+
+    def _whole(self, group: list[_Pending], _: None, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            with self._lock, self._process_lock.held():
+                results = self._each_alone(group)
+        except StorageError as error:
+            results = [(pending, None, error) for pending in group]
+        self._hand_over(loop, results)
+
+    def _each_alone(self, group: list[_Pending]) -> list[_Result]:
+        """Each in a transaction of its own: one that fails must not take the others with it."""
+        results: list[_Result] = []
+        for pending in group:
+            try:
+                results.append((pending, self._alone_or_from_ballast(pending), None))
+            except BaseException as error:  # noqa: BLE001 - handed to the one who asked
+                results.append((pending, None, error))
+        return results
+
+    def _alone_or_from_ballast(self, pending: _Pending) -> Any:
+        try:
+            return self._alone(pending.op)
+        except StorageFull:
+            if not pending.essential or self._ballast is None or not self._ballast.drop():
+                raise
+            return self._alone(pending.op)
+
+    def _alone(self, op: Op) -> Any:
+        try:
+            self._begin_patiently()
+            try:
+                result = op(self._tx(self._connection))
+                self._points.passing(self._execute_commit)
+            finally:
+                if self._connection.in_transaction:
+                    self._roll_back()
+        except pysqlite3.Error as error:
+            raise sqlite_file.translated(error, self._path) from error
+        return result
+
+    def _begin_patiently(self) -> None:
+        def begun() -> bool:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except pysqlite3.OperationalError as error:
+                if isinstance(sqlite_file.translated(error, self._path), StorageUnavailable):
+                    return False
+                raise
+            return True
+
+        sqlite_file.wait_until(begun, f"{self._path} is locked by another program")
+
+    def _execute_commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._deliver, loop, results)
+
+    def _deliver(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
+        for pending, result, error in results:
+            if pending.future.done():
+                continue
+            if error is not None:
+                pending.future.set_exception(error)
+            else:
+                pending.future.set_result(result)
+        if self._waiting:
+            loop.call_soon(self._flush, loop)
+        else:
+            self._flushing = False
+
+    def relay_ballast(self) -> None:
+        """Reserve the room again once there is some."""
+        if self._ballast is not None:
+            self._ballast.lay()

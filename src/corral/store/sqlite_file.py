@@ -1,0 +1,166 @@
+"""Opening a SQLite database without surprises: refuse what is broken before anything is written."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pysqlite3
+
+from corral.domain.errors import StorageError, StorageFull, StorageUnavailable, StorageUnusable
+
+_MAGIC = b"SQLite format 3\x00"
+_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
+# Checking reads the whole file; above this size that would delay every restart, and `corral doctor` does it.
+_QUICK_CHECK_MAX_BYTES = 128 * 1024 * 1024
+_LOCK_WAIT_S = 10.0
+
+Connection = Any  # pysqlite3 carries no types
+
+
+def connect(path: Path | None, *, readonly: bool = False) -> Connection:
+    """A connection in autocommit mode; transactions are begun by hand, immediately."""
+    if path is None:
+        return pysqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    mode = "?mode=ro" if readonly else ""
+    quoted = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = pysqlite3.connect(
+        f"file:{quoted}{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=0
+    )
+    connection.execute("PRAGMA busy_timeout=2000" if readonly else "PRAGMA busy_timeout=0")
+    return connection
+
+
+def prepare(connection: Connection) -> None:
+    """The settings of a writing connection. FULL: an acknowledged commit survives a power loss."""
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA wal_autocheckpoint=4000")
+    connection.execute("PRAGMA cache_size=-65536")
+    connection.execute("PRAGMA temp_store=MEMORY")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that is not a sound SQLite database, without changing a byte of it."""
+    _refuse_network_file_system(path)
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    remedy = f"restore {path} from a backup, or move it away to start empty; nothing was changed"
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header.startswith(_MAGIC):
+        raise StorageUnusable(f"{path} is not a SQLite database", hint=remedy)
+    try:
+        connection = connect(path, readonly=True)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if _was_not_closed(path) and path.stat().st_size <= _QUICK_CHECK_MAX_BYTES:
+                answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if answer != "ok":
+                    raise StorageUnusable(f"{path} is damaged: {answer}", hint=remedy)
+        finally:
+            connection.close()
+    except pysqlite3.DatabaseError as error:
+        raise translated(error, path, remedy) from error
+
+
+def _was_not_closed(path: Path) -> bool:
+    """A clean close removes the write-ahead log."""
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _refuse_network_file_system(path: Path) -> None:
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists():
+        return
+    folder = str(path.absolute().parent)
+    best, kind = "", ""
+    for line in mounts.read_text().splitlines():
+        _, point, type_, *_ = line.split(" ")
+        if (folder == point or folder.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, type_
+    if kind.startswith(_NETWORK_FILE_SYSTEMS):
+        raise StorageUnusable(
+            f"{path} lies on a network file system ({kind}), where SQLite's locks do not hold",
+            hint="set APP_DATA_DIR to a local disk, or APP_DATABASE_URL to a PostgreSQL server",
+        )
+
+
+def translated(error: Exception, path: Path | None, hint: str | None = None) -> StorageError:
+    """SQLite's complaint in our words, decided by its error code."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    text = str(error)
+    where = str(path) if path is not None else "the database in memory"
+    if name.startswith("SQLITE_FULL") or "disk is full" in text or "disk I/O error" in text:
+        return StorageFull(
+            f"no room left to write {where}", hint="free some disk space; Corral goes on by itself"
+        )
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "locked" in text:
+        return StorageUnavailable(
+            f"{where} is locked by another program", hint="close whatever else has it open for writing"
+        )
+    if (
+        name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+        or "malformed" in text
+        or "not a database" in text
+    ):
+        return StorageUnusable(
+            f"{where} is damaged ({text})", hint=hint or f"restore {where} from a backup; nothing was changed"
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return StorageUnusable(
+            f"{where} cannot be opened for writing ({text})", hint="check the owner and mode of the folder"
+        )
+    return StorageUnavailable(f"{where}: {text}")
+
+
+class WriteLock:
+    """One writer at a time over all processes, waited for in short steps instead of SQLite's long naps."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._file = None
+        if path is not None:
+            self._file = os.open(
+                path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+
+    def try_take(self) -> bool:
+        if self._file is None:
+            return True
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def take(self) -> None:
+        wait_until(self.try_take, "another Corral process has held the write lock for too long")
+
+    def give_back(self) -> None:
+        if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self.take()
+        try:
+            yield
+        finally:
+            self.give_back()
+
+
+def wait_until(ready: Callable[[], bool], message: str) -> None:
+    deadline = time.monotonic() + _LOCK_WAIT_S
+    while not ready():
+        if time.monotonic() > deadline:
+            raise StorageUnavailable(message, hint="look for a stopped or hanging `corral` process")
+        time.sleep(0.001)

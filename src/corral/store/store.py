@@ -1,0 +1,184 @@
+"""The store as the rest of Corral sees it: asynchronous, one transaction per method."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from corral.domain.event import Event, EventDraft
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.ids import Owner
+from corral.domain.job import Job
+from corral.domain.record import Record
+from corral.domain.run import Lease, Move, NewRun, Run, RunState
+from corral.domain.settlement import Loss, Settlement
+from corral.store import audit, claims, events, jobs, records, retention, runs
+from corral.store.audit import Finding
+from corral.store.jobs import DueJob, StoredJob
+from corral.store.records import RecordFilter
+from corral.store.retention import Retention
+from corral.store.tx import Tx
+
+
+class Database(Protocol):
+    is_postgres: bool
+
+    async def write(self, op: Callable[[Tx], Any], *, essential: bool = False) -> Any: ...
+    def write_from_thread(self, op: Callable[[Tx], Any]) -> Any: ...
+    async def read(self, op: Callable[[Tx], Any]) -> Any: ...
+    async def read_slow(self, op: Callable[[Tx], Any]) -> Any: ...
+    async def close(self) -> None: ...
+    def close_now(self) -> None: ...
+    def relay_ballast(self) -> None: ...
+
+
+def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
+    return lambda tx: function(tx, *args)
+
+
+class Store:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    async def add_job(
+        self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None
+    ) -> tuple[str, bool]:
+        found: tuple[str, bool] = await self._db.write(_op(jobs.add, job, next_slot_ms, key))
+        return found
+
+    async def job(self, job_id: str) -> StoredJob:
+        found: StoredJob = await self._db.read(_op(jobs.get, job_id))
+        return found
+
+    async def newest_jobs(self, before: str | None, limit: int) -> list[StoredJob]:
+        found: list[StoredJob] = await self._db.read(_op(jobs.newest, before, limit))
+        return found
+
+    async def update_job(self, job: Job, next_slot_ms: int | None) -> None:
+        await self._db.write(_op(jobs.update, job, next_slot_ms))
+
+    async def delete_job(self, job_id: str) -> None:
+        await self._db.write(_op(jobs.delete, job_id))
+
+    async def due_jobs(self, limit: int) -> list[DueJob]:
+        found: list[DueJob] = await self._db.read(_op(jobs.due, limit))
+        return found
+
+    async def fire(
+        self, due: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
+    ) -> bool:
+        fired: bool = await self._db.write(_op(jobs.fire, due, slot_ms, next_slot_ms, run, drafts))
+        return fired
+
+    # -- runs --------------------------------------------------------------------------------------
+
+    async def add_runs(
+        self, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
+    ) -> tuple[list[str], bool]:
+        found: tuple[list[str], bool] = await self._db.write(_op(runs.add, new, key))
+        return found
+
+    async def run(self, run_id: str) -> Run:
+        found: Run = await self._db.read(_op(runs.get, run_id))
+        return found
+
+    async def newest_runs(
+        self, job_id: str | None, state: RunState | None, before: str | None, limit: int
+    ) -> list[Run]:
+        found: list[Run] = await self._db.read(_op(runs.newest, job_id, state, before, limit))
+        return found
+
+    async def move(self, run_id: str, what: Move) -> Run:
+        found: Run = await self._db.write(_op(runs.move, run_id, what))
+        return found
+
+    async def count_live(self) -> dict[str, int]:
+        found: dict[str, int] = await self._db.read(_op(runs.count_live))
+        return found
+
+    # -- leases ------------------------------------------------------------------------------------
+
+    async def claim(self, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
+        found: list[Lease] = await self._db.write(_op(claims.claim, owner, limit, lease_s))
+        return found
+
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
+        found: list[Lease] = await self._db.write(_op(claims.claim_one, run_id, owner, lease_s))
+        return found
+
+    def renew_from_thread(
+        self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
+    ) -> set[tuple[str, int]]:
+        held: set[tuple[str, int]] = self._db.write_from_thread(_op(claims.renew, leases, owner, lease_s))
+        return held
+
+    async def settle(self, settlement: Settlement) -> bool:
+        settled: bool = await self._db.write(_op(claims.settle, settlement), essential=True)
+        return settled
+
+    async def release(self, leases: Sequence[Lease], reason: str) -> int:
+        released: int = await self._db.write(_op(claims.release, leases, reason), essential=True)
+        return released
+
+    async def lose(self, losses: Sequence[Loss]) -> int:
+        taken: int = await self._db.write(_op(claims.lose, losses), essential=True)
+        return taken
+
+    async def reap(self, limit: int = 500) -> int:
+        reaped: int = await self._db.write(_op(claims.reap, limit))
+        return reaped
+
+    # -- histories ---------------------------------------------------------------------------------
+
+    async def events_of(self, run_id: str, after: int, limit: int) -> list[Event]:
+        found: list[Event] = await self._db.read(_op(events.of_run, run_id, after, limit))
+        return found
+
+    async def feed(self, after: int, limit: int) -> list[Event]:
+        found: list[Event] = await self._db.read(_op(events.feed, after, limit))
+        return found
+
+    async def last_position(self) -> int:
+        found: int = await self._db.read(_op(events.last_position))
+        return found
+
+    async def records_of(self, run_id: str, after: str, limit: int) -> list[Record]:
+        found: list[Record] = await self._db.read(_op(records.of_run, run_id, after, limit))
+        return found
+
+    async def newest_records(self, wanted: RecordFilter, before: str | None, limit: int) -> list[Record]:
+        found: list[Record] = await self._db.read(_op(records.newest, wanted, before, limit))
+        return found
+
+    async def record_statistics(self, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]:
+        found: tuple[int, int, int, int | None, int | None] = await self._db.read_slow(
+            _op(records.statistics, wanted)
+        )
+        return found
+
+    async def delete_record(self, record_id: str) -> None:
+        await self._db.write(_op(records.delete, record_id))
+
+    # -- upkeep ------------------------------------------------------------------------------------
+
+    async def prune(self, policy: Retention, batch: int = 200) -> int:
+        pruned: int = await self._db.write(_op(retention.prune, policy, batch))
+        return pruned
+
+    async def findings(self) -> list[Finding]:
+        found: list[Finding] = await self._db.read_slow(_op(audit.findings))
+        return found
+
+    async def ping(self) -> None:
+        """Prove that a write would go through."""
+        await self._db.write(_nothing)
+
+    def relay_ballast(self) -> None:
+        self._db.relay_ballast()
+
+    async def close(self) -> None:
+        await self._db.close()
+
+
+def _nothing(_: Tx) -> None:
+    return None

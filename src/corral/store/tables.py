@@ -1,0 +1,102 @@
+"""The tables. Times are UTC milliseconds; documents are JSON (JSONB on PostgreSQL)."""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = sa.MetaData()
+
+Document = sa.Text().with_variant(JSONB(), "postgresql")
+Millis = sa.BigInteger()
+
+jobs = sa.Table(
+    "jobs",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("document", Document, nullable=False),
+    sa.Column("frequency", sa.Text, nullable=False),
+    sa.Column("next_slot", Millis),
+    sa.Column("created_at", Millis, nullable=False),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("job_id", sa.Text),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("priority", sa.SmallInteger, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("max_attempts", sa.Integer, nullable=False),
+    sa.Column("requested_strategy", sa.Text, nullable=False),
+    sa.Column("resolved_strategy", sa.Text, nullable=False),
+    sa.Column("payload", Document, nullable=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("losses", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("suspect", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("due_at", Millis, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+    sa.Column("hold_reason", sa.Text),
+    sa.Column("owner", sa.Text),
+    sa.Column("lease_until", Millis),
+    sa.Column("started_at", Millis),
+    sa.Column("finished_at", Millis),
+    sa.Column("failure_code", sa.Text),
+    sa.Column("failure_detail", sa.Text),
+    sa.Column("error_message", sa.Text),
+    sa.Column("stats", Document, nullable=False, server_default="{}"),
+    sa.Column("attempts", Document, nullable=False, server_default="[]"),
+    sa.Column("retry_of", sa.Text),
+    sa.Column("parent_id", sa.Text),
+    # The number of the run's last event: taken and raised in the statement that changes the run.
+    sa.Column("seq", sa.Integer, nullable=False),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column(
+        "position", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True
+    ),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("seq", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("meta", Document, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+)
+
+records = sa.Table(
+    "records",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("job_id", sa.Text),
+    sa.Column("item_key", sa.Text, nullable=False),
+    sa.Column("data", Document, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+)
+
+idempotency = sa.Table(
+    "idempotency_keys",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("resource_id", sa.Text, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+)
+
+slots = sa.Table(
+    "schedule_slots",
+    metadata,
+    sa.Column("job_id", sa.Text, primary_key=True),
+    sa.Column("slot", Millis, primary_key=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+)
+
+meta = sa.Table(
+    "corral_meta",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)

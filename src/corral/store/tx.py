@@ -1,0 +1,75 @@
+"""What a query function sees: one open transaction, on either database."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql import ClauseElement
+
+Row = tuple[Any, ...]
+
+
+class Tx(Protocol):
+    """`now_ms` judges leases and due times and never jumps; `wall_ms` is what a calendar says."""
+
+    now_ms: int
+    wall_ms: int
+    is_postgres: bool
+
+    def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
+        """Every row of one statement."""
+        ...
+
+    def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
+        """Execute one statement; how many rows it touched."""
+        ...
+
+    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> None:
+        """Execute one statement for each set of parameters."""
+        ...
+
+    def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
+        """For each set of parameters the one row the statement returned, or None where it matched nothing."""
+        ...
+
+
+class Compiler:
+    """Core statements compiled once per dialect: running them costs what the bare driver costs."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        # Keyed by identity: statements are module constants, and the value keeps them alive.
+        self._compiled: dict[int, tuple[str, dict[str, Any], ClauseElement]] = {}
+
+    def sql(self, statement: ClauseElement) -> tuple[str, dict[str, Any]]:
+        found = self._compiled.get(id(statement))
+        if found is None:
+            compiled = statement.compile(dialect=self._dialect, compile_kwargs={"render_postcompile": True})
+            constants = {name: value for name, value in compiled.params.items() if value is not None}
+            found = (str(compiled), constants, statement)
+            self._compiled[id(statement)] = found
+        return found[0], found[1]
+
+
+def first(rows: list[Row]) -> Row | None:
+    return rows[0] if rows else None
+
+
+def param(name: str) -> sa.BindParameter[Any]:
+    """A named parameter without a type of its own, so that either driver takes the value as it is.
+
+    The prefix keeps it apart from the names SQLAlchemy gives to constants.
+    """
+    return sa.bindparam(f"p_{name}")
+
+
+def values(**given: Any) -> dict[str, Any]:
+    """The values of parameters made with `param`."""
+    return {f"p_{name}": value for name, value in given.items()}
+
+
+def insert_all(table: sa.Table, *, without: tuple[str, ...] = ()) -> sa.Insert:
+    """An INSERT with one parameter for each column."""
+    names = [column.name for column in table.columns if column.name not in without]
+    return sa.insert(table).values({name: param(name) for name in names})

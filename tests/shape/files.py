@@ -1,0 +1,38 @@
+"""The files of the repository, as git sees them: tracked, or new and not ignored."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def repository_files() -> tuple[Path, ...]:
+    # A clone may belong to another user than the one who tests it; that is no reason to refuse to list it.
+    command = [
+        "git",
+        "-c",
+        f"safe.directory={ROOT}",
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = (ROOT / name for name in sorted(set(listed.split("\0"))) if name)
+    return tuple(path for path in paths if path.is_file())
+
+
+def python_files() -> list[Path]:
+    ours = tuple(ROOT / folder for folder in ("src", "tests", "bench", "scripts"))
+    return [
+        path
+        for path in repository_files()
+        if path.suffix == ".py" and any(path.is_relative_to(o) for o in ours)
+    ]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
