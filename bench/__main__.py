@@ -1,4 +1,4 @@
-"""Compare Corral with its peers: `python -m bench [NAME ...] [--quick] [--only ENTRY] [--repeat N] [--save]`."""
+"""`python -m bench [NAME ...] [--quick] [--only ENTRY] [--repeat N] [--save]`: Corral beside its peers."""
 
 from __future__ import annotations
 

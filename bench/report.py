@@ -62,7 +62,7 @@ def rates(bench: Bench, outcomes: list[Outcome]) -> Grid:
     for outcome in ordered:
         result = outcome.result
         if result is None:
-            reason = " ".join(outcome.error.split())[-ERROR_WIDTH:]
+            reason = (outcome.error.splitlines() or [""])[-1][:ERROR_WIDTH]
             rows.append((outcome.entry.name, "failed", NONE, NONE, NONE, NONE, reason))
             continue
         to_this = corral.rate_per_s / result.rate_per_s if corral and outcome.entry.role != "corral" else None

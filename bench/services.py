@@ -7,7 +7,6 @@ PostgreSQL has its default durability, `fsync` and `synchronous_commit` on. `red
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import pwd
 import shutil
@@ -104,9 +103,10 @@ def redis(*, append_only: bool = False) -> Iterator[Service]:
 
 
 def _postgres_binaries() -> Path:
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"), key=lambda p: int(Path(p).parts[4]))
+    installed = Path("/usr/lib/postgresql").glob("*/bin/postgres")
+    found = sorted(installed, key=lambda path: float(path.parts[4]))
     if found:
-        return Path(found[-1]).parent
+        return found[-1].parent
     binary = shutil.which("postgres")
     if binary is None:
         raise ServiceUnavailable("PostgreSQL is not installed")

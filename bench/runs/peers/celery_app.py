@@ -32,9 +32,30 @@ app.conf.update(
     task_store_eager_result=False,
 )
 
-_lock = threading.Lock()
-_counter: mmap.mmap | None = None
-_done = 0
+
+class _Counter:
+    """How many tasks this process has finished, in a file that the enqueuer can read."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.value = 0
+        self.page: mmap.mmap | None = None
+
+    def add(self) -> None:
+        with self.lock:
+            if self.page is None:
+                self.page = self._map()
+            self.value += 1
+            SLOT.pack_into(self.page, 0, self.value)
+
+    def _map(self) -> mmap.mmap:
+        path = folder / f"done-{os.getpid()}"
+        path.write_bytes(SLOT.pack(0))
+        with path.open("r+b") as file:
+            return mmap.mmap(file.fileno(), SLOT.size)
+
+
+_counter = _Counter()
 
 
 def done() -> int:
@@ -51,15 +72,7 @@ def noop(number: int) -> None:
 @signals.task_postrun.connect
 def _count(**_: Any) -> None:
     """Runs after the result has been stored."""
-    global _counter, _done
-    with _lock:
-        if _counter is None:
-            path = folder / f"done-{os.getpid()}"
-            path.write_bytes(SLOT.pack(0))
-            with path.open("r+b") as file:
-                _counter = mmap.mmap(file.fileno(), SLOT.size)
-        _done += 1
-        SLOT.pack_into(_counter, 0, _done)
+    _counter.add()
 
 
 @signals.worker_ready.connect

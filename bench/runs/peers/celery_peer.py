@@ -24,7 +24,7 @@ from bench.model import Place, Result
 
 SINGLE_SAMPLES = 200
 TIMEOUT_S = 120.0
-# (pool, processes or threads)
+# The pool, and how many processes or threads it has.
 SHAPES = (("prefork", os.cpu_count() or 1), ("threads", 8))
 
 

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to. The table is our own and written out: `is_global` has changed its mind before."""
+"""Which addresses may be connected to. The table is our own: `is_global` has changed its mind before."""
 
 import re
 from dataclasses import dataclass, field

@@ -52,3 +52,20 @@ class Job:
     respect_robots: bool = True
     # Hosts a person typed at the terminal; the job may reach them even where they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job with what became of its latest run."""
+
+    job: Job
+    latest_state: str | None
+    latest_hold: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueJob:
+    """A scheduled job whose slot has come."""
+
+    job: Job
+    slot_ms: int

@@ -30,7 +30,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`detail` is the precise reason behind the code (`connect`, `body_too_large`); `message` is for people."""
+    """`detail` is the precise reason behind the code (`connect`, `body_too_large`), `message` for people."""
 
     code: FailureCode
     message: str

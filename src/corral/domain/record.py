@@ -13,3 +13,11 @@ class Record:
     item_key: str
     data: dict[str, Any]
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    job_id: str | None = None
+    run_id: str | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None

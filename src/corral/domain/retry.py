@@ -163,7 +163,7 @@ def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header, between one second and one hour; None where it says nothing usable."""
+    """Seconds from a Retry-After header, between one second and one hour; None where it is unusable."""
     if value is None:
         return None
     text = value.strip()

@@ -130,7 +130,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a run until a time. The epoch rises with each claim and fences every later write."""
+    """The right to work on a run until a time. Its epoch rises with each claim and fences every later write."""
 
     run: Run
     owner: Owner

@@ -13,7 +13,7 @@ MAX_COUNTED_SLOTS = 1000
 
 
 def check_frequency(text: str) -> str:
-    """The frequency as given, or BadInput where it is neither a known name nor a five-field cron expression."""
+    """The frequency as given, or BadInput where it is neither a known name nor five cron fields."""
     if text == ON_DEMAND or text in _NAMED:
         return text
     if len(text.split()) != 5 or not croniter.is_valid(text) or not _ever_fires(text):

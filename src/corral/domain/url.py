@@ -1,4 +1,4 @@
-"""A target URL, parsed once by one strict parser; nothing else in Corral takes a URL apart to decide where to connect.
+"""A target URL, parsed once by one strict parser; nothing else decides from a URL where to connect.
 
 Two parsers that disagree about the host are how requests reach the wrong machine, so whatever could be read
 in two ways (backslashes, userinfo, control characters, odd numbers) is refused instead of repaired.

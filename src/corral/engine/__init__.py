@@ -1,0 +1,1 @@
+"""Submitting runs and executing them: the node, its workers, and what happens to an outcome."""

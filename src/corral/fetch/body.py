@@ -1,7 +1,7 @@
 """A body put together piece by piece, with every size judged before the next piece is taken."""
 
 import zlib
-from typing import Any, Protocol
+from typing import Any
 
 from corral.domain.outcome import Failed
 from corral.fetch.faults import fault
@@ -12,16 +12,6 @@ _STEP_BYTES = 256 * 1024
 _MAX_MEMBERS = 1000
 
 ACCEPT_ENCODING = "gzip, deflate"
-
-
-class _Inflater(Protocol):
-    eof: bool
-
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-    @property
-    def unconsumed_tail(self) -> bytes: ...
-    @property
-    def unused_data(self) -> bytes: ...
 
 
 class BodyFault(Exception):
@@ -56,7 +46,7 @@ class Body:
         self._max_bytes = max_bytes
         self._limits = limits
         self._truncate = truncate
-        self._inflater: Any = None
+        self._inflater: Any = None  # a zlib decompressor; its type has no public name
         self._members = 0
         self._decoded = bytearray()
         self.raw_bytes = 0
@@ -66,7 +56,7 @@ class Body:
     def decoded_bytes(self) -> int:
         return len(self._decoded)
 
-    def bytes(self) -> bytes:
+    def whole(self) -> bytes:
         return bytes(self._decoded)
 
     def feed(self, piece: bytes | memoryview) -> None:
@@ -79,12 +69,11 @@ class Body:
             self._overflow()
 
     def finish(self) -> bytes:
-        inflater = self._inflater
-        if self._coding is not None and not self.truncated and (inflater is None or not inflater.eof):
-            # An empty body needs no coding; anything else must end where its format says.
-            if self.raw_bytes:
-                raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
-        return self.bytes()
+        is_open = self._inflater is None or not self._inflater.eof
+        # An empty body needs no coding; anything else must end where its format says.
+        if self._coding is not None and self.raw_bytes and is_open:
+            raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
+        return self.whole()
 
     def _take(self, piece: bytes | memoryview) -> None:
         room = self._max_bytes - len(self._decoded)
@@ -120,9 +109,8 @@ class Body:
     def _inflate(self, data: bytes) -> None:
         try:
             while data:
-                if self._inflater is None or self._inflater.eof:
-                    if not self._next_member(data):
-                        return
+                if (self._inflater is None or self._inflater.eof) and not self._next_member(data):
+                    return
                 self._take(self._inflater.decompress(data, _STEP_BYTES))
                 data = self._inflater.unconsumed_tail or self._inflater.unused_data
             # Output may wait inside after the input is used up.
@@ -135,7 +123,7 @@ class Body:
             raise BodyFault(fault("bad_response:encoding", "the compressed stream is corrupt")) from None
 
     def _next_member(self, data: bytes) -> bool:
-        """Start on the stream; False where what follows a finished one is padding, which browsers ignore too."""
+        """Start on the next stream; False where what follows a finished one is padding, ignored."""
         is_first = self._inflater is None
         if self._coding == "deflate":
             if not is_first:

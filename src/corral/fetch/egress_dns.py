@@ -44,7 +44,7 @@ class Resolver:
         ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
         if isinstance(ips, Failed):
             return ips
-        # One forbidden answer condemns the name: which of them a later connect would take is not ours to choose.
+        # One forbidden answer condemns the name: a name that points inside once will do so again.
         if not is_trusted(target, trusted_hosts) and not all(self._may_dial(ip, target.port) for ip in ips):
             return fault("policy:egress", target.host)
         return PinnedAddress(target.host, target.port, ips[:_MAX_ADDRESSES])
@@ -86,7 +86,7 @@ def _addresses(host: str) -> tuple[str, ...]:
 
 
 def is_own_address(ip: str) -> bool:
-    """True where the address is one of this machine's: routed to it, a datagram would come from it. Sends nothing."""
+    """True for an address of this machine: a datagram sent to it would also come from it. Sends nothing."""
     family = socket.AF_INET6 if ":" in ip else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,14 +1,14 @@
 """The invariants, asked of the database itself. `corral doctor` prints what is found and what to do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from corral.domain.event import EventKind, fold
+from corral.domain.finding import Finding
 from corral.domain.run import RunState
 from corral.store.tables import events, records, runs
-from corral.store.tx import Row, Tx, param, values
+from corral.store.tx import Row, Tx, is_state, param, values
 
 _SHOWN = 20
 # A lease may be this late before it is a finding: the sweep runs every second.
@@ -16,26 +16,18 @@ _LATE_MS = 15_000
 _WAITED_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    rule: str
-    subject: str
-    what: str
-    remedy: str
-
-
 _EXPIRED = (
     sa.select(runs.c.id, runs.c.lease_until)
-    .where(runs.c.state == RunState.RUNNING.value, runs.c.lease_until < param("late"))
+    .where(is_state(runs.c.state, RunState.RUNNING), runs.c.lease_until < param("late"))
     .limit(_SHOWN)
 )
 _WAITING = (
     sa.select(runs.c.id, runs.c.due_at)
-    .where(runs.c.state == RunState.QUEUED.value, runs.c.due_at < param("late"))
+    .where(is_state(runs.c.state, RunState.QUEUED), runs.c.due_at < param("late"))
     .order_by(runs.c.due_at)
     .limit(1)
 )
-_COUNT_RUNNING = sa.select(sa.func.count()).select_from(runs).where(runs.c.state == RunState.RUNNING.value)
+_COUNT_RUNNING = sa.select(sa.func.count()).where(is_state(runs.c.state, RunState.RUNNING))
 _GAPS = (
     sa.select(events.c.run_id, sa.func.count(), sa.func.max(events.c.seq))
     .group_by(events.c.run_id)

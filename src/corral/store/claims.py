@@ -13,19 +13,20 @@ from corral.domain.outcome import FailureCode
 from corral.domain.run import HoldReason, Lease, Move, RunState, target
 from corral.domain.settlement import Loss, Settlement
 from corral.store import events
-from corral.store.rows import run_of, to_json
+from corral.store.rows import run_of, storable, to_json
 from corral.store.tables import records, runs
-from corral.store.tx import Row, Tx, insert_all, param, values
+from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 
 LOSS_CAP = 3
 _STDERR_TAIL = 64 * 1024
 
-_QUEUED = runs.c.state == RunState.QUEUED.value
+_QUEUED = is_state(runs.c.state, RunState.QUEUED)
+_RUNNING = is_state(runs.c.state, RunState.RUNNING)
 _HELD_BY_ME = (
     runs.c.id == param("id"),
     runs.c.epoch == param("epoch"),
     runs.c.owner == param("owner"),
-    runs.c.state == RunState.RUNNING.value,
+    _RUNNING,
 )
 
 _TAKEN = {
@@ -44,8 +45,16 @@ _NEXT_IN_BAND = (
     .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
+    # Apart from the UPDATE, so that it runs once: a subquery may be run again for each row it is joined to,
+    # and then skips what it has locked itself and takes more than the limit.
+    .cte("next_in_band")
 )
-_CLAIM = sa.update(runs).where(runs.c.id.in_(_NEXT_IN_BAND)).values(_TAKEN).returning(runs)
+_CLAIM = (
+    sa.update(runs)
+    .where(runs.c.id.in_(sa.select(_NEXT_IN_BAND.c.id)))
+    .values(_TAKEN)
+    .returning(runs)
+)
 # One named run, for whoever was asked to execute just this one.
 _CLAIM_ONE = (
     sa.update(runs)
@@ -106,7 +115,7 @@ _LOSE = (
 )
 _EXPIRED = (
     sa.select(runs)
-    .where(runs.c.state == RunState.RUNNING.value, runs.c.lease_until < param("now"))
+    .where(_RUNNING, runs.c.lease_until < param("now"))
     .order_by(runs.c.lease_until)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
@@ -142,7 +151,7 @@ def _started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
     if not rows:
         return []
     found = [(run_of(row), row[-1]) for row in rows]
-    history = []
+    history: list[dict[str, Any]] = []
     for run, seq in found:
         meta = {"attempt": run.attempt, "strategy": run.resolved_strategy.value, "epoch": run.epoch}
         history += events.rows_for(run.id, seq, [EventDraft(EventKind.STARTED, meta)], tx.wall_ms)
@@ -155,22 +164,34 @@ def _started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
 def renew(tx: Tx, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float) -> set[tuple[str, int]]:
     """Prolong what is still mine; what is missing from the answer was taken away."""
     until = tx.now_ms + round(lease_s * 1000)
-    rows = tx.many_returning(
-        _RENEW, [values(id=id_, epoch=epoch, owner=owner, lease_until=until) for id_, epoch in leases]
-    )
+    # In one order for everybody, so that two renewals of the same rows cannot block each other.
+    wanted = [values(id=id_, epoch=epoch, owner=owner, lease_until=until) for id_, epoch in sorted(leases)]
+    rows = tx.many_returning(_RENEW, wanted)
     return {(row[0], row[1]) for row in rows if row is not None}
 
 
 def settle(tx: Tx, settlement: Settlement) -> bool:
-    """Write the transition, its events and its records; False where the lease was lost and nothing was written."""
-    lease, transition = settlement.lease, settlement.transition
-    [row] = tx.many_returning(_SETTLE, [_settle_values(tx, settlement)])
-    if row is None:
-        return _was_mine_already(tx, settlement) or _refused(tx, lease)
-    events.insert(tx, list(events.rows_for(lease.run_id, row[0], transition.events, tx.wall_ms)))
-    if transition.records:
-        tx.many(_INSERT_RECORD, _record_rows(tx, settlement))
-    return True
+    """Write the transition, its events and its records; False where the lease was lost: nothing is written."""
+    return settle_all(tx, [settlement])[0]
+
+
+def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
+    """The same for many, each for itself: one that lost its lease does not keep the others from being written."""
+    rows = tx.many_returning(_SETTLE, [_settle_values(tx, settlement) for settlement in settlements])
+    history: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for settlement, row in zip(settlements, rows, strict=True):
+        if row is not None:
+            transition = settlement.transition
+            history += events.rows_for(settlement.lease.run_id, row[0], transition.events, tx.wall_ms)
+            results += _record_rows(tx, settlement)
+    events.insert(tx, history)
+    if results:
+        tx.many(_INSERT_RECORD, results)
+    return [
+        row is not None or _was_mine_already(tx, settlement) or _refused(tx, settlement.lease)
+        for settlement, row in zip(settlements, rows, strict=True)
+    ]
 
 
 def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
@@ -189,8 +210,8 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
         hold_reason=HoldReason.WAITING_FOR_HUMAN.value if transition.move is Move.HOLD else None,
         finished_at=tx.wall_ms if transition.to.is_terminal else None,
         failure_code=failure.code.value if failure else None,
-        failure_detail=failure.detail if failure else None,
-        error_message=failure.message[:8192] if failure else None,
+        failure_detail=storable(failure.detail) if failure and failure.detail else None,
+        error_message=storable(failure.message[:8192]) if failure else None,
         stats=to_json(transition.stats),
         attempts=to_json([*lease.run.attempts, settlement.attempt_entry]),
         event_count=len(transition.events),
@@ -248,8 +269,8 @@ def _held(lease: Lease) -> dict[str, Any]:
 def lose(tx: Tx, losses: Sequence[Loss]) -> int:
     """Take back what dead workers held.
 
-    Which of several runs killed their worker nobody knows, so the last try before the cap is made alone, and only
-    a run that was alone when the cap is reached is ended.
+    Which of several runs killed their worker nobody knows, so the last try before the cap is made alone, and
+    only a run that was alone when the cap is reached is ended.
     """
     written = 0
     for loss in losses:
@@ -290,7 +311,7 @@ def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dic
         finished_at=tx.wall_ms,
         failure_code=FailureCode.WORKER_LOST.value,
         failure_detail="poison",
-        error_message=message,
+        error_message=storable(message),
         event_count=2,
     )
     return drafts, params

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 _VARIABLE = "CORRAL_CRASH_AT"  # "before:17" or "after:17"
 _COUNT_VARIABLE = "CORRAL_COUNT_COMMITS"  # a file that gets one byte for each commit
@@ -25,7 +26,7 @@ class CommitPoints:
             os.kill(os.getpid(), signal.SIGKILL)
         commit()
         if self._count_file is not None:
-            with open(self._count_file, "ab") as file:
+            with Path(self._count_file).open("ab") as file:
                 file.write(b".")
         if self._passed == self._at and self._side == "after":
             os.kill(os.getpid(), signal.SIGKILL)

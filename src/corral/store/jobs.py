@@ -1,7 +1,6 @@
 """Jobs, and the schedule slots they have fired for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,13 +8,13 @@ import sqlalchemy as sa
 from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
-from corral.domain.job import Job
+from corral.domain.job import DueJob, Job, StoredJob
 from corral.domain.run import LIVE, NewRun
 from corral.store import idempotency
 from corral.store import runs as run_queries
 from corral.store.rows import job_document, job_of, to_json
 from corral.store.tables import jobs, runs, slots
-from corral.store.tx import Row, Tx, insert_all, param, values
+from corral.store.tx import LAST_ID, Row, Tx, insert_all, param, values
 
 _latest = runs.alias("latest")
 _STATUS = (
@@ -69,19 +68,6 @@ _SLOT_TAKEN = sa.select(slots.c.run_id).where(slots.c.job_id == param("id"), slo
 _TAKE_SLOT = insert_all(slots)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    job: Job
-    latest_state: str | None
-    latest_hold: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class DueJob:
-    job: Job
-    slot_ms: int
-
-
 def _stored(row: Row) -> StoredJob:
     id_, document, frequency, created_at, state, hold = row
     return StoredJob(job_of(id_, document, frequency, created_at), state, hold)
@@ -90,10 +76,11 @@ def _stored(row: Row) -> StoredJob:
 def add(tx: Tx, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None) -> tuple[str, bool]:
     """Write a job; with a key seen before, the id from then, and True."""
     if key is not None:
-        found = idempotency.seen(tx, key)
+        found = idempotency.earlier(tx, key, job.id)
         if found is not None:
-            return found, True
-        idempotency.remember(tx, key, job.id)
+            return found, found != job.id
+    if tx.is_repeat and tx.all(_GET, values(id=job.id)):
+        return job.id, False
     tx.run(_INSERT, {**_document_values(tx, job, next_slot_ms), **values(created_at=tx.wall_ms)})
     return job.id, False
 
@@ -116,7 +103,7 @@ def get(tx: Tx, job_id: str) -> StoredJob:
 
 
 def newest(tx: Tx, before: str | None, limit: int) -> list[StoredJob]:
-    return [_stored(row) for row in tx.all(_LIST, values(before=before or "~", limit=limit))]
+    return [_stored(row) for row in tx.all(_LIST, values(before=before or LAST_ID, limit=limit))]
 
 
 def update(tx: Tx, job: Job, next_slot_ms: int | None) -> None:
@@ -140,9 +127,10 @@ def due(tx: Tx, limit: int) -> list[DueJob]:
 
 
 def fire(
-    tx: Tx, due_job: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
+    tx: Tx, due_job: DueJob, slots_ms: tuple[int, int], run: NewRun, drafts: Sequence[EventDraft]
 ) -> bool:
     """Start the run of a slot, once: False where somebody else did, or the job changed meanwhile."""
+    slot_ms, next_slot_ms = slots_ms
     job_id = due_job.job.id
     advanced = values(id=job_id, due_slot=due_job.slot_ms, next_slot=next_slot_ms)
     if tx.run(_ADVANCE, advanced) == 0:

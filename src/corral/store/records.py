@@ -1,15 +1,14 @@
 """Extracted results."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from corral.domain.errors import RecordNotFound
-from corral.domain.record import Record
+from corral.domain.record import Record, RecordFilter
 from corral.store.rows import record_of
 from corral.store.tables import records
-from corral.store.tx import Tx, param, values
+from corral.store.tx import LAST_ID, Tx, param, values
 
 _OLDEST_FIRST = (
     sa.select(records)
@@ -18,14 +17,6 @@ _OLDEST_FIRST = (
     .limit(param("limit"))
 )
 _DELETE = sa.delete(records).where(records.c.id == param("id"))
-
-
-@dataclass(frozen=True, slots=True)
-class RecordFilter:
-    job_id: str | None = None
-    run_id: str | None = None
-    from_ms: int | None = None
-    to_ms: int | None = None
 
 
 def _conditions(wanted: RecordFilter) -> list[sa.ColumnElement[bool]]:
@@ -53,13 +44,13 @@ def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], sa.Select[Any]]:
     shape = tuple(value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
     if shape not in _LISTINGS:
         conditions = _conditions(wanted)
-        listing = (
+        listing: sa.Select[Any] = (
             sa.select(records)
             .where(records.c.id < param("before"), *conditions)
             .order_by(records.c.id.desc())
             .limit(param("limit"))
         )
-        counted = sa.select(
+        counted: sa.Select[Any] = sa.select(
             sa.func.count(),
             sa.func.count(sa.distinct(records.c.run_id)),
             sa.func.count(sa.distinct(records.c.job_id)),
@@ -77,7 +68,7 @@ def of_run(tx: Tx, run_id: str, after: str, limit: int) -> list[Record]:
 
 def newest(tx: Tx, wanted: RecordFilter, before: str | None, limit: int) -> list[Record]:
     listing, _ = _statements(wanted)
-    params = {**_filter_values(wanted), **values(before=before or "~", limit=limit)}
+    params = {**_filter_values(wanted), **values(before=before or LAST_ID, limit=limit)}
     return [record_of(row) for row in tx.all(listing, params)]
 
 

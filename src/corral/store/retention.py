@@ -1,9 +1,8 @@
 """Forgetting finished runs by age and by count, a little at a time."""
 
-from dataclasses import dataclass
-
 import sqlalchemy as sa
 
+from corral.domain.retention import Retention
 from corral.domain.run import TERMINAL
 from corral.store import idempotency
 from corral.store.tables import events, records, runs, slots
@@ -28,15 +27,6 @@ _DAY_MS = 24 * 3600 * 1000
 # Slots are remembered longer than any clock is set back by accident.
 _SLOT_MEMORY_MS = 30 * _DAY_MS
 _KEY_MEMORY_MS = _DAY_MS
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """None keeps for ever. Records go with their run unless they are to be kept."""
-
-    max_age_days: float | None = None
-    max_finished_runs: int | None = None
-    keep_records: bool = True
 
 
 def _id_at(millis: int) -> str:

@@ -13,6 +13,9 @@ from corral.domain.run import HoldReason, Run, RunState
 from corral.store import tables
 from corral.store.tx import Row
 
+# As deep as orjson goes, with room for what a value is wrapped in.
+_MAX_DEPTH = 200
+
 _RUN_COLUMNS = [column.name for column in tables.runs.columns]
 
 
@@ -28,8 +31,38 @@ def to_ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
+def storable(text: str) -> str:
+    """Without what the databases refuse in a text: NUL, and halves of surrogate pairs."""
+    if text.isascii():
+        return text.replace("\0", "")
+    return text.replace("\0", "").encode("utf-8", "ignore").decode()
+
+
 def to_json(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+    """JSON that both databases store. What comes from a page is made to fit: a result must not fail on this."""
+    try:
+        encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        encoded = orjson.dumps(_fitted(value, _MAX_DEPTH))
+    if b"\\u0000" in encoded:
+        encoded = orjson.dumps(_fitted(value, _MAX_DEPTH))
+    return encoded.decode()
+
+
+def _fitted(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if value is None or isinstance(value, float):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if depth == 0:
+        return None
+    if isinstance(value, dict):
+        return {storable(str(key)): _fitted(each, depth - 1) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_fitted(each, depth - 1) for each in value]
+    return storable(str(value))
 
 
 def from_json(value: Any) -> Any:

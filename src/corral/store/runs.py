@@ -12,15 +12,19 @@ from corral.domain.run import LIVE, HoldReason, Move, NewRun, Run, RunState, adv
 from corral.store import events, idempotency
 from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
-from corral.store.tx import Tx, param, values
+from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
 
-_INSERTED = ["id", "job_id", "kind", "state", "priority", "attempt", "max_attempts", "requested_strategy", "resolved_strategy", "payload", "due_at", "created_at", "retry_of", "parent_id", "seq"]
-_INSERT = sa.insert(runs).values({name: param(name) for name in _INSERTED})
+# What a new run does not have yet is left to the defaults of the columns.
+_LATER = (
+    *("epoch", "losses", "suspect", "hold_reason", "owner", "lease_until", "started_at", "finished_at"),
+    *("failure_code", "failure_detail", "error_message", "stats", "attempts"),
+)
+_INSERT = insert_all(runs, without=_LATER)
 _GET = sa.select(runs).where(runs.c.id == param("id"))
 _COUNT_ONE = {
     state: sa.select(sa.func.count())
     .select_from(runs)
-    .where(runs.c.state == sa.literal_column(f"'{state.value}'"))
+    .where(is_state(runs.c.state, state))
     for state in RunState
 }
 
@@ -35,11 +39,8 @@ def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 
 _OF_JOB = runs.c.job_id == param("job_id")
-# A literal, not a parameter: only so does SQLite use the partial index of that state.
-_LIST_STATE = {state: _listing(runs.c.state == sa.literal_column(f"'{state.value}'")) for state in RunState}
-_LIST_JOB_STATE = {
-    state: _listing(_OF_JOB, runs.c.state == sa.literal_column(f"'{state.value}'")) for state in RunState
-}
+_LIST_STATE = {state: _listing(is_state(runs.c.state, state)) for state in RunState}
+_LIST_JOB_STATE = {state: _listing(_OF_JOB, is_state(runs.c.state, state)) for state in RunState}
 _LIST_JOB = _listing(_OF_JOB)
 _LIST = _listing()
 
@@ -70,19 +71,22 @@ def add(
     tx: Tx, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
 ) -> tuple[list[str], bool]:
     """Write runs with their first events. With a key seen before: the ids from then, and True."""
+    ids = [run.id for run, _ in new]
     if key is not None:
-        found = idempotency.seen(tx, key)
+        found = idempotency.earlier(tx, key, " ".join(ids))
         if found is not None:
-            return [found], True
-    rows, history = [], []
+            # The key may have come with these very runs: then only the answer to it was lost.
+            return found.split(), found.split() != ids
+    if tx.is_repeat:
+        new = [(run, drafts) for run, drafts in new if not tx.all(_GET, values(id=run.id))]
+    rows: list[dict[str, Any]] = []
+    history: list[dict[str, Any]] = []
     for run, drafts in new:
         rows.append(_row(tx, run, len(drafts)))
         history += events.rows_for(run.id, len(drafts), drafts, tx.wall_ms)
     tx.many(_INSERT, rows)
     events.insert(tx, history)
-    if key is not None:
-        idempotency.remember(tx, key, new[0][0].id)
-    return [run.id for run, _ in new], False
+    return list(ids), False
 
 
 def _row(tx: Tx, run: NewRun, event_count: int) -> dict[str, Any]:
@@ -114,7 +118,7 @@ def get(tx: Tx, run_id: str) -> Run:
 
 def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
     """Runs newest first, older than the id `before`."""
-    params = values(before=before or "~", limit=limit)
+    params = values(before=before or LAST_ID, limit=limit)
     if job_id is not None:
         params |= values(job_id=job_id)
         statement = _LIST_JOB if state is None else _LIST_JOB_STATE[state]

@@ -16,7 +16,7 @@ def check_version(found: str | None, where: str) -> bool:
     """True where the schema is ours, False where it has to be brought to it; refuses a newer one."""
     if found is not None and found not in _KNOWN:
         raise StorageUnusable(
-            f"{where} has schema version {found}, which this version of Corral does not know (it knows up to {HEAD})",
+            f"{where} has schema version {found}; this version of Corral knows only up to {HEAD}",
             hint="install the newer Corral that wrote it, or restore an older backup; nothing was changed",
         )
     return found == HEAD

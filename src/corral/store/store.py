@@ -4,17 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from corral.domain.event import Event, EventDraft
+from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
-from corral.domain.job import Job
-from corral.domain.record import Record
+from corral.domain.job import DueJob, Job, StoredJob
+from corral.domain.record import Record, RecordFilter
+from corral.domain.retention import Retention
 from corral.domain.run import Lease, Move, NewRun, Run, RunState
 from corral.domain.settlement import Loss, Settlement
 from corral.store import audit, claims, events, jobs, records, retention, runs
-from corral.store.audit import Finding
-from corral.store.jobs import DueJob, StoredJob
-from corral.store.records import RecordFilter
-from corral.store.retention import Retention
 from corral.store.tx import Tx
 
 
@@ -67,7 +65,7 @@ class Store:
     async def fire(
         self, due: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
     ) -> bool:
-        fired: bool = await self._db.write(_op(jobs.fire, due, slot_ms, next_slot_ms, run, drafts))
+        fired: bool = await self._db.write(_op(jobs.fire, due, (slot_ms, next_slot_ms), run, drafts))
         return fired
 
     # -- runs --------------------------------------------------------------------------------------
@@ -114,6 +112,11 @@ class Store:
 
     async def settle(self, settlement: Settlement) -> bool:
         settled: bool = await self._db.write(_op(claims.settle, settlement), essential=True)
+        return settled
+
+    async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
+        """Many at once, for the price of one trip to the database."""
+        settled: list[bool] = await self._db.write(_op(claims.settle_all, settlements), essential=True)
         return settled
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int:

@@ -9,6 +9,9 @@ from sqlalchemy.sql import ClauseElement
 
 Row = tuple[Any, ...]
 
+# After every id in any collation; many of PostgreSQL's sort punctuation such as `~` before digits.
+LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
 
 class Tx(Protocol):
     """`now_ms` judges leases and due times and never jumps; `wall_ms` is what a calendar says."""
@@ -16,6 +19,8 @@ class Tx(Protocol):
     now_ms: int
     wall_ms: int
     is_postgres: bool
+    # True where the same operation failed on something unique: it may have been committed before, unanswered.
+    is_repeat: bool
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
         """Every row of one statement."""
@@ -64,12 +69,21 @@ def param(name: str) -> sa.BindParameter[Any]:
     return sa.bindparam(f"p_{name}")
 
 
+def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool]:
+    """A literal, not a parameter: only so does SQLite choose the partial index of that state once and for all."""
+    text: sa.ColumnClause[str] = sa.literal_column(f"'{state}'")
+    return column == text
+
+
 def values(**given: Any) -> dict[str, Any]:
     """The values of parameters made with `param`."""
     return {f"p_{name}": value for name, value in given.items()}
 
 
+def insert_params(table: sa.Table, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """One parameter for each column."""
+    return {column.name: param(column.name) for column in table.columns if column.name not in without}
+
+
 def insert_all(table: sa.Table, *, without: tuple[str, ...] = ()) -> sa.Insert:
-    """An INSERT with one parameter for each column."""
-    names = [column.name for column in table.columns if column.name not in without]
-    return sa.insert(table).values({name: param(name) for name in names})
+    return sa.insert(table).values(insert_params(table, without=without))

@@ -1,0 +1,193 @@
+// Building the page. Text enters only through text nodes; links only lead to http(s) or to a page of ours.
+
+import { clip, clockTime, duration, fullTime, now, parseTime, plain, relativeTime, shortUrl, webUrl, words } from "./format.js";
+import { stateOf } from "./states.js";
+
+const PREVIEW = 240;
+const WHOLE = 20_000;
+
+/** h("td", {class: "x", onclick: f}, "text", node, null). Attributes given null or false are left out. */
+export function h(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "href") setHref(node, value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+function setHref(node, value) {
+  if (String(value).startsWith("#/")) node.setAttribute("href", value);
+  else if (webUrl(value)) node.setAttribute("href", webUrl(value).href);
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** A link out, or plain text where the address is not http(s). */
+export function outLink(address, text = shortUrl(address)) {
+  if (!webUrl(address)) return h("span", { class: "foreign" }, clip(String(address ?? "–"), PREVIEW));
+  return h("a", { href: address, class: "foreign", target: "_blank", rel: "noopener noreferrer", title: clip(address, 500) }, text);
+}
+
+export function badge(status, suffix = "") {
+  const { label, tone } = stateOf(status);
+  return h("span", { class: "badge", "data-tone": tone }, suffix ? `${label} ${suffix}` : label);
+}
+
+export function when(text, { clock = false } = {}) {
+  const ms = parseTime(text);
+  if (ms === null) return h("span", { class: "faint" }, "–");
+  const attributes = { datetime: text, title: fullTime(ms), "data-relative": clock ? null : ms };
+  return h("time", attributes, clock ? clockTime(ms) : relativeTime(ms));
+}
+
+/** How long it took, or has taken so far. */
+export function elapsed(startText, endText) {
+  const start = parseTime(startText);
+  if (start === null) return h("span", { class: "faint" }, "–");
+  const end = parseTime(endText);
+  if (end !== null) return h("span", {}, duration(end - start));
+  return h("span", { "data-since": start }, duration(Math.max(1000, now() - start)));
+}
+
+/** Move every "3 s ago" and every running duration on the page forward. */
+export function tick() {
+  for (const node of document.querySelectorAll("[data-relative]")) setText(node, relativeTime(Number(node.dataset.relative)));
+  for (const node of document.querySelectorAll("[data-since]")) setText(node, duration(Math.max(1000, now() - Number(node.dataset.since))));
+}
+
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** A value that came from somewhere else: isolated, clipped, expandable; a link only if it is a web address. */
+export function foreign(value) {
+  if (typeof value === "string" && value.length < 2000 && !/\s/.test(value) && webUrl(value)) return outLink(value);
+  const text = plain(value);
+  if (text.length <= PREVIEW) return h("span", { class: "foreign" }, text);
+  const whole = h("details", { class: "long" }, h("summary", { class: "foreign" }, clip(text, PREVIEW)));
+  whole.addEventListener("toggle", () => whole.append(h("pre", { class: "foreign" }, clip(text, WHOLE))), { once: true });
+  return whole;
+}
+
+/** Cells carry their column's name, so that a narrow screen can show each row as a card. */
+export function table(caption, columns, rows) {
+  const head = columns.map((column) => h("th", { scope: "col", role: "columnheader" }, column));
+  const body = h("tbody", { role: "rowgroup" }, rows);
+  return h("div", { class: "scroll" },
+    h("table", { role: "table" },
+      h("caption", { class: "unseen" }, caption),
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
+      body));
+}
+
+export function cell(column, ...children) {
+  return h("td", { role: "cell", "data-label": column }, h("div", { class: "cell" }, children));
+}
+
+export function row(attributes, ...cells) {
+  return h("tr", { role: "row", ...attributes }, cells);
+}
+
+/** Objects of unknown shape as a table: known keys first, the rest as they come. */
+export function objectTable(caption, objects, { first = [], most = 8 } = {}) {
+  const found = new Set(objects.flatMap((object) => Object.keys(object ?? {})));
+  const keys = [...first.filter((key) => found.delete(key)), ...found];
+  const shown = keys.slice(0, most);
+  const rest = keys.slice(most);
+  const labels = [...shown.map((key) => clip(words(key), 60)), ...(rest.length ? ["More"] : [])];
+  const rows = objects.map((object) => {
+    const cells = shown.map((key, index) => cell(labels[index], valueOf(object, key)));
+    if (rest.length) cells.push(cell("More", foreign(Object.fromEntries(rest.filter((key) => Object.hasOwn(object, key)).map((key) => [key, object[key]])))));
+    return row({}, cells);
+  });
+  return table(caption, labels, rows);
+}
+
+function valueOf(object, key) {
+  if (!object || !Object.hasOwn(object, key)) return h("span", { class: "faint" }, "–");
+  const value = object[key];
+  return typeof value === "string" && /_at$/.test(key) && parseTime(value) !== null ? when(value) : foreign(value);
+}
+
+/** Pairs as a definition list; a pair whose value is null is left out. */
+export function facts(pairs, className = "") {
+  const items = pairs.filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value instanceof Node ? value : foreign(value))));
+  return h("dl", { class: `facts ${className}` }, items);
+}
+
+export function section(title, ...children) {
+  return h("section", { class: "card" }, h("h2", {}, title), children);
+}
+
+export function heading(title, ...extras) {
+  return h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, title), extras);
+}
+
+export function emptyState(title, ...lines) {
+  return h("div", { class: "empty" }, h("p", { class: "lead" }, title), lines.map((line) => (line instanceof Node ? line : h("p", {}, line))));
+}
+
+export function command(text) {
+  return h("pre", { class: "command" }, h("code", {}, text));
+}
+
+export function loading(what) {
+  return h("p", { class: "faint", "aria-busy": "true" }, `Loading ${what}…`);
+}
+
+/** An error of the API, with what to do about it. */
+export function problem(error, again = null) {
+  return h("div", { class: "notice", "data-tone": "bad", role: "alert" },
+    h("p", { class: "foreign" }, h("strong", {}, error.message || "Something went wrong")),
+    error.hint ? h("p", { class: "foreign" }, error.hint) : null,
+    error.requestId ? h("p", { class: "faint foreign" }, `Request ${error.requestId}`) : null,
+    again ? h("button", { type: "button", onclick: again }, "Try again") : null);
+}
+
+export function toast(text, tone = "good") {
+  const node = h("div", { class: "toast foreign", "data-tone": tone }, clip(String(text), 300));
+  const box = byId("toasts");
+  box.append(node);
+  while (box.children.length > 4) box.firstChild.remove();
+  setTimeout(() => node.remove(), tone === "bad" ? 10_000 : 5_000);
+}
+
+let announcedAt = 0;
+
+/** For screen readers; rare enough not to drown them. */
+export function announce(text, { everyMs = 4000 } = {}) {
+  if (Date.now() - announcedAt < everyMs) return;
+  announcedAt = Date.now();
+  byId("announcer").textContent = text;
+}
+
+/** Ask before something is lost. */
+export function confirmed(title, text, yes) {
+  const dialog = byId("confirm-dialog");
+  byId("confirm-title").textContent = title;
+  byId("confirm-text").textContent = text;
+  byId("confirm-yes").textContent = yes;
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+/** Run an action behind a button that cannot be pressed twice. */
+export async function busy(button, action) {
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
+  try {
+    await action();
+  } finally {
+    button.removeAttribute("aria-disabled");
+  }
+}

@@ -1,0 +1,264 @@
+// One run: facts, actions, attempts, what it did and what it found.
+
+import { create, get, isAbort, list, post } from "./api.js";
+import { announce, badge, busy, elapsed, emptyState, facts, foreign, h, heading, loading, objectTable, outLink, problem, section, setText, toast, when } from "./dom.js";
+import { count, duration, plain, shortId, shortUrl, words } from "./format.js";
+import { failureText, percentOf, strategyText } from "./page-runs.js";
+import { follow } from "./sse.js";
+import { ACTIONS, hasEnded, stateOf, toneOfLevel } from "./states.js";
+
+const SETTLE_MS = 300;
+const PROGRESS_EVERY_MS = 5000;
+const MOST_EVENTS = 2000; // on the screen; a crawl may have many more
+const RECORDS = 50;
+
+function runLink(id) {
+  return id ? h("a", { href: `#/runs/${encodeURIComponent(id)}` }, shortId(id)) : null;
+}
+
+function factList(run) {
+  const target = run.target_url ?? run.payload?.target_url;
+  const isDue = run.status === "queued" && run.due_at;
+  return facts([
+    ["Target", target ? outLink(target) : null],
+    ["Job", run.job_id ? h("a", { href: `#/runs?job_id=${encodeURIComponent(run.job_id)}` }, `${shortId(run.job_id)} (all its runs)`) : null],
+    ["Kind", run.kind],
+    ["Priority", run.priority],
+    ["Strategy", strategyText(run)],
+    ["Attempt", `${run.attempt ?? "–"} of ${run.max_attempts ?? "–"}`],
+    ["Created", when(run.created_at)],
+    [isDue ? "Due" : "Started", isDue ? when(run.due_at) : when(run.started_at)],
+    ["Finished", run.finished_at ? when(run.finished_at) : null],
+    ["Duration", elapsed(run.started_at, run.finished_at)],
+    ["Part of", runLink(run.parent_id)],
+    ["Retry of", runLink(run.retry_of)],
+    ["Run", h("code", { class: "id" }, String(run.id))],
+  ]);
+}
+
+function verdict(run) {
+  if (run.failure_code && run.status !== "cancelled") {
+    return h("div", { class: "notice", "data-tone": run.status === "failed" ? "bad" : "warn" },
+      h("p", { class: "foreign" }, h("strong", {}, failureText(run))),
+      run.error_message && run.error_message !== run.failure_detail ? h("p", {}, foreign(run.error_message)) : null);
+  }
+  if (run.status === "waiting_for_human") {
+    return h("div", { class: "notice", "data-tone": "attention" }, h("p", {}, "The site asks for a person: a captcha, a login or a field nobody could find. Deal with it, then resume the run."));
+  }
+  return null;
+}
+
+function progressBar(run) {
+  const progress = run.progress ?? {};
+  const isOver = hasEnded(run.status);
+  const isKnown = Number.isFinite(progress.percent) && (progress.total > 0 || progress.percent > 0);
+  if (isOver && !isKnown) return null;
+  const parts = [];
+  if (progress.total > 0) parts.push(`${plain(progress.done ?? 0)} of ${plain(progress.total)}`);
+  if (progress.failed > 0) parts.push(`${plain(progress.failed)} failed`);
+  if (progress.skipped > 0) parts.push(`${plain(progress.skipped)} skipped`);
+  if (run.status === "running" && Number.isFinite(progress.eta_s)) parts.push(`about ${duration(progress.eta_s * 1000)} left`);
+  const bar = h("progress", { max: 100, "aria-label": "Progress" });
+  if (isKnown) bar.value = progress.percent;
+  else if (run.status !== "running") bar.value = 0;
+  const text = parts.join(" · ") || (run.status === "running" ? "Working" : stateOf(run.status).label);
+  return h("div", { class: "progress", "data-tone": stateOf(run.status).tone }, bar,
+    h("p", {}, h("span", {}, text), isKnown ? h("span", {}, `${Math.floor(progress.percent)} %`) : null));
+}
+
+function statList(stats) {
+  const pairs = [];
+  for (const [key, value] of Object.entries(stats ?? {})) {
+    if (value && typeof value === "object" && !Array.isArray(value)) {
+      for (const [inner, deep] of Object.entries(value)) pairs.push([`${words(key)}: ${words(inner).toLowerCase()}`, foreign(deep)]);
+    } else pairs.push([words(key), foreign(value)]);
+  }
+  return pairs.length ? facts(pairs) : h("p", { class: "faint" }, "Nothing measured yet.");
+}
+
+function attemptTable(attempts) {
+  if (!Array.isArray(attempts) || attempts.length === 0) return h("p", { class: "faint" }, "No attempt has ended yet.");
+  return objectTable("Attempts", attempts, { first: ["attempt", "strategy", "outcome", "failure_code", "detail", "failure_detail", "http_status", "message"], most: 9 });
+}
+
+/** The part above the timeline, drawn anew whenever the run changed. */
+class Summary {
+  constructor(run, onChange) {
+    this.onChange = onChange;
+    this.title = h("span", {});
+    this.badge = h("span", {});
+    this.buttons = h("div", { class: "row" });
+    this.error = h("div", {});
+    this.top = h("div", {});
+    this.attempts = h("div", {});
+    this.stats = h("div", {});
+    this.shown = "";
+    this.actions = "";
+    this.show(run);
+  }
+
+  show(run) {
+    const text = JSON.stringify(run);
+    if (text === this.shown) return;
+    this.shown = text;
+    this.run = run;
+    const target = run.target_url ?? run.payload?.target_url;
+    setText(this.title, target ? shortUrl(target, 60) : `Run ${shortId(run.id)}`);
+    document.title = `${stateOf(run.status).label} · ${target ? shortUrl(target, 40) : "Run"} · Corral`;
+    this.badge.replaceChildren(badge(run.status, percentOf(run)));
+    this.showButtons();
+    this.top.replaceChildren(...[verdict(run), progressBar(run), factList(run)].filter(Boolean));
+    this.attempts.replaceChildren(attemptTable(run.engine_attempts));
+    this.stats.replaceChildren(statList(run.stats));
+  }
+
+  showButtons() {
+    const names = stateOf(this.run.status).actions;
+    if (names.join() === this.actions) return; // keeps the focus where it is
+    this.actions = names.join();
+    this.buttons.replaceChildren(...names.map((name) => {
+      const { label, style } = ACTIONS[name];
+      const button = h("button", { type: "button", class: style || null }, label);
+      button.addEventListener("click", () => busy(button, () => this.act(name)));
+      return button;
+    }));
+  }
+
+  async act(name) {
+    const path = `/jobs/runs/${encodeURIComponent(this.run.id)}/${name}`;
+    try {
+      const answer = name === "retry" ? await create(path) : await post(path);
+      this.error.replaceChildren();
+      toast(ACTIONS[name].done);
+      if (name === "retry" && answer?.id && answer.id !== this.run.id) location.hash = `#/runs/${encodeURIComponent(answer.id)}`;
+      else if (answer?.id) this.show(answer);
+    } catch (error) {
+      if (!isAbort(error)) this.error.replaceChildren(problem(error));
+    }
+    this.onChange();
+  }
+}
+
+/** Events, newest on top, each once. */
+class Timeline {
+  constructor() {
+    this.seen = new Set();
+    this.last = 0;
+    this.list = h("ol", { class: "timeline", reversed: true });
+    this.note = h("p", { class: "faint" }, "Nothing has happened yet.");
+    this.node = h("div", {}, this.note, this.list);
+  }
+
+  /** True if it was new. */
+  add(event) {
+    if (!Number.isInteger(event?.seq) || this.seen.has(event.seq)) return false;
+    this.seen.add(event.seq);
+    const item = this.item(event);
+    if (event.seq > this.last) this.list.prepend(item);
+    else this.list.insertBefore(item, [...this.list.children].find((other) => Number(other.dataset.seq) < event.seq) ?? null);
+    this.last = Math.max(this.last, event.seq);
+    while (this.list.children.length > MOST_EVENTS) this.list.lastChild.remove();
+    const hidden = this.seen.size - this.list.children.length;
+    this.note.hidden = hidden === 0;
+    setText(this.note, `${count(hidden, "older event")} not shown; \`corral events\` has them all.`);
+    return true;
+  }
+
+  item(event) {
+    const meta = Object.entries(event.meta ?? {}).filter(([, value]) => value !== null && value !== "");
+    return h("li", { "data-tone": toneOfLevel(event.level), "data-seq": event.seq, value: event.seq },
+      h("div", { class: "line" }, h("strong", { class: "foreign" }, String(event.message ?? "")), when(event.created_at, { clock: true })),
+      meta.length ? h("dl", { class: "meta" }, meta.map(([key, value]) => h("div", {}, h("dt", {}, words(key)), h("dd", {}, foreign(value))))) : null);
+  }
+}
+
+class Records {
+  constructor(path, signal) {
+    Object.assign(this, { path, signal, items: [], next: null });
+    this.more = h("button", { type: "button", hidden: true, onclick: () => busy(this.more, () => this.load(this.next)) }, "Load more");
+    this.box = h("div", {}, loading("records"));
+    this.node = h("div", {}, this.box, h("div", { class: "row center" }, this.more));
+  }
+
+  async load(cursor = null) {
+    try {
+      const page = await list(this.path, { limit: RECORDS, cursor }, { signal: this.signal });
+      this.items = cursor ? [...this.items, ...page.items] : page.items;
+      this.next = page.next;
+      this.more.hidden = !this.next;
+      const rows = this.items.map(({ data, created_at: found }) => ({ ...(data && typeof data === "object" ? data : { value: data }), found_at: data?.found_at ?? found }));
+      this.box.replaceChildren(rows.length ? objectTable("Records", rows, { most: 7 }) : emptyState("No records yet", "What the run finds appears here."));
+    } catch (error) {
+      if (!isAbort(error)) this.box.replaceChildren(problem(error, () => this.load()));
+    }
+  }
+}
+
+export async function showRun(view, { id, signal, setLive }) {
+  const path = `/jobs/runs/${encodeURIComponent(id)}`;
+  view.append(heading("Run"), loading("run"));
+  let run;
+  try {
+    run = await get(path, {}, { signal });
+  } catch (error) {
+    if (error.status !== 404 && error.status !== 422) throw error;
+    view.replaceChildren(heading("Run not found"), problem(error), h("p", {}, h("a", { href: "#/runs" }, "See all runs")));
+    return;
+  }
+
+  const records = new Records(`${path}/records`, signal);
+  const refresh = refresher(async () => {
+    const before = run.status;
+    run = await get(path, {}, { signal });
+    summary.show(run);
+    if (before !== run.status) announce(`Run is now ${stateOf(run.status).label}`, { everyMs: 0 });
+    if (before !== run.status || run.status === "running") await records.load();
+  }, signal);
+  const summary = new Summary(run, refresh);
+  const timeline = new Timeline();
+  view.replaceChildren(
+    h("p", { class: "crumb" }, h("a", { href: "#/runs" }, "Runs"), " / ", shortId(id)),
+    h("div", { class: "heading" }, h("div", { class: "row" }, h("h1", { tabindex: "-1", class: "foreign" }, summary.title), summary.badge), summary.buttons),
+    summary.error,
+    h("section", { class: "card", "aria-label": "Summary" }, summary.top),
+    h("div", { class: "columns" },
+      h("div", {}, section("Records", records.node), section("Attempts", summary.attempts), section("Stats", summary.stats)),
+      section("Timeline", timeline.node)));
+  view.querySelector("h1").focus({ preventScroll: true });
+
+  records.load();
+  for (const event of (await list(`${path}/events`, { limit: 1000 }, { signal })).items) timeline.add(event);
+  if (hasEnded(run.status)) {
+    refresh(); // the run may have ended between the two answers
+    return;
+  }
+  const beat = setInterval(() => { if (!document.hidden && !hasEnded(run.status)) refresh(); }, PROGRESS_EVERY_MS);
+  signal.addEventListener("abort", () => clearInterval(beat));
+  await follow(`${path}/events/stream`, {
+    signal,
+    lastId: timeline.last ? String(timeline.last) : "",
+    onStatus: setLive,
+    onEvent: (type, event) => { if (type !== "run_event" || timeline.add(event)) refresh(); },
+    onEnd: async () => {
+      await refresh.now();
+      return !hasEnded(run.status);
+    },
+  });
+}
+
+/** Calls come in bursts; the work is done once per burst, and never twice at a time. */
+function refresher(work, signal) {
+  let timer = 0;
+  let current = null;
+  const now = async () => {
+    clearTimeout(timer);
+    timer = 0;
+    while (current) await current;
+    current = work().catch(() => {}).finally(() => { current = null; });
+    await current;
+  };
+  const later = () => { if (!timer && !signal.aborted) timer = setTimeout(now, SETTLE_MS); };
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  later.now = now;
+  return later;
+}

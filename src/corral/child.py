@@ -1,0 +1,37 @@
+"""Entry point of a worker process: `python -m corral.child LINK_FD BEAT_FD PARENT_PID`. Started by a node only."""
+
+import asyncio
+import socket
+import sys
+
+from corral.engine import wire
+from corral.engine.worker import Worker, die_with_parent, start_beating
+
+
+async def _main(link: socket.socket) -> None:
+    from corral.wiring_worker import WorkerConfig, worker_kinds  # noqa: PLC0415 - after the heartbeat has started
+
+    reader, writer = await asyncio.open_connection(sock=link, limit=2**24)
+    try:
+        async for frame in wire.frames(reader):
+            config = WorkerConfig(**frame[0][1])
+            break
+        else:
+            return
+        async with worker_kinds(config) as kinds:
+            await Worker(reader, writer, kinds).serve()
+    finally:
+        writer.close()
+
+
+def main() -> None:
+    link_fd, beat_fd, parent_pid = (int(argument) for argument in sys.argv[1:4])
+    die_with_parent(parent_pid)
+    start_beating(socket.socket(fileno=beat_fd))
+    import uvloop  # noqa: PLC0415 - after the heartbeat has started
+
+    uvloop.run(_main(socket.socket(fileno=link_fd)))
+
+
+if __name__ == "__main__":
+    main()

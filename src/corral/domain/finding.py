@@ -1,0 +1,11 @@
+"""A broken invariant, as the doctor reports it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    subject: str
+    what: str
+    remedy: str

@@ -1,0 +1,104 @@
+"""What the siblings offer each other: `engine` is written against these, `wiring` puts the real ones in."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from corral.domain.event import Event, EventDraft
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.ids import Owner
+from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
+from corral.domain.outcome import Outcome, Task
+from corral.domain.probe import Probe
+from corral.domain.retention import Retention
+from corral.domain.run import Lease, Move, NewRun, Run
+from corral.domain.settlement import Loss, Settlement
+
+
+class JobStore(Protocol):
+    async def add_job(
+        self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None
+    ) -> tuple[str, bool]:
+        """Write a job. With a key seen before: the id from then, and True."""
+        ...
+
+    async def job(self, job_id: str) -> StoredJob: ...
+
+    async def update_job(self, job: Job, next_slot_ms: int | None) -> None: ...
+
+    async def due_jobs(self, limit: int) -> list[DueJob]:
+        """Scheduled jobs whose slot has come."""
+        ...
+
+    async def fire(
+        self, due: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
+    ) -> bool:
+        """Start the run of a slot, once; False where somebody else did."""
+        ...
+
+
+class RunStore(Protocol):
+    async def add_runs(
+        self, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
+    ) -> tuple[list[str], bool]: ...
+
+    async def run(self, run_id: str) -> Run: ...
+
+    async def move(self, run_id: str, what: Move) -> Run:
+        """What a person asked for; WrongState where the run's state forbids it."""
+        ...
+
+
+class LeaseStore(Protocol):
+    """Every method is one transaction, and fenced: a lease that was lost writes nothing."""
+
+    async def claim(self, owner: Owner, limit: int, lease_s: float) -> list[Lease]: ...
+
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]: ...
+
+    def renew_from_thread(
+        self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
+    ) -> set[tuple[str, int]]:
+        """Prolong leases without the help of an event loop; what is missing from the answer was lost."""
+        ...
+
+    async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
+
+    async def release(self, leases: Sequence[Lease], reason: str) -> int: ...
+
+    async def lose(self, losses: Sequence[Loss]) -> int: ...
+
+    async def reap(self, limit: int = 500) -> int: ...
+
+    async def prune(self, policy: Retention, batch: int = 200) -> int: ...
+
+    def relay_ballast(self) -> None: ...
+
+
+class EventStore(Protocol):
+    async def events_of(self, run_id: str, after: int, limit: int) -> list[Event]: ...
+
+    async def feed(self, after: int, limit: int) -> list[Event]: ...
+
+    async def last_position(self) -> int: ...
+
+
+class EngineStore(JobStore, RunStore, LeaseStore, EventStore, Protocol):
+    """All that the engine needs of a store."""
+
+
+class Kind(Protocol):
+    """How runs of one kind are executed, inside a worker process."""
+
+    async def perform(self, task: Task) -> Outcome: ...
+
+
+class Executor(Protocol):
+    """One way of getting a page."""
+
+    async def execute(self, task: Task) -> Outcome: ...
+
+
+class Prober(Protocol):
+    async def __call__(
+        self, url: str, fields: Sequence[FieldSpec], trusted_hosts: frozenset[str]
+    ) -> Probe: ...

@@ -1,0 +1,138 @@
+"""Which worker gets which run, how much more fits, and who is over its time."""
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from corral.domain.run import Lease
+from corral.engine import wire
+from corral.engine.pool import Held, Key, WorkerPool, WorkerProcess
+from corral.engine.renewer import Snapshot
+
+# The executor keeps to the limit itself; this is how much later the node steps in, and then kills.
+_MARGIN_S = 1.0
+_KILL_AFTER_S = 2.0
+_DEFAULT_TIMEOUT_S = 20.0
+
+
+class Assignment:
+    def __init__(self, pool: WorkerPool, concurrency: int, timeouts_s: Mapping[str, float]) -> None:
+        self._pool = pool
+        self._concurrency = concurrency
+        self._timeouts_s = timeouts_s
+        self._waiting: deque[Lease] = deque()
+        self._suspects: deque[Lease] = deque()
+
+    @property
+    def count(self) -> int:
+        held = sum(len(worker.held) for worker in self._pool.workers.values())
+        return held + len(self._waiting) + len(self._suspects)
+
+    def room(self) -> int:
+        """How many more runs fit. A worker that is to be emptied for a suspect counts as full."""
+        reserved = 1 if self._suspects else 0
+        usable = [worker for worker in self._pool.workers.values() if not worker.alone]
+        total = max(0, len(usable) - reserved) * self._concurrency
+        return max(0, total - sum(len(worker.held) for worker in usable) - len(self._waiting))
+
+    def add(self, leases: Iterable[Lease]) -> None:
+        for lease in leases:
+            (self._suspects if lease.run.suspect else self._waiting).append(lease)
+        self.fill()
+
+    def fill(self) -> None:
+        """Hand waiting runs to the workers with the most room."""
+        self._place_suspects()
+        if not self._waiting:
+            return
+        open_workers = self._open_workers()
+        batches: dict[WorkerProcess, list[wire.Message]] = {}
+        while self._waiting and open_workers:
+            worker = min(open_workers, key=lambda each: len(each.held))
+            if len(worker.held) >= self._concurrency:
+                break
+            batches.setdefault(worker, []).append(self._begin(worker, self._waiting.popleft()))
+        for worker, messages in batches.items():
+            worker.send(messages)
+
+    def _open_workers(self) -> list[WorkerProcess]:
+        workers = [
+            worker for worker in self._pool.workers.values() if not worker.alone and not worker.retiring
+        ]
+        if self._suspects and len(workers) > 1:
+            # Keep the emptiest one free, so that a suspect does not wait for ever for company to leave.
+            workers.remove(min(workers, key=lambda each: len(each.held)))
+        return workers
+
+    def _place_suspects(self) -> None:
+        for worker in self._pool.workers.values():
+            if not self._suspects:
+                return
+            if not worker.held and not worker.retiring:
+                worker.alone = True
+                worker.send([self._begin(worker, self._suspects.popleft())])
+
+    def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.Message:
+        timeout_s = self._timeout_s(lease)
+        now = time.monotonic()
+        worker.held[lease.key] = Held(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
+        return wire.task_message(lease.task(timeout_s))
+
+    def _timeout_s(self, lease: Lease) -> float:
+        asked = lease.run.payload.get("timeout_s")
+        return (
+            float(asked) if asked else self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
+        )
+
+    def snapshot(self) -> Snapshot:
+        unassigned = tuple(lease.key for lease in [*list(self._waiting), *list(self._suspects)])
+        return Snapshot(tuple(self._pool.workers.values()), unassigned)
+
+    # -- taking back -------------------------------------------------------------------------------
+
+    def cancel_run(self, run_id: str) -> None:
+        self.cancel_keys({key for key in self._keys() if key[0] == run_id})
+
+    def cancel_keys(self, keys: set[Key]) -> None:
+        """Stop what we may not execute any more. Nothing is written: the row is no longer ours."""
+        self._waiting = deque(lease for lease in self._waiting if lease.key not in keys)
+        self._suspects = deque(lease for lease in self._suspects if lease.key not in keys)
+        for worker in self._pool.workers.values():
+            for key in keys & worker.held.keys():
+                self._cancel(worker, key)
+
+    def _cancel(self, worker: WorkerProcess, key: Key) -> None:
+        held = worker.held[key]
+        if held.cancelled_at is None:
+            held.cancelled_at = time.monotonic()
+            worker.send([["cancel", *key]])
+
+    def _keys(self) -> Iterable[Key]:
+        for lease in [*self._waiting, *self._suspects]:
+            yield lease.key
+        for worker in self._pool.workers.values():
+            yield from worker.held
+
+    def take_all(self) -> Sequence[Lease]:
+        """Everything not finished, to be given back; the workers are told to stop."""
+        leases = [*self._waiting, *self._suspects]
+        self._waiting.clear()
+        self._suspects.clear()
+        for worker in self._pool.workers.values():
+            leases += [held.lease for held in worker.held.values() if held.cancelled_at is None]
+            worker.send([["cancel", *key] for key in worker.held])
+            worker.held = {}
+        return leases
+
+    def overdue(self, now: float) -> list[WorkerProcess]:
+        """Tell runs past their time to stop; the workers that did not stop one although they were told."""
+        stubborn = []
+        for worker in self._pool.workers.values():
+            for key, held in list(worker.held.items()):
+                if held.cancelled_at is None and now > held.deadline:
+                    held.timed_out = True
+                    self._cancel(worker, key)
+                elif held.cancelled_at is not None and now > held.cancelled_at + _KILL_AFTER_S:
+                    stubborn.append(worker)
+                    break
+        return [worker for worker in stubborn if not worker.retiring]

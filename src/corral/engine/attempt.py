@@ -1,0 +1,56 @@
+"""One attempt: performing it in the worker, and what its outcome means to the run."""
+
+import asyncio
+import traceback
+from datetime import datetime
+from typing import Any
+
+from corral.domain.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.ports import Kind
+from corral.domain.retry import RetryPolicy, decide
+from corral.domain.run import Lease
+from corral.domain.settlement import Settlement
+
+_MAX_TRACEBACK = 8192
+
+
+async def perform(task: Task, kinds: dict[str, Kind]) -> Outcome:
+    """Execute the task within its time. Our own bugs become outcomes too."""
+    kind = kinds.get(task.kind)
+    if kind is None:
+        known = ", ".join(sorted(kinds))
+        return Failed(
+            FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind"
+        )
+    try:
+        async with asyncio.timeout(task.timeout_s):
+            return await kind.perform(task)
+    except TimeoutError:
+        return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
+    except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome
+        text = "".join(traceback.format_exception(error))
+        return Failed(
+            FailureCode.UNKNOWN,
+            f"{type(error).__name__}: {error}"[:2000],
+            "bug",
+            traceback=text[-_MAX_TRACEBACK:],
+        )
+
+
+def settlement_of(
+    lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float
+) -> Settlement:
+    transition = decide(lease.run, outcome, policy, now)
+    run = lease.run
+    entry: dict[str, Any] = {
+        "attempt": run.attempt,
+        "strategy": run.resolved_strategy.value,
+        "epoch": run.epoch,
+        "duration_s": round(took_s, 4),
+        "outcome": "fetched",
+    }
+    if isinstance(outcome, Failed):
+        entry |= {"outcome": outcome.code.value, "detail": outcome.detail, "http_status": outcome.http_status}
+    elif outcome.missing:
+        entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
+    return Settlement(lease, transition, entry)

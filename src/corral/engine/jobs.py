@@ -1,0 +1,107 @@
+"""Creating and changing jobs: everything is checked before anything is written."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from corral.domain.address import EgressPolicy, check_literal
+from corral.domain.errors import BadInput
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.ids import JobId, new_id
+from corral.domain.job import FieldSpec, Job, StoredJob
+from corral.domain.outcome import FailureCode
+from corral.domain.ports import EngineStore, Prober
+from corral.domain.probe import Probe
+from corral.domain.schedule import check_frequency, next_slot
+from corral.domain.url import parse_target
+
+MAX_FIELDS = 200
+
+
+class Jobs:
+    def __init__(self, store: EngineStore, prober: Prober, policy: EgressPolicy) -> None:
+        self._store = store
+        self._prober = prober
+        self._policy = policy
+
+    async def create(self, job: Job, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
+        """Write a job whose target can be reached. With a key seen before: the job from then, and True."""
+        checked = await self._checked(job)
+        job_id, replayed = await self._store.add_job(checked, _next_slot_ms(checked), key)
+        return await self._store.job(job_id), replayed
+
+    async def change(self, job_id: str, changes: dict[str, Any]) -> StoredJob:
+        """Change some of a job's properties; runs that exist keep what they were started with."""
+        stored = await self._store.job(job_id)
+        job = replace(stored.job, **changes)
+        if job.target_url != stored.job.target_url:
+            job = await self._checked(job)
+        else:
+            check_fields(job.fields)
+            check_frequency(job.frequency)
+        await self._store.update_job(job, _next_slot_ms(job))
+        return await self._store.job(job_id)
+
+    async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
+        original = (await self._store.job(job_id)).job
+        copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC))
+        copy_id, replayed = await self._store.add_job(copy, _next_slot_ms(copy), key)
+        return await self._store.job(copy_id), replayed
+
+    async def _checked(self, job: Job) -> Job:
+        target = parse_target(job.target_url)
+        trusted = frozenset(job.trusted_hosts)
+        check_literal(target, self._policy, trusted_hosts=trusted)
+        check_fields(job.fields)
+        check_frequency(job.frequency)
+        refuse_unreachable(await self._prober(target.url, job.fields, trusted))
+        return replace(job, target_url=target.url)
+
+
+def check_fields(fields: Sequence[FieldSpec]) -> None:
+    if not fields:
+        raise BadInput("a job needs at least one field", field="fields", hint='for example ["title"]')
+    if len(fields) > MAX_FIELDS:
+        raise BadInput(f"{len(fields)} fields are too many; {MAX_FIELDS} are allowed", field="fields")
+    seen = set()
+    for number, spec in enumerate(fields):
+        if not spec.name.strip():
+            raise BadInput("a field has a blank name", field=f"fields.{number}", hint="name it or remove it")
+        if spec.name in seen:
+            raise BadInput(
+                f"the field {spec.name!r} is asked for twice",
+                field=f"fields.{number}",
+                hint="remove one of them",
+            )
+        seen.add(spec.name)
+
+
+def refuse_unreachable(probe: Probe) -> None:
+    """A target without an address, a forbidden one, or one that answers 5xx is refused; anything else may be tried."""
+    if not probe.resolved:
+        raise BadInput(
+            "the host of the target has no address",
+            field="target_url",
+            hint="check the spelling, and the name server of this machine",
+            code="unresolvable",
+        )
+    if probe.failure is not None and probe.failure.code is FailureCode.POLICY:
+        raise BadInput(
+            probe.failure.message,
+            field="target_url",
+            hint="private and loopback targets have to be listed in APP_EGRESS_ALLOW as CIDR:port",
+            code="policy",
+        )
+    if probe.status is not None and probe.status >= 500:
+        raise BadInput(
+            f"the target answers {probe.status}",
+            field="target_url",
+            hint="create the job when the site works again",
+            code="target_broken",
+        )
+
+
+def _next_slot_ms(job: Job) -> int | None:
+    slot = next_slot(job.frequency, datetime.now(UTC))
+    return None if slot is None else round(slot.timestamp() * 1000)

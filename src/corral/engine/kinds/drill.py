@@ -1,0 +1,31 @@
+"""A fire drill: a run that only waits, stalls or kills its worker, so that recovery can be tried and measured."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+
+
+class DrillKind:
+    async def perform(self, task: Task) -> Outcome:
+        payload = task.payload
+        match payload.get("do", "nothing"):
+            case "nothing":
+                pass
+            case "sleep":
+                await asyncio.sleep(float(payload["seconds"]))
+            case "stall":
+                # On purpose: the whole event loop stands still, as under a runaway regular expression.
+                time.sleep(float(payload["seconds"]))  # noqa: ASYNC251
+            case "die":
+                sys.stderr.write("drill: this worker kills itself now\n")
+                sys.stderr.flush()
+                os.kill(os.getpid(), signal.Signals[payload.get("signal", "SIGKILL")])
+            case "fail":
+                return Failed(FailureCode.NETWORK, "drill: failed as asked", "drill")
+            case other:
+                raise ValueError(f"unknown drill {other!r}")
+        return Fetched(records=({"drill": "done"},) if payload.get("record") else ())

@@ -1,0 +1,23 @@
+"""One page: fetched by the strategy the run has come to, its fields extracted."""
+
+from collections.abc import Mapping
+
+from corral.domain.job import Strategy
+from corral.domain.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.ports import Executor
+
+
+class PageKind:
+    def __init__(self, executors: Mapping[Strategy, Executor]) -> None:
+        self._executors = executors
+
+    async def perform(self, task: Task) -> Outcome:
+        executor = self._executors.get(Strategy(task.strategy))
+        if executor is None:
+            offered = ", ".join(sorted(self._executors))
+            return Failed(
+                FailureCode.POLICY,
+                f"this installation cannot fetch by {task.strategy}; it offers {offered}",
+                "strategy_unavailable",
+            )
+        return await executor.execute(task)

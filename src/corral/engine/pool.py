@@ -1,0 +1,209 @@
+"""The worker processes of a node: started, given tasks, listened to, replaced when they die."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from corral.domain.outcome import Outcome
+from corral.domain.run import Lease
+from corral.engine import wire
+
+_STDERR_TAIL = 64 * 1024
+_RESPAWN_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
+_STABLE_AFTER_S = 10.0
+_EXIT_S = 2.0
+
+Key = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Held:
+    """A lease that a worker is executing."""
+
+    lease: Lease
+    started: float  # monotonic
+    deadline: float
+    cancelled_at: float | None = None
+    timed_out: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class WorkerProcess:
+    number: int
+    process: asyncio.subprocess.Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    beat: socket.socket
+    held: dict[Key, Held] = field(default_factory=dict)
+    stderr: deque[bytes] = field(default_factory=deque)
+    last_beat: float = field(default_factory=time.monotonic)
+    alone: bool = False  # it executes one suspect and gets nothing else
+    retiring: bool = False  # it ends because we want it to
+
+    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(wire.packed(messages))
+
+    def stderr_tail(self) -> str:
+        return b"".join(self.stderr)[-_STDERR_TAIL:].decode("utf-8", "replace").replace("\x00", "")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEvents:
+    """What the pool tells its node."""
+
+    outcomes: Callable[[list[tuple[Held, Outcome]]], None]
+    aborted: Callable[[list[Held]], None]
+    died: Callable[[WorkerProcess, str], None]
+    ready: Callable[[], None]
+
+
+class WorkerPool:
+    def __init__(self, size: int, config: dict[str, Any], events: PoolEvents) -> None:
+        self._size = size
+        self._config = config
+        self._events = events
+        self.workers: dict[int, WorkerProcess] = {}
+        self._keepers: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    async def start(self) -> None:
+        for number in range(self._size):
+            keeper = asyncio.create_task(self._keep(number), name=f"worker {number}")
+            self._keepers.append(keeper)
+
+    async def stop(self) -> None:
+        """Close every connection, wait a moment, then kill what is left."""
+        self._stopping = True
+        for worker in list(self.workers.values()):
+            worker.retiring = True
+            worker.writer.close()
+        done, late = await asyncio.wait(self._keepers, timeout=_EXIT_S) if self._keepers else (set(), set())
+        for worker in list(self.workers.values()):
+            _kill(worker.process)
+        for keeper in late:
+            keeper.cancel()
+        await asyncio.gather(*done, *late, return_exceptions=True)
+
+    def kill(self, worker: WorkerProcess) -> None:
+        """End a worker that does not listen any more; its keeper starts another one."""
+        worker.retiring = True
+        _kill(worker.process)
+
+    # -- one worker after the other ----------------------------------------------------------------
+
+    async def _keep(self, number: int) -> None:
+        quick_deaths = 0
+        while not self._stopping:
+            await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
+            born = time.monotonic()
+            worker = await self._spawn(number)
+            self.workers[number] = worker
+            self._events.ready()
+            try:
+                exit_status = await self._listen(worker)
+            finally:
+                self.workers.pop(number, None)
+                worker.beat.close()
+                worker.writer.close()
+                _kill(worker.process)
+            self._events.died(worker, exit_status)
+            quick_deaths = quick_deaths + 1 if time.monotonic() - born < _STABLE_AFTER_S else 0
+
+    async def _spawn(self, number: int) -> WorkerProcess:
+        ours, theirs = socket.socketpair()
+        beat, their_beat = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        arguments = [str(theirs.fileno()), str(their_beat.fileno()), str(os.getpid())]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "corral.child",
+                *arguments,
+                pass_fds=(theirs.fileno(), their_beat.fileno()),
+                start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                env=_child_environment(),
+            )
+        finally:
+            theirs.close()
+            their_beat.close()
+        beat.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=2**24)
+        worker = WorkerProcess(number, process, reader, writer, beat)
+        worker.send([["config", self._config]])
+        return worker
+
+    async def _listen(self, worker: WorkerProcess) -> str:
+        """Hand on what the worker says until it is gone; how it ended."""
+        drain = asyncio.create_task(self._keep_stderr(worker), name="stderr")
+        async for frame in wire.frames(worker.reader):
+            self._sort(worker, frame)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_S):
+                await worker.process.wait()
+        _kill(worker.process)
+        code = await worker.process.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await drain
+        drain.cancel()
+        return _ended(code)
+
+    def _sort(self, worker: WorkerProcess, frame: list[wire.Message]) -> None:
+        outcomes: list[tuple[Held, Outcome]] = []
+        aborted: list[Held] = []
+        for message in frame:
+            held = worker.held.pop((message[1], message[2]), None)
+            if held is None:
+                continue
+            if message[0] == "outcome":
+                outcomes.append((held, wire.outcome_of(message)))
+            else:
+                aborted.append(held)
+        if worker.alone and not worker.held:
+            worker.alone = False
+        if outcomes:
+            self._events.outcomes(outcomes)
+        if aborted:
+            self._events.aborted(aborted)
+
+    async def _keep_stderr(self, worker: WorkerProcess) -> None:
+        """The last of what it complained about, for the day it dies."""
+        assert worker.process.stderr is not None
+        kept = 0
+        while chunk := await worker.process.stderr.read(65536):
+            worker.stderr.append(chunk)
+            kept += len(chunk)
+            while kept - len(worker.stderr[0]) >= _STDERR_TAIL:
+                kept -= len(worker.stderr.popleft())
+
+
+def _child_environment() -> dict[str, str]:
+    """Settings reach a worker through its connection; a script's environment must not hold our secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        try:
+            return f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"killed by signal {-code}"
+    return f"exited with {code}"

@@ -1,0 +1,112 @@
+"""Keeping leases: a thread that listens for the heartbeats of workers and renews what living ones hold.
+
+It shares nothing with the event loop but a snapshot, so that a loop standing still costs no lease.
+"""
+
+import select
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from corral.domain.errors import StorageError
+from corral.domain.ids import Owner
+from corral.domain.ports import LeaseStore
+from corral.engine.pool import Key, WorkerProcess
+
+LEASE_S = 10.0
+RENEW_EVERY_S = 1.0
+# A worker silent for this long is not vouched for; its leases run out unless it speaks again.
+SILENT_S = 4.0
+# Without a confirmed renewal for this long nothing new is started: another node may soon own the runs.
+SELF_FENCE_S = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is held right now: by each worker, and by the node itself between two workers."""
+
+    workers: tuple[WorkerProcess, ...]
+    unassigned: tuple[Key, ...]
+
+
+class Renewer:
+    def __init__(
+        self,
+        store: LeaseStore,
+        owner: Owner,
+        snapshot: Callable[[], Snapshot],
+        lost: Callable[[set[Key]], None],
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._snapshot = snapshot
+        self._lost = lost
+        self._stop = threading.Event()
+        self._confirmed = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="renewer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    @property
+    def is_fenced(self) -> bool:
+        return time.monotonic() - self._confirmed > SELF_FENCE_S
+
+    def _run(self) -> None:
+        next_renewal = time.monotonic()
+        while not self._stop.is_set():
+            snapshot = self._snapshot()
+            self._hear(snapshot.workers, until=next_renewal)
+            if time.monotonic() >= next_renewal:
+                next_renewal = time.monotonic() + RENEW_EVERY_S
+                self._renew(snapshot)
+
+    def _hear(self, workers: Iterable[WorkerProcess], until: float) -> None:
+        """Collect heartbeats until it is time to renew."""
+        by_fd = {worker.beat.fileno(): worker for worker in workers if worker.beat.fileno() >= 0}
+        poll = select.poll()
+        for fd in by_fd:
+            poll.register(fd, select.POLLIN)
+        while (left_s := until - time.monotonic()) > 0 and not self._stop.is_set():
+            if not by_fd:
+                self._stop.wait(min(left_s, 0.2))
+                return
+            for fd, _ in poll.poll(min(left_s, 0.2) * 1000):
+                if _drained(by_fd[fd]):
+                    by_fd[fd].last_beat = time.monotonic()
+                else:
+                    poll.unregister(fd)
+                    del by_fd[fd]
+
+    def _renew(self, snapshot: Snapshot) -> None:
+        now = time.monotonic()
+        keys: list[Key] = list(snapshot.unassigned)
+        for worker in snapshot.workers:
+            if now - worker.last_beat <= SILENT_S:
+                keys += list(worker.held)
+        try:
+            held = self._store.renew_from_thread(keys, self._owner, LEASE_S)
+        except StorageError:
+            return  # not confirmed; the fence closes by itself if this goes on
+        self._confirmed = now
+        if len(held) < len(keys):
+            self._lost(set(keys) - held)
+
+
+def _drained(worker: WorkerProcess) -> bool:
+    """Read away what has gathered; False where the worker has closed its end."""
+    heard = False
+    while True:
+        try:
+            if not worker.beat.recv(64):
+                return False
+            heard = True
+        except BlockingIOError:
+            return heard
+        except OSError:
+            return False

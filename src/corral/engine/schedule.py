@@ -1,0 +1,43 @@
+"""Starting the runs of scheduled jobs: once per slot, missed slots as one."""
+
+from datetime import UTC, datetime
+
+import structlog
+
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.job import DueJob
+from corral.domain.ports import EngineStore
+from corral.domain.schedule import passed_slots
+from corral.engine.submit import Submitter
+
+log = structlog.get_logger()
+_BATCH = 100
+
+
+class Scheduler:
+    def __init__(self, store: EngineStore, submitter: Submitter) -> None:
+        self._store = store
+        self._submitter = submitter
+
+    async def fire_due(self) -> int:
+        """Start what is due; how many runs were started."""
+        fired = 0
+        for due in await self._store.due_jobs(_BATCH):
+            fired += await self._fire(due)
+        return fired
+
+    async def _fire(self, due: DueJob) -> bool:
+        now = datetime.now(UTC)
+        first = datetime.fromtimestamp(due.slot_ms / 1000, UTC)
+        slot, missed, following = passed_slots(due.job.frequency, first, now)
+        run, drafts = await self._submitter.drafted(due.job, extra={"slot": slot.isoformat()})
+        if missed:
+            drafts = [*drafts, EventDraft(EventKind.SLOTS_MISSED, {"missed": missed})]
+        fired = await self._store.fire(due, _ms(slot), _ms(following), run, drafts)
+        if fired:
+            log.info("schedule fired", job=due.job.id, slot=slot.isoformat(), missed=missed)
+        return fired
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,115 @@
+"""From a job to a queued run: the strategy is resolved once, and why is on record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from corral.domain.errors import WrongState
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.ids import RunId, new_id
+from corral.domain.job import Job, Priority, Strategy
+from corral.domain.ports import EngineStore, Prober
+from corral.domain.run import Move, NewRun, Run
+from corral.domain.strategy import needs_probe, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What a caller may change for one run; None keeps what the job says."""
+
+    priority: Priority | None = None
+    strategy: Strategy | None = None
+    max_attempts: int | None = None
+
+
+class Submitter:
+    def __init__(
+        self,
+        store: EngineStore,
+        prober: Prober,
+        *,
+        wake: Callable[[], None] = lambda: None,
+        abort: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._prober = prober
+        self._wake = wake
+        self._abort = abort
+
+    async def start(
+        self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
+    ) -> tuple[Run, bool]:
+        """A new run of the job. With a key seen before: the run from then, and True."""
+        stored = await self._store.job(job_id)
+        run, drafts = await self.drafted(stored.job, overrides or Overrides())
+        [run_id], replayed = await self._store.add_runs([(run, drafts)], key)
+        self._wake()
+        return await self._store.run(run_id), replayed
+
+    async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
+        """A new run of what an ended one tried, linked to it."""
+        old = await self._store.run(run_id)
+        if not old.state.is_terminal:
+            raise WrongState("retry a run that has not ended", old.state.value, terminal=False)
+        run = NewRun(
+            id=RunId(new_id()),
+            job_id=old.job_id,
+            kind=old.kind,
+            priority=old.priority,
+            max_attempts=old.max_attempts,
+            requested_strategy=old.requested_strategy,
+            resolved_strategy=old.resolved_strategy,
+            payload=old.payload,
+            retry_of=old.id,
+        )
+        meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
+        [new_id_], replayed = await self._store.add_runs([(run, [EventDraft(EventKind.CREATED, meta)])], key)
+        self._wake()
+        return await self._store.run(new_id_), replayed
+
+    async def move(self, run_id: str, what: Move) -> Run:
+        """Cancel, pause or resume."""
+        run = await self._store.move(run_id, what)
+        if what is Move.RESUME:
+            self._wake()
+        else:
+            self._abort(run_id)
+        return run
+
+    async def drafted(
+        self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
+    ) -> tuple[NewRun, list[EventDraft]]:
+        """The run a job would get now, with its first event, not yet written."""
+        chosen = overrides or Overrides()
+        asked = chosen.strategy or job.strategy
+        probe = None
+        if needs_probe(job, asked):
+            probe = await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts))
+        resolution = resolve(job, asked, probe)
+        run = NewRun(
+            id=RunId(new_id()),
+            job_id=job.id,
+            kind="page",
+            priority=job.priority if chosen.priority is None else chosen.priority,
+            max_attempts=chosen.max_attempts or job.max_attempts,
+            requested_strategy=asked,
+            resolved_strategy=resolution.strategy,
+            payload=_payload(job),
+        )
+        return run, [EventDraft(EventKind.CREATED, {**resolution.meta, **(extra or {})})]
+
+
+def _payload(job: Job) -> dict[str, Any]:
+    """What the run is to do, copied: a later change of the job does not change runs that exist."""
+    payload: dict[str, Any] = {
+        "url": job.target_url,
+        "fields": [
+            {"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields
+        ],
+        "respect_robots": job.respect_robots,
+        "trusted_hosts": list(job.trusted_hosts),
+    }
+    if job.timeout_s is not None:
+        payload["timeout_s"] = job.timeout_s
+    return payload

@@ -1,0 +1,73 @@
+"""What a node and its worker processes say to each other, over a pair of sockets.
+
+A frame is a batch of messages: `["task", {…}]` and `["cancel", run, epoch]` go to the worker, `["outcome", run, epoch,
+kind, {…}]` and `["aborted", run, epoch]` come back.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+
+_HEADER = 4
+_MAX_FRAME = 256 * 1024 * 1024
+
+Message = list[Any]
+
+
+def packed(messages: Sequence[Sequence[Any]]) -> bytes:
+    body = orjson.dumps(messages, option=orjson.OPT_NON_STR_KEYS)
+    return len(body).to_bytes(_HEADER, "big") + body
+
+
+def packed_outcomes(answers: Sequence[Sequence[Any]]) -> bytes:
+    """Like `packed`; an outcome that cannot be written down (our bug) is replaced by one that says so."""
+    try:
+        return packed(answers)
+    except (TypeError, orjson.JSONEncodeError):
+        return packed([_writable(answer) for answer in answers])
+
+
+def _writable(answer: Sequence[Any]) -> Sequence[Any]:
+    try:
+        packed([answer])
+    except (TypeError, orjson.JSONEncodeError) as error:
+        failed = Failed(FailureCode.UNKNOWN, f"the outcome cannot be written as JSON: {error}"[:500], "bug")
+        return [answer[0], answer[1], answer[2], "Failed", failed]
+    return answer
+
+
+async def frames(reader: asyncio.StreamReader) -> AsyncIterator[list[Message]]:
+    """Batches of messages until the other side is gone."""
+    while True:
+        try:
+            size = int.from_bytes(await reader.readexactly(_HEADER), "big")
+            if size > _MAX_FRAME:
+                return
+            body = await reader.readexactly(size)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        yield orjson.loads(body)
+
+
+def task_message(task: Task) -> Message:
+    return ["task", asdict(task)]
+
+
+def task_of(message: Message) -> Task:
+    return Task(**message[1])
+
+
+def outcome_message(task: Task, outcome: Outcome) -> Message:
+    return ["outcome", task.run_id, task.epoch, type(outcome).__name__, outcome]
+
+
+def outcome_of(message: Message) -> Outcome:
+    _, _, _, kind, cell = message
+    if kind == "Fetched":
+        return Fetched(stats=cell["stats"], records=tuple(cell["records"]), missing=tuple(cell["missing"]))
+    return Failed(**{**cell, "code": FailureCode(cell["code"])})

@@ -1,0 +1,89 @@
+"""The inside of a worker process: takes tasks from its node, performs them, answers. It never sees the database."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from corral.domain.outcome import Task
+from corral.domain.ports import Kind
+from corral.engine import wire
+from corral.engine.attempt import perform
+
+BEAT_EVERY_S = 0.5
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when its node dies, whatever it is doing then."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:  # it died before we asked
+        os._exit(0)
+
+
+def start_beating(beat: socket.socket) -> None:
+    """Say "alive" from a thread of its own: a stalled event loop is not a dead worker, a stopped process is."""
+
+    def run() -> None:
+        while True:
+            try:
+                beat.send(b".", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                pass
+            except OSError:
+                os._exit(0)  # the node is gone, and with it whoever could use our results
+            time.sleep(BEAT_EVERY_S)
+
+    threading.Thread(target=run, name="beat", daemon=True).start()
+
+
+class Worker:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kinds: dict[str, Kind]
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._kinds = kinds
+        self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._answers: list[Sequence[Any]] = []
+
+    async def serve(self) -> None:
+        """Until the node closes the connection."""
+        async for frame in wire.frames(self._reader):
+            for message in frame:
+                self._take(message)
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _take(self, message: wire.Message) -> None:
+        match message[0]:
+            case "task":
+                task = wire.task_of(message)
+                key = (task.run_id, task.epoch)
+                self._tasks[key] = asyncio.create_task(self._perform(task), name=f"run {task.run_id}")
+            case "cancel":
+                running = self._tasks.get((message[1], message[2]))
+                if running is not None:
+                    running.cancel()
+
+    async def _perform(self, task: Task) -> None:
+        try:
+            answer = wire.outcome_message(task, await perform(task, self._kinds))
+        except asyncio.CancelledError:
+            answer = ["aborted", task.run_id, task.epoch]
+        del self._tasks[(task.run_id, task.epoch)]
+        if not self._answers:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._answers.append(answer)
+
+    def _send(self) -> None:
+        """What finished in the same turn of the loop travels in one frame."""
+        answers, self._answers = self._answers, []
+        if not self._writer.is_closing():
+            self._writer.write(wire.packed_outcomes(answers))

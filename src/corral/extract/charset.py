@@ -1,0 +1,122 @@
+"""Bytes to text. Never raises; says which encoding it took and how much it had to replace."""
+
+import re
+from dataclasses import dataclass
+
+# Names and aliases of the encodings browsers know. Python knows many more that are no character sets (`zlib`,
+# `unicode_escape`), and UTF-7, with which a page can hide markup from every filter.
+_LABELS = {
+    "utf-8": ("utf8", "unicode-1-1-utf-8", "x-unicode20utf8"),
+    "cp1252": (
+        "windows-1252",
+        "x-cp1252",
+        "ascii",
+        "us-ascii",
+        "iso-8859-1",
+        "iso8859-1",
+        "latin1",
+        "latin-1",
+    ),
+    "iso8859-2": ("iso-8859-2", "latin2"),
+    "iso8859-3": ("iso-8859-3", "latin3"),
+    "iso8859-4": ("iso-8859-4", "latin4"),
+    "iso8859-5": ("iso-8859-5", "cyrillic"),
+    "iso8859-6": ("iso-8859-6", "arabic"),
+    "iso8859-7": ("iso-8859-7", "greek"),
+    "iso8859-8": ("iso-8859-8", "iso-8859-8-i", "hebrew"),
+    "iso8859-10": ("iso-8859-10", "latin6"),
+    "iso8859-13": ("iso-8859-13",),
+    "iso8859-14": ("iso-8859-14",),
+    "iso8859-15": ("iso-8859-15", "latin9"),
+    "iso8859-16": ("iso-8859-16",),
+    "cp866": ("ibm866", "866"),
+    "koi8-r": ("koi8_r", "koi8", "koi"),
+    "koi8-u": ("koi8-ru",),
+    "mac-roman": ("macintosh", "mac", "x-mac-roman"),
+    "mac-cyrillic": ("x-mac-cyrillic", "x-mac-ukrainian"),
+    "cp874": ("windows-874", "tis-620", "iso-8859-11"),
+    "cp1250": ("windows-1250", "x-cp1250"),
+    "cp1251": ("windows-1251", "x-cp1251"),
+    "cp1253": ("windows-1253", "x-cp1253"),
+    "cp1254": ("windows-1254", "iso-8859-9", "latin5"),
+    "cp1255": ("windows-1255",),
+    "cp1256": ("windows-1256",),
+    "cp1257": ("windows-1257",),
+    "cp1258": ("windows-1258",),
+    "gb18030": ("gbk", "gb2312", "x-gbk", "chinese", "gb_2312-80"),
+    "big5hkscs": ("big5", "big5-hkscs", "x-x-big5"),
+    "euc-jp": ("x-euc-jp",),
+    "iso2022-jp": ("iso-2022-jp", "csiso2022jp"),
+    "cp932": ("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji"),
+    "cp949": ("euc-kr", "euckr", "ks_c_5601-1987", "korean", "windows-949"),
+    "utf-16-le": ("utf-16", "utf-16le", "unicode", "ucs-2"),
+    "utf-16-be": ("utf-16be", "unicodefffe"),
+}
+_CODEC_OF = {label: codec for codec, labels in _LABELS.items() for label in (codec, *labels)}
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
+_META = re.compile(rb"<meta\b[^>]{0,1000}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.\-]{1,40})", re.IGNORECASE)
+_META_WITHIN_BYTES = 4096
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    text: str
+    encoding: str
+    replacements: int
+
+
+def decode(body: bytes, content_type: str | None = None) -> Decoded:
+    """BOM, else the header, else the page's own meta, else what the bytes look like."""
+    for bom, codec in _BOMS:
+        if body.startswith(bom):
+            return _decoded(body[len(bom) :], codec)
+    codec_name = _declared(content_type) or _in_meta(body) or _looks_like(body)
+    return _decoded(body, codec_name)
+
+
+def clean_text(text: str) -> str:
+    """Without NUL and lone surrogates, which no database column takes."""
+    return _UNSTORABLE.sub("", text)
+
+
+def _decoded(body: bytes, codec: str) -> Decoded:
+    try:
+        text = body.decode(codec, "replace")
+    except (UnicodeError, LookupError, ValueError):
+        codec = "utf-8"
+        text = body.decode(codec, "replace")
+    return Decoded(clean_text(text), codec, text.count("\ufffd"))
+
+
+def _declared(content_type: str | None) -> str | None:
+    match = _HEADER.search(content_type[:1000]) if content_type else None
+    return _CODEC_OF.get(match[1].lower()) if match else None
+
+
+def _in_meta(body: bytes) -> str | None:
+    match = _META.search(body[:_META_WITHIN_BYTES])
+    if match is None:
+        return None
+    codec = _CODEC_OF.get(match[1].decode("ascii").lower())
+    # A meta tag that could be read as ASCII cannot be in UTF-16.
+    return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec
+
+
+def _looks_like(body: bytes) -> str:
+    sample = body[:4096]
+    if len(sample) >= 8:
+        odd, even = sample[1::2].count(0), sample[0::2].count(0)
+        if odd > 0.4 * len(sample) / 2 and even < 0.1 * len(sample) / 2:
+            return "utf-16-le"
+        if even > 0.4 * len(sample) / 2 and odd < 0.1 * len(sample) / 2:
+            return "utf-16-be"
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        high = sum(byte >= 0x80 for byte in sample)
+        broken = sample.decode("utf-8", "replace").count("\ufffd")
+        # Mostly whole multi-byte sequences: UTF-8 with damage. Mostly broken ones: an old single-byte page.
+        return "utf-8" if high and broken < high / 4 else "cp1252"
+    return "utf-8"

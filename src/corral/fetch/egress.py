@@ -1,0 +1,206 @@
+"""The one way out. Every hop is parsed, resolved, checked, pinned, bounded; nothing else opens a socket."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import wreq
+
+from corral.domain.address import EgressPolicy
+from corral.domain.errors import BadInput
+from corral.domain.outcome import Failed
+from corral.domain.url import BadScheme, Target, join, parse_target
+from corral.fetch.body import ACCEPT_ENCODING
+from corral.fetch.egress_dns import PinnedAddress, Resolver
+from corral.fetch.egress_wire import Head, open_client, read_body, send
+from corral.fetch.faults import fault
+from corral.fetch.limits import FetchLimits
+from corral.fetch.response import Response
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_DEFAULT_HEADERS = {
+    "accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "accept-language": "en;q=0.9,*;q=0.5",
+}
+# What may follow a redirect to another origin. A list of secrets to drop would always be one header short.
+_CARRIED = frozenset({"accept", "accept-language", "user-agent"})
+
+
+class Egress:
+    def __init__(self, policy: EgressPolicy, limits: FetchLimits, user_agent: str) -> None:
+        self._limits = limits
+        self._user_agent = user_agent
+        self._resolver = Resolver(policy, limits)
+        self._clients: OrderedDict[tuple[str, tuple[str, ...]], wreq.Client] = OrderedDict()
+
+    async def resolve(
+        self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()
+    ) -> PinnedAddress | Failed:
+        """Where the target may be dialled, or `policy:egress` or `network:dns`."""
+        return await self._resolver.resolve(target, trusted_hosts)
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        timeout_s: float,
+        max_bytes: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        trusted_hosts: frozenset[str] = frozenset(),
+        follow: int = 10,
+        truncate: bool = False,
+    ) -> Response | Failed:
+        """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body."""
+        walk = _Walk(self, headers or {}, trusted_hosts, follow)
+        size = self._limits.max_bytes if max_bytes is None else max_bytes
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await walk.run(url, size, truncate=truncate)
+        except TimeoutError:
+            return fault("timeout:total", f"{timeout_s:g} s", timings=walk.timings())
+
+    async def ask(self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str]) -> Head | Failed:
+        """One request, no redirect followed, no body read."""
+        return await send(self._client(pinned), target.request_url, pinned, headers, self._limits)
+
+    @property
+    def limits(self) -> FetchLimits:
+        return self._limits
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+        self._resolver.close()
+
+    def _client(self, pinned: PinnedAddress) -> wreq.Client:
+        key = (pinned.host, pinned.ips)
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = open_client(pinned, self._limits, self._user_agent)
+            # Dropped, not closed: closing would cancel the requests that still run on it.
+            while len(self._clients) > self._limits.max_clients:
+                self._clients.popitem(last=False)
+        self._clients.move_to_end(key)
+        return client
+
+
+class _Walk:
+    """One fetch on its way through redirects."""
+
+    def __init__(
+        self, egress: Egress, headers: Mapping[str, str], trusted_hosts: frozenset[str], follow: int
+    ) -> None:
+        self._egress = egress
+        self._headers = {
+            **_DEFAULT_HEADERS,
+            **{name.lower(): value for name, value in headers.items()},
+            "accept-encoding": ACCEPT_ENCODING,
+        }
+        self._trusted_hosts = trusted_hosts
+        self._follow = follow
+        self._chain: list[str] = []
+        self._started = time.monotonic()
+        self._marks: dict[str, int] = {}
+
+    def timings(self) -> dict[str, int]:
+        return {**self._marks, "total_ms": self._elapsed_ms()}
+
+    async def run(self, url: str, max_bytes: int, *, truncate: bool) -> Response | Failed:
+        target = _parsed(url)
+        while not isinstance(target, Failed):
+            head = await self._ask(target)
+            if isinstance(head, Failed):
+                return self._told(head)
+            if head.status in _REDIRECTS:
+                await head.answer.close()
+                target = self._next(target, head)
+                continue
+            return await self._answer(target, head, max_bytes, truncate=truncate)
+        return self._told(target)
+
+    async def _ask(self, target: Target) -> Head | Failed:
+        pinned = await self._egress.resolve(target, trusted_hosts=self._trusted_hosts)
+        self._marks["dns_ms"] = self._elapsed_ms()
+        if isinstance(pinned, Failed):
+            return pinned
+        head = await self._egress.ask(target, pinned, self._headers)
+        self._marks["first_byte_ms"] = self._elapsed_ms()
+        return head
+
+    async def _answer(
+        self, target: Target, head: Head, max_bytes: int, *, truncate: bool
+    ) -> Response | Failed:
+        body = await read_body(head, max_bytes, self._egress.limits, truncate=truncate)
+        if isinstance(body, Failed):
+            await head.answer.close()
+            return self._told(body)
+        if body.truncated:
+            await head.answer.close()
+        return Response(
+            url=target.url,
+            status=head.status,
+            headers=head.headers,
+            body=body.whole(),
+            raw_bytes=body.raw_bytes,
+            chain=tuple(self._chain),
+            truncated=body.truncated,
+            timings=self.timings(),
+        )
+
+    def _next(self, target: Target, head: Head) -> Target | Failed:
+        self._chain.append(target.request_url)
+        if not head.location:
+            return fault("bad_response:location", "no Location header")
+        try:
+            reference = head.location.decode("utf-8")
+        except UnicodeDecodeError:
+            return fault("bad_response:location", "it is not valid UTF-8")
+        following = _joined(target, reference)
+        if isinstance(following, Failed):
+            return following
+        if following.request_url in self._chain:
+            return fault("limit:redirects", f"a loop: {self._shown(following)}", chain=self._chain[:])
+        if len(self._chain) > self._follow:
+            return fault(
+                "limit:redirects",
+                f"more than {self._follow}: {self._shown(following)}",
+                chain=self._chain[:],
+            )
+        if following.origin != target.origin:
+            self._headers = {
+                name: value
+                for name, value in self._headers.items()
+                if name in _CARRIED or name == "accept-encoding"
+            }
+        return following
+
+    def _shown(self, following: Target) -> str:
+        return " -> ".join(url[:120] for url in [*self._chain, following.request_url])
+
+    def _told(self, failure: Failed) -> Failed:
+        failure.stats.setdefault("timings", self.timings())
+        return failure
+
+    def _elapsed_ms(self) -> int:
+        return round((time.monotonic() - self._started) * 1000)
+
+
+def _parsed(url: str) -> Target | Failed:
+    try:
+        # Longer than a person may type: links and stored redirects pass here too.
+        return parse_target(url, field="url", max_chars=8192)
+    except BadScheme as problem:
+        return fault("policy:scheme", problem.message)
+    except BadInput as problem:
+        return fault("policy:url", problem.message)
+
+
+def _joined(base: Target, reference: str) -> Target | Failed:
+    try:
+        return join(base, reference)
+    except BadScheme as problem:
+        return fault("policy:scheme", problem.message)
+    except BadInput as problem:
+        return fault("policy:url", problem.message)

@@ -1,0 +1,177 @@
+"""One request to one pinned address, through wreq; its exceptions become faults here and nowhere else."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_address
+
+import wreq
+from wreq import exceptions, redirect
+
+from corral.domain.outcome import Failed
+from corral.fetch.body import Body, BodyFault, BodyFull, content_coding
+from corral.fetch.egress_dns import PinnedAddress
+from corral.fetch.faults import fault
+from corral.fetch.limits import FetchLimits
+
+WIRE_ERRORS: tuple[type[Exception], ...] = (
+    exceptions.TlsError,
+    exceptions.ConnectionError,
+    exceptions.ProxyConnectionError,
+    exceptions.ConnectionResetError,
+    exceptions.BodyError,
+    exceptions.BuilderError,
+    exceptions.DecodingError,
+    exceptions.StatusError,
+    exceptions.RequestError,
+    exceptions.RedirectError,
+    exceptions.UpgradeError,
+    exceptions.TimeoutError,
+)
+
+# wreq has few exception classes; what happened stands in their text. The first line that matches decides.
+_BY_TEXT = (
+    (r"kind: Connect, source: Some\(TimedOut|ConnectError\([^)]*TimedOut", "timeout:connect"),
+    (r"kind: Body, source: TimedOut", "timeout:gap"),
+    (r"TimedOut", "timeout:first_byte"),
+    (r"ConnectionRefused", "network:refused"),
+    (r"dns error", "network:dns"),
+    (r"IncompleteBody|UnexpectedEof.*Body", "network:incomplete"),
+    (r"Parse\(TooLarge\)|Parse\(Header\(Token\)\)", "bad_response:headers"),
+    (r"Parse\(|Invalid chunk|InvalidInput|UnexpectedMessage", "bad_response:protocol"),
+    (r"(?i)\bssl\b|tls|certificate|handshake", "network:tls"),
+    (
+        r"ConnectionReset|BrokenPipe|ConnectionAborted|IncompleteMessage|ChannelClosed|Canceled",
+        "network:reset",
+    ),
+    (r"(?i)http2|GoAway|PROTOCOL_ERROR", "bad_response:protocol"),
+)
+_COMPILED = tuple((re.compile(pattern), name) for pattern, name in _BY_TEXT)
+_TLS_REASON = re.compile(
+    r"(?i)(certificate has expired|self.signed certificate(?: in certificate chain)?|hostname mismatch"
+    r"|unable to get local issuer certificate|certificate verify failed|wrong version number)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    location: bytes | None
+    answer: wreq.Response
+
+
+def open_client(pinned: PinnedAddress, limits: FetchLimits, user_agent: str) -> wreq.Client:
+    """A client that can dial the pinned addresses for this host, and does nothing by itself."""
+    dns = wreq.DnsOptions()
+    dns.add_resolve(pinned.host, [ip_address(ip) for ip in pinned.ips])
+    return wreq.Client(
+        user_agent=user_agent,
+        dns_options=dns,
+        redirect=redirect.Policy.none(),
+        referer=False,
+        cookie_store=False,
+        no_proxy=True,  # proxies of the environment would bypass the pin
+        gzip=False,
+        brotli=False,
+        deflate=False,
+        zstd=False,
+        connect_timeout=timedelta(seconds=limits.connect_s),
+        read_timeout=timedelta(seconds=limits.first_byte_s),
+        pool_idle_timeout=timedelta(seconds=30),
+        pool_max_idle_per_host=8,
+        http1_options=wreq.Http1Options(
+            max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes
+        ),
+        http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
+    )
+
+
+async def send(
+    client: wreq.Client, url: str, pinned: PinnedAddress, headers: Mapping[str, str], limits: FetchLimits
+) -> Head | Failed:
+    """Ask, and read the answer up to its headers."""
+    try:
+        answer = await client.get(url, headers=dict(headers))
+    except WIRE_ERRORS as error:
+        return fault_of(error)
+    head = _judged_head(answer, pinned, limits)
+    if isinstance(head, Failed):
+        await answer.close()
+    return head
+
+
+def _judged_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimits) -> Head | Failed:
+    peer = answer.remote_addr
+    # Second wall: the pin is in the client, this proves that it held.
+    if peer is None or str(getattr(peer.ip(), "ipv4_mapped", None) or peer.ip()) not in pinned.ips:
+        return fault("policy:egress", pinned.host)
+    pairs = [(bytes(name), bytes(value)) for name, value in answer.headers]
+    size = sum(len(name) + len(value) + 4 for name, value in pairs)
+    if len(pairs) > limits.max_headers or size > limits.max_header_bytes:
+        return fault("bad_response:headers", f"{len(pairs)} headers, {size} bytes")
+    decoded = tuple(
+        (name.decode("ascii", "replace").lower(), value.decode("latin-1")) for name, value in pairs
+    )
+    location = next((value for name, value in pairs if name.lower() == b"location"), None)
+    return Head(answer.status.as_int(), decoded, location, answer)
+
+
+async def read_body(head: Head, max_bytes: int, limits: FetchLimits, *, truncate: bool) -> Body | Failed:
+    """The body within its caps. The connection is given up where the body is."""
+    try:
+        coding = content_coding([value for name, value in head.headers if name == "content-encoding"])
+        _refuse_by_length(head, max_bytes, truncate=truncate)
+    except BodyFault as stopped:
+        return stopped.failure
+    body = Body(coding, max_bytes, limits, truncate=truncate)
+    try:
+        async with head.answer.stream() as pieces:
+            async for piece in pieces:
+                if isinstance(piece, memoryview):
+                    body.feed(piece)
+        body.finish()
+    except BodyFull:
+        return body
+    except BodyFault as stopped:
+        return stopped.failure
+    except WIRE_ERRORS as error:
+        return fault_of(error, in_body=True)
+    return body
+
+
+def _refuse_by_length(head: Head, max_bytes: int, *, truncate: bool) -> None:
+    announced = head.answer.content_length
+    if announced is not None and announced > max_bytes and not truncate:
+        raise BodyFault(
+            fault(
+                "limit:body_too_large",
+                f"it announces {announced} bytes, more than {max_bytes}",
+                announced_bytes=announced,
+                decoded_bytes=0,
+                ratio=0,
+            )
+        )
+
+
+def fault_of(error: Exception, *, in_body: bool = False) -> Failed:
+    """What a wreq exception means. Its text is never shown: it names the resolved address."""
+    text = str(error)
+    if isinstance(error, exceptions.TlsError):
+        return _tls_fault(text)
+    if isinstance(error, exceptions.TimeoutError) and in_body:
+        return fault("timeout:gap")
+    for pattern, name in _COMPILED:
+        if pattern.search(text):
+            return _tls_fault(text) if name == "network:tls" else fault(name)
+    if isinstance(error, exceptions.ConnectionError):
+        return fault("network:unreachable")
+    if isinstance(error, exceptions.ConnectionResetError):
+        return fault("network:reset")
+    return fault("bad_response:protocol")
+
+
+def _tls_fault(text: str) -> Failed:
+    reason = _TLS_REASON.search(text)
+    return fault("network:tls", reason[1].lower() if reason else "")

@@ -1,0 +1,18 @@
+"""A good or bad answer, read whole."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    url: str  # where the answer came from, after redirects
+    status: int
+    headers: tuple[tuple[str, str], ...]  # names in lower case
+    body: bytes
+    raw_bytes: int  # as sent, before decompression
+    chain: tuple[str, ...] = ()  # the URLs before the last
+    truncated: bool = False
+    timings: dict[str, int] = field(default_factory=dict)
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key == name), None)

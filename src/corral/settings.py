@@ -1,0 +1,115 @@
+"""Settings from the environment and `.env`, prefix `APP_`. Frozen; every problem is reported at once."""
+
+import difflib
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from corral.domain.address import AllowEntry
+from corral.domain.errors import BadConfiguration
+
+_PREFIX = "APP_"
+_SECRET_WORDS = ("token", "key", "password", "secret", "url")
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    data_dir: Path = Field(Path("var"), description="where everything that lasts lies")
+    database_url: str | None = Field(None, description="default: SQLite in the data folder")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="used by the distributed mode")
+    celery_broker_url: str = Field("redis://127.0.0.1:6379/1", description="used by the distributed mode")
+
+    workers: int = Field(2, ge=1, le=64, description="worker processes per node")
+    concurrency: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
+    grace_seconds: float = Field(10.0, ge=0, le=600, description="how long a stop waits for running runs")
+
+    default_max_attempts: int = Field(3, ge=1, le=100)
+    http_timeout_seconds: float = Field(20.0, gt=0, le=3600)
+    browser_nav_timeout_ms: int = Field(30_000, gt=0, le=3_600_000)
+    probe_timeout_seconds: float = Field(3.0, gt=0, le=60)
+    max_body_bytes: int = Field(10 * 1024 * 1024, ge=1024, le=1024**3)
+    retry_base_seconds: float = Field(10.0, ge=0, le=86_400)
+    retry_factor: float = Field(3.0, ge=1, le=100)
+    retry_cap_seconds: float = Field(300.0, ge=0, le=86_400)
+    retry_max_wait_seconds: float = Field(3600.0, ge=0, le=86_400)
+
+    egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
+        (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
+    )
+    user_agent: str = Field("Corral/0.1", min_length=1, max_length=200)
+
+    read_token: str | None = Field(None, min_length=16, description="may read over HTTP")
+    write_token: str | None = Field(None, min_length=16, description="may read and write over HTTP")
+
+    retention_days: float | None = Field(None, gt=0, description="forget finished runs older than this")
+    retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
+    retention_keep_records: bool = Field(True, description="records outlive the runs that found them")
+
+    log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
+
+    @field_validator("egress_allow", mode="before")
+    @classmethod
+    def _parse_allow(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return tuple(AllowEntry.parse(entry.strip()) for entry in value.split(",") if entry.strip())
+
+    @model_validator(mode="after")
+    def _read_needs_write(self) -> "Settings":
+        if self.read_token is not None and self.write_token is None:
+            raise ValueError("APP_READ_TOKEN is set without APP_WRITE_TOKEN: nobody could write")
+        return self
+
+    @property
+    def store_url(self) -> str:
+        return self.database_url or f"sqlite:///{(self.data_dir / 'corral.db').absolute()}"
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings, or BadConfiguration with every problem found."""
+    problems = _typos()
+    try:
+        settings = Settings(**overrides)
+    except ValidationError as error:
+        raise BadConfiguration(problems + [_described(each) for each in error.errors()]) from None
+    if problems:
+        raise BadConfiguration(problems)
+    return settings
+
+
+def _typos() -> list[str]:
+    """Names with our prefix that mean nothing: most likely a typing error that would be ignored silently."""
+    known = {_PREFIX + name.upper() for name in Settings.model_fields}
+    found = {name: "the environment" for name in os.environ if name.startswith(_PREFIX)}
+    found |= dict.fromkeys(_names_in_dotenv(), ".env")
+    problems = []
+    for name, where in sorted(found.items()):
+        if name.upper() in known:
+            continue
+        close = difflib.get_close_matches(name.upper(), known, n=1)
+        hint = f"did you mean {close[0]}?" if close else "see the settings in docs/howto/settings.md"
+        problems.append(f"{name} (in {where}) is not a setting; {hint}")
+    return problems
+
+
+def _names_in_dotenv() -> list[str]:
+    path = Path(".env")
+    if not path.is_file():
+        return []
+    names = [line.partition("=")[0].strip() for line in path.read_text(errors="replace").splitlines()]
+    return [name for name in names if name.startswith(_PREFIX)]
+
+
+def _described(error: Any) -> str:
+    name = _PREFIX + "_".join(str(part) for part in error["loc"]).upper() if error["loc"] else "the settings"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if not error["loc"]:
+        return message
+    shown = "***" if any(word in name.lower() for word in _SECRET_WORDS) else repr(error["input"])[:80]
+    return f"{name}={shown}: {message}"

@@ -1,0 +1,137 @@
+"""The composition root: the only place that knows concrete classes."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+
+from corral.domain.address import EgressPolicy
+from corral.domain.job import Strategy
+from corral.domain.ports import Prober
+from corral.domain.retention import Retention
+from corral.domain.retry import RetryPolicy
+from corral.engine.jobs import Jobs
+from corral.engine.node import Node, NodeOptions
+from corral.engine.pulse import Pulse
+from corral.engine.schedule import Scheduler
+from corral.engine.submit import Submitter
+from corral.engine.sweep import Sweeper
+from corral.fetch.egress import Egress
+from corral.fetch.limits import FetchLimits
+from corral.fetch.probe import probe
+from corral.settings import Settings
+from corral.store.open import open_store
+from corral.store.store import Store
+from corral.wiring_worker import WorkerConfig
+
+
+@asynccontextmanager
+async def prober(settings: Settings) -> AsyncIterator[Prober]:
+    egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
+    try:
+        yield functools.partial(probe, egress, budget_s=settings.probe_timeout_seconds)
+    finally:
+        await egress.close()
+
+
+@dataclass(slots=True)
+class App:
+    """One process's parts. `node` is None where this process only serves."""
+
+    settings: Settings
+    store: Store
+    jobs: Jobs
+    submitter: Submitter
+    pulse: Pulse
+    node: Node | None
+    sweeper: Sweeper
+    draining: bool = False
+
+
+@asynccontextmanager
+async def opened(settings: Settings, *, works: bool, only_run: str | None = None) -> AsyncIterator[App]:
+    """Open the store and, where this process works, start its node; close both in order."""
+    store = open_store(settings.store_url)
+    pulse = Pulse()
+    try:
+        async with prober(settings) as probe:
+            app = _assembled(settings, store, probe, pulse, works=works, only_run=only_run)
+            async with _running(app):
+                yield app
+    finally:
+        await store.close()
+
+
+def _assembled(
+    settings: Settings, store: Store, probe: Prober, pulse: Pulse, *, works: bool, only_run: str | None
+) -> App:
+    node = Node(store, retry_policy(settings), node_options(settings, only_run), pulse) if works else None
+
+    def wake() -> None:
+        pulse.beat()
+        if node is not None:
+            node.look()
+
+    def abort(run_id: str) -> None:
+        pulse.beat()
+        if node is not None:
+            node.abort(run_id)
+
+    submitter = Submitter(store, probe, wake=wake, abort=abort)
+    sweeper = Sweeper(store, Scheduler(store, submitter), retention(settings), wake)
+    jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow))
+    return App(settings, store, jobs, submitter, pulse, node, sweeper)
+
+
+@asynccontextmanager
+async def _running(app: App) -> AsyncIterator[None]:
+    if app.node is None:
+        yield
+        return
+    await app.node.start()
+    sweeping = asyncio.create_task(app.sweeper.run(), name="sweep")
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
+        await app.node.stop()
+
+
+def retry_policy(settings: Settings) -> RetryPolicy:
+    return RetryPolicy(
+        base_s=settings.retry_base_seconds,
+        factor=settings.retry_factor,
+        cap_s=settings.retry_cap_seconds,
+        max_wait_s=settings.retry_max_wait_seconds,
+    )
+
+
+def node_options(settings: Settings, only_run: str | None = None) -> NodeOptions:
+    return NodeOptions(
+        workers=1 if only_run else settings.workers,
+        concurrency=settings.concurrency,
+        grace_s=settings.grace_seconds,
+        timeouts_s={
+            Strategy.HTTP: settings.http_timeout_seconds,
+            Strategy.API_REPLAY: settings.http_timeout_seconds,
+            Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
+        },
+        config=asdict(worker_config(settings)),
+        only_run=only_run,
+    )
+
+
+def worker_config(settings: Settings) -> WorkerConfig:
+    return WorkerConfig(
+        egress_allow=[str(entry) for entry in settings.egress_allow],
+        user_agent=settings.user_agent,
+        max_body_bytes=settings.max_body_bytes,
+    )
+
+
+def retention(settings: Settings) -> Retention:
+    return Retention(
+        settings.retention_days, settings.retention_max_runs, keep_records=settings.retention_keep_records
+    )

@@ -1,0 +1,42 @@
+"""What a worker process is made of. Apart from `wiring`, so that starting one loads neither store nor settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from corral.domain.address import AllowEntry, EgressPolicy
+from corral.domain.job import Strategy
+from corral.domain.ports import Executor, Kind
+from corral.engine.kinds.drill import DrillKind
+from corral.engine.kinds.page import PageKind
+from corral.fetch.egress import Egress
+from corral.fetch.http import HttpExecutor
+from corral.fetch.limits import FetchLimits
+from corral.fetch.robots import Robots
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """What it is told of the settings; it travels as JSON."""
+
+    egress_allow: list[str]
+    user_agent: str
+    max_body_bytes: int
+
+
+def egress_policy(allow: list[str]) -> EgressPolicy:
+    return EgressPolicy(tuple(AllowEntry.parse(entry) for entry in allow))
+
+
+@asynccontextmanager
+async def worker_kinds(config: WorkerConfig) -> AsyncIterator[dict[str, Kind]]:
+    """Everything a worker process can execute."""
+    limits = FetchLimits(max_bytes=config.max_body_bytes)
+    egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
+    executors: dict[Strategy, Executor] = {
+        Strategy.HTTP: HttpExecutor(egress, Robots(egress, config.user_agent)),
+    }
+    try:
+        yield {"page": PageKind(executors), "drill": DrillKind()}
+    finally:
+        await egress.close()

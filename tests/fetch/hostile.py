@@ -1,0 +1,254 @@
+"""One server, one route per misbehaviour. It speaks raw bytes: a web framework would refuse to."""
+
+import asyncio
+import gzip
+import socket
+import struct
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+Route = Callable[["Request"], Awaitable[None]]
+PAGE = b"<html><head><title>A page</title></head><body><h1>Heading</h1><p class=price>9.50</p></body></html>"
+
+
+@dataclass
+class Request:
+    path: str
+    head: str
+    port: int
+    writer: asyncio.StreamWriter
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self, body: bytes, *headers: str, status: str = "200 OK") -> None:
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
+        await self.send("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body)
+
+    async def redirect(self, location: bytes, status: str = "302 Found") -> None:
+        await self.send(
+            f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n".encode()
+            + b"Location: "
+            + location
+            + b"\r\n\r\n"
+        )
+
+    def reset(self) -> None:
+        sock = self.writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@dataclass
+class Hostile:
+    port: int = 0
+    connections: int = 0
+    open_now: int = 0
+    heads: list[str] = field(default_factory=list)
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def asked(self, path: str) -> int:
+        return sum(head.startswith(f"GET {path} ") for head in self.heads)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open_now += 1
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                self.heads.append(head)
+                path = head.split(" ")[1]
+                await route_of(path)(Request(path, head, self.port, writer))
+        finally:
+            self.open_now -= 1
+            writer.close()
+
+
+@asynccontextmanager
+async def hostile_server(host: str = "127.0.0.1") -> AsyncIterator[Hostile]:
+    hostile = Hostile()
+    server = await asyncio.start_server(hostile.serve, host, 0)
+    hostile.port = server.sockets[0].getsockname()[1]
+    try:
+        yield hostile
+    finally:
+        server.close()
+        # What still trickles is cut with the loop.
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            if "Hostile.serve" in repr(task.get_coro()):
+                task.cancel()
+        await asyncio.sleep(0)
+
+
+def route_of(path: str) -> Route:
+    if path.startswith("/status/"):
+        return _status
+    if path.startswith("/hop/"):
+        return _hop
+    return ROUTES.get(path.split("?")[0], _page)
+
+
+async def _page(request: Request) -> None:
+    await request.answer(PAGE, "Content-Type: text/html; charset=utf-8")
+
+
+async def _status(request: Request) -> None:
+    code = request.path.rsplit("/", 1)[-1]
+    await request.answer(b"<title>No</title>", "Content-Type: text/html", "Retry-After: 7", status=f"{code} X")
+
+
+async def _hop(request: Request) -> None:
+    count = int(request.path.rsplit("/", 1)[-1])
+    await request.redirect(f"/hop/{count + 1}".encode())
+
+
+def fixed(raw: bytes) -> Route:
+    async def route(request: Request) -> None:
+        await request.send(raw)
+
+    return route
+
+
+def redirect_to(location: bytes, status: str = "302 Found") -> Route:
+    async def route(request: Request) -> None:
+        await request.redirect(location.replace(b"PORT", str(request.port).encode()), status)
+
+    return route
+
+
+def encoded(coding: str, body: bytes) -> Route:
+    async def route(request: Request) -> None:
+        await request.answer(body, "Content-Type: text/html", f"Content-Encoding: {coding}")
+
+    return route
+
+
+async def _trickle(request: Request) -> None:
+    await request.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        await request.send(b"1\r\nx\r\n")
+        await asyncio.sleep(0.1)
+
+
+async def _trickled_headers(request: Request) -> None:
+    await request.send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        await request.send(b"x")
+        await asyncio.sleep(0.1)
+
+
+async def _informational(request: Request) -> None:
+    while True:
+        await request.send(b"HTTP/1.1 102 Processing\r\n\r\n")
+        await asyncio.sleep(0.05)
+
+
+async def _silent(request: Request) -> None:
+    await asyncio.sleep(60)
+
+
+async def _stops_midway(request: Request) -> None:
+    await request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    await asyncio.sleep(60)
+
+
+async def _reset(request: Request) -> None:
+    request.reset()
+
+
+async def _reset_midway(request: Request) -> None:
+    await request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    await asyncio.sleep(0.05)
+    request.reset()
+
+
+async def _endless(request: Request) -> None:
+    await request.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    while True:
+        await request.send(b"x" * 65536)
+
+
+async def _redirect_with_bomb(request: Request) -> None:
+    await request.send(
+        b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Encoding: gzip\r\nContent-Length: 99999999\r\n\r\n" + BOMB
+    )
+    await asyncio.sleep(60)
+
+
+def _bomb() -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = b"\0" * 1_000_000
+    return b"".join(packer.compress(block) for _ in range(100)) + packer.flush()
+
+
+BOMB = _bomb()
+_OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+_RAW_DEFLATE = zlib.compressobj(9, zlib.DEFLATED, -15)
+
+ROUTES: dict[str, Route] = {
+    "/trickle": _trickle,
+    "/trickled-headers": _trickled_headers,
+    "/1xx": _informational,
+    "/silent": _silent,
+    "/stops-midway": _stops_midway,
+    "/reset": _reset,
+    "/reset-midway": _reset_midway,
+    "/endless": _endless,
+    "/announces-10gb": fixed(_OK + b"Content-Length: 10000000000\r\n\r\nx"),
+    "/gzip": encoded("gzip", gzip.compress(PAGE)),
+    "/gzip-members": encoded("gzip", gzip.compress(PAGE[:40]) + gzip.compress(PAGE[40:])),
+    "/gzip-padded": encoded("gzip", gzip.compress(PAGE) + b"\0" * 100),
+    "/deflate": encoded("deflate", zlib.compress(PAGE)),
+    "/deflate-raw": encoded("deflate", _RAW_DEFLATE.compress(PAGE) + _RAW_DEFLATE.flush()),
+    "/identity": encoded("identity", PAGE),
+    "/gzip-bomb": encoded("gzip", BOMB),
+    "/gzip-double": encoded("gzip, gzip", gzip.compress(gzip.compress(PAGE))),
+    "/gzip-stacked": encoded(", ".join(["gzip"] * 20), gzip.compress(PAGE)),
+    "/brotli": encoded("br", b"\x0b\x02\x80hello\x03"),
+    "/zstd": encoded("zstd", b"\x28\xb5\x2f\xfd"),
+    "/gzip-corrupt": encoded("gzip", b"\x1f\x8b\x08\x00garbage" * 10),
+    "/gzip-not": encoded("gzip", PAGE),
+    "/gzip-cut": encoded("gzip", gzip.compress(PAGE * 50)[:-20]),
+    "/gzip-empty-members": encoded("gzip", gzip.compress(b"") * 5000),
+    "/redirect-bomb": _redirect_with_bomb,
+    "/two-lengths": fixed(_OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
+    "/negative-length": fixed(_OK + b"Content-Length: -5\r\n\r\nhello"),
+    "/short": fixed(_OK + b"Content-Length: 500\r\n\r\nhello"),
+    "/short-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\n50\r\nhello"),
+    "/bad-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello"),
+    "/not-http": fixed(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"),
+    "/empty-answer": fixed(b""),
+    "/10k-headers": fixed(_OK + b"".join(b"X-%d: a\r\n" % i for i in range(10_000)) + b"\r\n"),
+    "/190-headers": fixed(
+        _OK + b"".join(b"X-%d: a\r\n" % i for i in range(190)) + b"Content-Length: 0\r\n\r\n"
+    ),
+    "/1mb-header": fixed(_OK + b"Set-Cookie: " + b"a" * 1_000_000 + b"\r\n\r\n"),
+    "/100kb-header": fixed(_OK + b"Content-Type: " + b"a" * 100_000 + b"\r\nContent-Length: 0\r\n\r\n"),
+    "/control-header": fixed(_OK + b"X-Evil: a\x01b\r\nContent-Length: 0\r\n\r\n"),
+    "/latin-header": fixed(_OK + b"X-Name: caf\xe9\r\nContent-Length: 0\r\n\r\n"),
+    "/loop": redirect_to(b"/loop"),
+    "/loop-a": redirect_to(b"/loop-b"),
+    "/loop-b": redirect_to(b"/loop-a"),
+    "/to-page": redirect_to(b"/page"),
+    "/to-space": redirect_to(b"/a page?q=caf\xc3\xa9"),
+    "/to-other-host": redirect_to(b"http://localhost:PORT/page"),
+    "/to-file": redirect_to(b"file:///etc/passwd"),
+    "/to-javascript": redirect_to(b"javascript:alert(1)"),
+    "/to-ftp": redirect_to(b"ftp://example.com/"),
+    "/to-nowhere": fixed(b"HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+    "/to-1mb": redirect_to(b"/" + b"a" * 1_000_000),
+    "/to-9000": redirect_to(b"/" + b"a" * 9_000),
+    "/to-invalid-utf8": redirect_to(b"/\xff\xfe"),
+    "/to-userinfo": redirect_to(b"http://a@127.0.0.1:PORT/"),
+    "/to-backslash": redirect_to(b"http://127.0.0.1\\@example.com/"),
+    "/to-metadata": redirect_to(b"http://169.254.169.254/latest/meta-data/"),
+    "/to-mapped": redirect_to(b"http://[::ffff:169.254.169.254]/"),
+    "/to-decimal": redirect_to(b"http://2852039166/"),
+    "/to-other-port": redirect_to(b"http://127.0.0.1:1/"),
+}
+for _code in ("301 X", "302 X", "303 X", "307 X", "308 X"):
+    ROUTES[f"/metadata-{_code[:3]}"] = redirect_to(b"http://169.254.169.254/", _code)

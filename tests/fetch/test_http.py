@@ -1,0 +1,154 @@
+import time
+from typing import Any
+
+import pytest
+
+from corral.domain.outcome import Failed, Fetched, Outcome, Task
+from corral.fetch.egress import Egress
+from corral.fetch.http import HttpExecutor
+from corral.fetch.robots import Robots
+from tests.fetch.hostile import ROUTES, Hostile, Request, redirect_to
+
+
+async def execute(egress: Egress, url: str, *names: str, timeout_s: float = 5, **more: Any) -> Outcome:
+    fields = [{"name": name, "css": None, "attr": None, "all": False} for name in names]
+    payload = {"url": url, "fields": fields, "respect_robots": False, "trusted_hosts": [], **more}
+    executor = HttpExecutor(egress, Robots(egress, "corral-test"))
+    return await executor.execute(Task("run", 1, "page", "http", 1, payload, timeout_s))
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, path: str, body: bytes, *headers: str, status: str = "200 OK") -> None:
+    async def route(request: Request) -> None:
+        await request.answer(body, *headers, status=status)
+
+    monkeypatch.setitem(ROUTES, path, route)
+
+
+async def test_a_page_becomes_a_record_with_stats(egress: Egress, hostile: Hostile) -> None:
+    outcome = await execute(egress, hostile.url("/to-page"), "title", "price", "warranty")
+    assert isinstance(outcome, Fetched)
+    assert outcome.records == ({"title": "A page", "price": "9.50", "warranty": None},)
+    assert outcome.missing == ("warranty",)
+    stats = outcome.stats
+    assert stats["http_status"] == 200
+    assert stats["content_type"] == "text/html"
+    assert stats["content_length"] == stats["bytes"] == 99
+    assert stats["title"] == "A page"
+    assert stats["final_url"] == hostile.url("/page")
+    assert stats["encoding"] == "utf-8"
+    assert stats["cost"] == 2
+    assert set(stats["timings"]) == {"dns_ms", "first_byte_ms", "total_ms", "parse_ms"}
+
+
+async def test_no_fields_make_an_empty_record(egress: Egress, hostile: Hostile) -> None:
+    outcome = await execute(egress, hostile.url("/"))
+    assert isinstance(outcome, Fetched)
+    assert outcome.records == ({},)
+    assert outcome.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (401, "blocked"),
+        (403, "blocked"),
+        (429, "rate_limited"),
+        (404, "bad_response"),
+        (410, "bad_response"),
+        (500, "bad_response"),
+        (503, "bad_response"),
+        (304, "bad_response"),
+    ],
+)
+async def test_a_bad_status_is_a_failure(egress: Egress, hostile: Hostile, status: int, code: str) -> None:
+    outcome = await execute(egress, hostile.url(f"/status/{status}"), "title")
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail, outcome.http_status) == (code, f"http_{status}", status)
+    assert outcome.retry_after == "7"
+    assert outcome.stats["http_status"] == status
+
+
+async def test_json_fills_fields_by_key(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = b'{"name": "Lamp\\u0000\\ud800", "list_price": 1e999, "big": 99999999999999999999, "tags": ["a"]}'
+    serve(monkeypatch, "/json", body, "Content-Type: application/json")
+    outcome = await execute(egress, hostile.url("/json"), "name", "List Price", "big", "tags", "none")
+    assert isinstance(outcome, Fetched)
+    assert outcome.records == (
+        {"name": "Lamp", "List Price": None, "big": "99999999999999999999", "tags": ["a"], "none": None},
+    )
+    assert outcome.missing == ("List Price", "none")
+    assert outcome.stats["title"] is None
+
+
+async def test_deep_json_is_no_bug_of_ours(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/json", b"[" * 200_000, "Content-Type: application/json")
+    outcome = await execute(egress, hostile.url("/json"), "name")
+    assert isinstance(outcome, Fetched)
+    assert outcome.missing == ("name",)
+
+
+async def test_plain_text_is_its_own_text(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/text", b" <b>hello</b> ", "Content-Type: text/plain")
+    outcome = await execute(egress, hostile.url("/text"), "text", "title")
+    assert isinstance(outcome, Fetched)
+    assert outcome.records == ({"text": "<b>hello</b>", "title": None},)
+
+
+async def test_an_image_has_no_fields_and_no_title(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/image", b"\x89PNG\r\n\x1a\n\0\0", "Content-Type: image/png")
+    outcome = await execute(egress, hostile.url("/image"), "title")
+    assert isinstance(outcome, Fetched)
+    assert outcome.missing == ("title",)
+    assert outcome.stats["title"] is None
+
+
+async def test_a_page_nested_too_deeply_is_not_parsed(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/deep", b"<div></x>" * 100_000, "Content-Type: text/html")
+    started = time.monotonic()
+    outcome = await execute(egress, hostile.url("/deep"), "title")
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("limit", "parse")
+    assert time.monotonic() - started < 1
+
+
+async def test_the_budget_covers_robots_and_page_together(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ROUTES, "/robots.txt", ROUTES["/silent"])
+    started = time.monotonic()
+    outcome = await execute(egress, hostile.url("/trickle"), respect_robots=True, timeout_s=1.5)
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("timeout", "total")
+    assert 1.4 <= time.monotonic() - started <= 2.5
+
+
+async def test_robots_is_asked_only_where_it_is_respected(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/robots.txt", b"User-agent: *\nDisallow: /\n", "Content-Type: text/plain")
+    outcome = await execute(egress, hostile.url("/"), "title")
+    assert isinstance(outcome, Fetched)
+    assert hostile.asked("/robots.txt") == 0
+    refused = await execute(egress, hostile.url("/"), "title", respect_robots=True)
+    assert isinstance(refused, Failed)
+    assert (refused.code, refused.detail) == ("policy", "robots")
+    assert hostile.asked("/") == 1
+
+
+async def test_a_forbidden_redirect_is_policy_not_blocked(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ROUTES, "/evil", redirect_to(b"http://[::ffff:7f00:1]:1/"))
+    outcome = await execute(egress, hostile.url("/evil"), "title")
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("policy", "egress")

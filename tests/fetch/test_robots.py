@@ -1,0 +1,83 @@
+import asyncio
+import time
+
+import pytest
+
+from corral.domain.url import parse_target
+from corral.fetch.egress import Egress
+from corral.fetch.robots import Robots
+from tests.fetch.hostile import ROUTES, Hostile, Request
+
+RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, body: bytes, status: str = "200 OK") -> None:
+    async def route(request: Request) -> None:
+        await request.answer(body, status=status)
+
+    monkeypatch.setitem(ROUTES, "/robots.txt", route)
+
+
+async def is_allowed(egress: Egress, hostile: Hostile, path: str, robots: Robots | None = None) -> bool:
+    robots = robots or Robots(egress, "corral-test")
+    return await robots.refusal(parse_target(hostile.url(path))) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/", True), ("/private", False), ("/private/x?y", False), ("/private/open", True)]
+)
+async def test_rules_are_followed(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, path: str, allowed: bool
+) -> None:
+    serve(monkeypatch, RULES)
+    assert await is_allowed(egress, hostile, path) is allowed
+
+
+@pytest.mark.parametrize("status", ["404 X", "403 X", "500 X", "503 X"])
+async def test_a_page_is_allowed_where_there_are_no_rules(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    serve(monkeypatch, RULES, status)
+    assert await is_allowed(egress, hostile, "/private")
+
+
+@pytest.mark.parametrize("route", ["/reset", "/gzip-bomb", "/to-metadata", "/not-http", "/loop", "/silent"])
+async def test_a_broken_robots_txt_does_not_stop_a_page(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    monkeypatch.setitem(ROUTES, "/robots.txt", ROUTES[route])
+    assert await is_allowed(egress, hostile, "/private")
+
+
+async def test_html_is_no_robots_txt(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, b"<html>Disallow: /</html>")
+    assert await is_allowed(egress, hostile, "/private")
+
+
+async def test_only_the_first_500_kib_count(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, RULES + b"# filler\n" * 200_000 + b"Disallow: /late\n")
+    robots = Robots(egress, "corral-test")
+    started = time.monotonic()
+    assert not await is_allowed(egress, hostile, "/private", robots)
+    assert await is_allowed(egress, hostile, "/late", robots)
+    assert time.monotonic() - started < 3
+
+
+async def test_patterns_full_of_stars_are_matched_in_time(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, b"User-agent: *\nDisallow: /" + b"*a" * 60 + b"b$\n")
+    started = time.monotonic()
+    assert await is_allowed(egress, hostile, "/" + "a" * 1500)
+    assert time.monotonic() - started < 2
+
+
+async def test_many_pages_ask_once(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, RULES)
+    robots = Robots(egress, "corral-test")
+    await asyncio.gather(*(is_allowed(egress, hostile, f"/{i}", robots) for i in range(20)))
+    assert hostile.asked("/robots.txt") == 1
