@@ -46,7 +46,7 @@ class App:
     pulse: Pulse
     node: Node | None
     sweeper: Sweeper
-    draining: bool = False
+    draining: bool = False  # set first when stopping: nothing new is taken
 
 
 @asynccontextmanager
@@ -132,6 +132,4 @@ def worker_config(settings: Settings) -> WorkerConfig:
 
 
 def retention(settings: Settings) -> Retention:
-    return Retention(
-        settings.retention_days, settings.retention_max_runs, keep_records=settings.retention_keep_records
-    )
+    return Retention(settings.retention_days, settings.retention_max_runs, keep_records=settings.retention_keep_records)

@@ -34,16 +34,14 @@ def name_of(failure: Failed) -> str:
 @pytest.mark.parametrize(
     "path", ["/", "/gzip", "/gzip-members", "/gzip-padded", "/deflate", "/deflate-raw", "/identity"]
 )
-async def test_a_page_arrives_whole_in_every_offered_encoding(
-    egress: Egress, hostile: Hostile, path: str
-) -> None:
+async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, hostile: Hostile, path: str) -> None:
     answer = await fetched(egress, hostile.url(path))
     assert (answer.status, answer.body) == (200, PAGE)
     assert answer.timings["total_ms"] >= answer.timings["first_byte_ms"] >= 0
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    "path, expected",
     [
         ("/silent", "timeout:first_byte"),
         ("/trickled-headers", "timeout:first_byte"),
@@ -95,9 +93,7 @@ async def test_a_page_arrives_whole_in_every_offered_encoding(
         ("/metadata-308", "policy:egress"),
     ],
 )
-async def test_each_misbehaviour_has_its_name(
-    egress: Egress, hostile: Hostile, path: str, expected: str
-) -> None:
+async def test_each_misbehaviour_has_its_name(egress: Egress, hostile: Hostile, path: str, expected: str) -> None:
     assert name_of(await failed(egress, hostile.url(path))) == expected
 
 
@@ -108,6 +104,15 @@ async def test_a_body_that_never_ends_stops_at_the_total_budget(egress: Egress, 
     assert 0.9 <= time.monotonic() - started <= 2
     await asyncio.sleep(0.3)
     assert hostile.open_now == 0, "the socket is closed with the budget"
+
+
+async def test_a_gap_has_a_budget_of_its_own(hostile: Hostile) -> None:
+    policy = EgressPolicy((AllowEntry.parse(f"127.0.0.1:{hostile.port}"),))
+    egress = Egress(policy, FetchLimits(gap_s=0.3), "t")
+    started = time.monotonic()
+    assert name_of(await failed(egress, hostile.url("/stops-midway"))) == "timeout:gap"
+    assert time.monotonic() - started < 1
+    await egress.close()
 
 
 async def test_a_cancelled_fetch_closes_its_socket(egress: Egress, hostile: Hostile) -> None:
@@ -207,6 +212,11 @@ async def test_a_full_backlog_is_a_connect_timeout() -> None:
         for client in waiting:
             client.close()
     await egress.close()
+
+
+async def test_a_stalled_handshake_is_within_the_connect_budget(egress: Egress, hostile: Hostile) -> None:
+    stalled = await failed(egress, f"https://127.0.0.1:{hostile.port}/")
+    assert name_of(stalled) == "timeout:connect"
 
 
 async def test_an_unknown_name_is_a_dns_fault(egress: Egress) -> None:

@@ -48,7 +48,7 @@ async def test_no_fields_make_an_empty_record(egress: Egress, hostile: Hostile) 
 
 
 @pytest.mark.parametrize(
-    ("status", "code"),
+    "status, code",
     [
         (401, "blocked"),
         (403, "blocked"),
@@ -68,9 +68,7 @@ async def test_a_bad_status_is_a_failure(egress: Egress, hostile: Hostile, statu
     assert outcome.stats["http_status"] == status
 
 
-async def test_json_fills_fields_by_key(
-    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_json_fills_fields_by_key(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     body = b'{"name": "Lamp\\u0000\\ud800", "list_price": 1e999, "big": 99999999999999999999, "tags": ["a"]}'
     serve(monkeypatch, "/json", body, "Content-Type: application/json")
     outcome = await execute(egress, hostile.url("/json"), "name", "List Price", "big", "tags", "none")
@@ -82,18 +80,14 @@ async def test_json_fills_fields_by_key(
     assert outcome.stats["title"] is None
 
 
-async def test_deep_json_is_no_bug_of_ours(
-    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_deep_json_is_no_bug_of_ours(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, "/json", b"[" * 200_000, "Content-Type: application/json")
     outcome = await execute(egress, hostile.url("/json"), "name")
     assert isinstance(outcome, Fetched)
     assert outcome.missing == ("name",)
 
 
-async def test_plain_text_is_its_own_text(
-    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_plain_text_is_its_own_text(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, "/text", b" <b>hello</b> ", "Content-Type: text/plain")
     outcome = await execute(egress, hostile.url("/text"), "text", "title")
     assert isinstance(outcome, Fetched)

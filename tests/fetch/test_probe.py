@@ -13,9 +13,7 @@ async def test_a_readable_page_is_no_shell(egress: Egress, hostile: Hostile) -> 
     assert (found.status, found.is_shell, found.failure, found.resolved) == (200, False, None, True)
 
 
-async def test_an_application_shell_is_seen(
-    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_application_shell_is_seen(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     async def route(request: Request) -> None:
         await request.answer(SHELL, "Content-Type: text/html")
 

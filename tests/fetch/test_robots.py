@@ -24,7 +24,7 @@ async def is_allowed(egress: Egress, hostile: Hostile, path: str, robots: Robots
 
 
 @pytest.mark.parametrize(
-    ("path", "allowed"), [("/", True), ("/private", False), ("/private/x?y", False), ("/private/open", True)]
+    "path, allowed", [("/", True), ("/private", False), ("/private/x?y", False), ("/private/open", True)]
 )
 async def test_rules_are_followed(
     egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, path: str, allowed: bool
@@ -49,16 +49,12 @@ async def test_a_broken_robots_txt_does_not_stop_a_page(
     assert await is_allowed(egress, hostile, "/private")
 
 
-async def test_html_is_no_robots_txt(
-    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_html_is_no_robots_txt(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, b"<html>Disallow: /</html>")
     assert await is_allowed(egress, hostile, "/private")
 
 
-async def test_only_the_first_500_kib_count(
-    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_the_first_500_kib_count(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, RULES + b"# filler\n" * 200_000 + b"Disallow: /late\n")
     robots = Robots(egress, "corral-test")
     started = time.monotonic()

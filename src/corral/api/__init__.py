@@ -1,0 +1,1 @@
+"""The HTTP edge: translates, never decides."""

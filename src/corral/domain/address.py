@@ -69,9 +69,7 @@ class AllowEntry:
     def parse(cls, text: str) -> "AllowEntry":
         match = _ENTRY.fullmatch(text.strip())
         if match is None:
-            raise ValueError(
-                f"{text!r} is not CIDR:port; write 127.0.0.0/8:8080, 10.1.2.3:*, or [::1]/128:8080"
-            )
+            raise ValueError(f"{text!r} is not CIDR:port; write 127.0.0.0/8:8080, 10.1.2.3:*, or [::1]/128:8080")
         network_text = match["v4"] or match["v6"] + (match["v6len"] or "")
         try:
             network = ip_network(network_text)
@@ -141,7 +139,6 @@ def check_literal(
         raise BadInput(
             f"the host {target.host} is a private or reserved address, which is not fetched",
             field=field,
-            hint=f"use a public address, or allow it with APP_EGRESS_ALLOW, for example "
-            f"127.0.0.0/8:{target.port}",
+            hint=f"use a public address, or allow it with APP_EGRESS_ALLOW, for example 127.0.0.0/8:{target.port}",
             code="policy",
         )

@@ -109,17 +109,13 @@ def _check_characters(text: str, field: str, max_chars: int) -> None:
     if not text:
         raise _bad(field, "the URL is empty", "write a whole URL such as https://example.com/page")
     if len(text) > max_chars:
-        raise _bad(
-            field, f"the URL has {len(text)} characters, more than {max_chars}", "use a shorter address"
-        )
+        raise _bad(field, f"the URL has {len(text)} characters, more than {max_chars}", "use a shorter address")
     if "\\" in text:
         raise _bad(field, "the URL contains a backslash", "write / for path separators, %5C for a backslash")
     for char in text:
         category = unicodedata.category(char)
         if category == "Cc" or char.isspace():
-            raise _bad(
-                field, f"the URL contains a space or control character ({char!a})", "percent-encode it"
-            )
+            raise _bad(field, f"the URL contains a space or control character ({char!a})", "percent-encode it")
         if category == "Cs":
             raise _bad(field, "the URL contains half a surrogate pair", "write it as valid Unicode")
 
@@ -141,9 +137,7 @@ def _split_authority(rest: str, field: str) -> tuple[str, str]:
     end = next((i for i, char in enumerate(rest[2:], 2) if char in "/?#"), len(rest))
     authority, tail = rest[2:end], rest[end:]
     if "@" in authority:
-        raise _bad(
-            field, "the URL carries a user name or password", "remove everything up to and including the @"
-        )
+        raise _bad(field, "the URL carries a user name or password", "remove everything up to and including the @")
     return authority, tail
 
 
@@ -160,9 +154,7 @@ def _split_port(authority: str, field: str) -> tuple[str, str | None]:
 
 def _parse_port(text: str, field: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535):
-        raise _bad(
-            field, f"the port {text[:20]!r} is not a number from 1 to 65535", "correct or drop the port"
-        )
+        raise _bad(field, f"the port {text[:20]!r} is not a number from 1 to 65535", "correct or drop the port")
     return int(text)
 
 
@@ -176,9 +168,7 @@ def _normal_host(host: str, field: str) -> tuple[str, bool]:
         name = _idna(name, field)
     # Checked after normalisation: full-width forms of these characters only become themselves there.
     if any(char in _HOST_FORBIDDEN or char.isspace() or not char.isprintable() for char in name):
-        raise _bad(
-            field, f"the host {host[:80]!r} contains a forbidden character", "write the plain host name"
-        )
+        raise _bad(field, f"the host {host[:80]!r} contains a forbidden character", "write the plain host name")
     name = name.removesuffix(".")
     labels = name.split(".")
     if _NUMBER.fullmatch(labels[-1]):
@@ -196,9 +186,7 @@ def _idna(name: str, field: str) -> str:
     try:
         return idna.encode(name, uts46=True, transitional=False).decode("ascii").lower()
     except (idna.IDNAError, UnicodeError):
-        raise _bad(
-            field, f"{name[:80]!r} is not a valid international host name", "check its spelling"
-        ) from None
+        raise _bad(field, f"{name[:80]!r} is not a valid international host name", "check its spelling") from None
 
 
 def _normal_ipv6(text: str, field: str) -> str:
@@ -208,9 +196,7 @@ def _normal_ipv6(text: str, field: str) -> str:
             raise ValueError(text)
         return str(ipaddress.IPv6Address(text))
     except ValueError:
-        raise _bad(
-            field, f"[{text[:60]}] is not an IPv6 address", "write it plainly, without a zone id"
-        ) from None
+        raise _bad(field, f"[{text[:60]}] is not an IPv6 address", "write it plainly, without a zone id") from None
 
 
 def _normal_ipv4(labels: list[str], host: str, field: str) -> str:

@@ -56,9 +56,7 @@ class Assignment:
             worker.send(messages)
 
     def _open_workers(self) -> list[WorkerProcess]:
-        workers = [
-            worker for worker in self._pool.workers.values() if not worker.alone and not worker.retiring
-        ]
+        workers = [worker for worker in self._pool.workers.values() if not worker.alone and not worker.retiring]
         if self._suspects and len(workers) > 1:
             # Keep the emptiest one free, so that a suspect does not wait for ever for company to leave.
             workers.remove(min(workers, key=lambda each: len(each.held)))
@@ -80,9 +78,7 @@ class Assignment:
 
     def _timeout_s(self, lease: Lease) -> float:
         asked = lease.run.payload.get("timeout_s")
-        return (
-            float(asked) if asked else self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
-        )
+        return float(asked) if asked else self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
 
     def snapshot(self) -> Snapshot:
         unassigned = tuple(lease.key for lease in [*list(self._waiting), *list(self._suspects)])

@@ -19,9 +19,7 @@ async def perform(task: Task, kinds: dict[str, Kind]) -> Outcome:
     kind = kinds.get(task.kind)
     if kind is None:
         known = ", ".join(sorted(kinds))
-        return Failed(
-            FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind"
-        )
+        return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
         async with asyncio.timeout(task.timeout_s):
             return await kind.perform(task)
@@ -37,9 +35,7 @@ async def perform(task: Task, kinds: dict[str, Kind]) -> Outcome:
         )
 
 
-def settlement_of(
-    lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float
-) -> Settlement:
+def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float) -> Settlement:
     transition = decide(lease.run, outcome, policy, now)
     run = lease.run
     entry: dict[str, Any] = {

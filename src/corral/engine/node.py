@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,6 +59,7 @@ class Node:
         self._claiming = True
         self._hurry = asyncio.Event()
         self.storage_problem: str | None = None
+        self.settled: Counter[tuple[str, str]] = Counter()  # by state reached and failure code
 
     # -- what others may ask ---------------------------------------------------------------------
 
@@ -171,10 +173,11 @@ class Node:
         try:
             landed = await self._until_stored(lambda: self._store.settle_all(settlements))
             for settlement, is_ours in zip(settlements, landed, strict=True):
-                if not is_ours:
-                    log.warning(
-                        "stale write refused", run=settlement.lease.run_id, epoch=settlement.lease.epoch
-                    )
+                if is_ours:
+                    failure = settlement.transition.failure
+                    self.settled[settlement.transition.to.value, failure.code.value if failure else ""] += 1
+                else:
+                    log.warning("stale write refused", run=settlement.lease.run_id, epoch=settlement.lease.epoch)
         finally:
             for settlement in settlements:
                 self._settling.pop(settlement.lease.key, None)
@@ -199,9 +202,7 @@ class Node:
             return
         log.warning("worker lost", pid=worker.process.pid, exit=exit_status, runs=len(held))
         tail = worker.stderr_tail()
-        losses = [
-            Loss(each.lease, alone=len(held) == 1, exit_status=exit_status, stderr_tail=tail) for each in held
-        ]
+        losses = [Loss(each.lease, alone=len(held) == 1, exit_status=exit_status, stderr_tail=tail) for each in held]
         self._spawn(self._until_stored(lambda: self._store.lose(losses)))
 
     def _after_our_own_kill(self, held: list[Held]) -> None:

@@ -104,9 +104,7 @@ def _payload(job: Job) -> dict[str, Any]:
     """What the run is to do, copied: a later change of the job does not change runs that exist."""
     payload: dict[str, Any] = {
         "url": job.target_url,
-        "fields": [
-            {"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields
-        ],
+        "fields": [{"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields],
         "respect_robots": job.respect_robots,
         "trusted_hosts": list(job.trusted_hosts),
     }

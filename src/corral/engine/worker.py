@@ -43,9 +43,7 @@ def start_beating(beat: socket.socket) -> None:
 
 
 class Worker:
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kinds: dict[str, Kind]
-    ) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kinds: dict[str, Kind]) -> None:
         self._reader = reader
         self._writer = writer
         self._kinds = kinds

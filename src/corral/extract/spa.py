@@ -17,9 +17,7 @@ _IN_SCRIPTS = re.compile(
     r"__NEXT_DATA__|__NUXT__|__INITIAL_STATE__|__APOLLO_STATE__|webpackJsonp|webpackChunk|__remixContext"
     r"|/_next/static/|/static/js/main\.|/assets/index[.-]|data-reactroot|ng-version"
 )
-_ASKS_FOR_SCRIPT = re.compile(
-    r"(?i)(enable|requires?|need)s?\b.{0,40}javascript|javascript.{0,40}\b(enable|require)"
-)
+_ASKS_FOR_SCRIPT = re.compile(r"(?i)(enable|requires?|need)s?\b.{0,40}javascript|javascript.{0,40}\b(enable|require)")
 
 
 def is_application_shell(html: str, fields: Sequence[FieldSpec]) -> bool:

@@ -109,9 +109,7 @@ def _scalar(value: Any) -> str | None:
     if isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, dict):
-        value = next(
-            (value[key] for key in _WANTED_KEYS if isinstance(value.get(key), str | int | float)), None
-        )
+        value = next((value[key] for key in _WANTED_KEYS if isinstance(value.get(key), str | int | float)), None)
     if isinstance(value, bool) or value is None or isinstance(value, dict | list):
         return None
     return str(value)

@@ -34,9 +34,7 @@ class Egress:
         self._resolver = Resolver(policy, limits)
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], wreq.Client] = OrderedDict()
 
-    async def resolve(
-        self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()
-    ) -> PinnedAddress | Failed:
+    async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         """Where the target may be dialled, or `policy:egress` or `network:dns`."""
         return await self._resolver.resolve(target, trusted_hosts)
 
@@ -89,9 +87,7 @@ class Egress:
 class _Walk:
     """One fetch on its way through redirects."""
 
-    def __init__(
-        self, egress: Egress, headers: Mapping[str, str], trusted_hosts: frozenset[str], follow: int
-    ) -> None:
+    def __init__(self, egress: Egress, headers: Mapping[str, str], trusted_hosts: frozenset[str], follow: int) -> None:
         self._egress = egress
         self._headers = {
             **_DEFAULT_HEADERS,
@@ -129,9 +125,7 @@ class _Walk:
         self._marks["first_byte_ms"] = self._elapsed_ms()
         return head
 
-    async def _answer(
-        self, target: Target, head: Head, max_bytes: int, *, truncate: bool
-    ) -> Response | Failed:
+    async def _answer(self, target: Target, head: Head, max_bytes: int, *, truncate: bool) -> Response | Failed:
         body = await read_body(head, max_bytes, self._egress.limits, truncate=truncate)
         if isinstance(body, Failed):
             await head.answer.close()
@@ -170,9 +164,7 @@ class _Walk:
             )
         if following.origin != target.origin:
             self._headers = {
-                name: value
-                for name, value in self._headers.items()
-                if name in _CARRIED or name == "accept-encoding"
+                name: value for name, value in self._headers.items() if name in _CARRIED or name == "accept-encoding"
             }
         return following
 

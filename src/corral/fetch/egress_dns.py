@@ -38,9 +38,7 @@ class Resolver:
         self._threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="dns")
         self._cache: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
 
-    async def resolve(
-        self, target: Target, trusted_hosts: frozenset[str] = frozenset()
-    ) -> PinnedAddress | Failed:
+    async def resolve(self, target: Target, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
         if isinstance(ips, Failed):
             return ips
@@ -77,8 +75,10 @@ class Resolver:
 
 
 def _addresses(host: str) -> tuple[str, ...]:
+    # RFC 6761: names under localhost are this machine, also where the resolver does not know it.
+    name = "localhost" if host.endswith(".localhost") else host
     try:
-        answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
     # A zone id, as in fe80::1%eth0, is kept off: the address is refused either way.

@@ -1,5 +1,6 @@
 """One request to one pinned address, through wreq; its exceptions become faults here and nowhere else."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,10 +49,7 @@ _BY_TEXT = (
     (r"(?i)http2|GoAway|PROTOCOL_ERROR", "bad_response:protocol"),
 )
 _COMPILED = tuple((re.compile(pattern), name) for pattern, name in _BY_TEXT)
-_TLS_REASON = re.compile(
-    r"(?i)(certificate has expired|self.signed certificate(?: in certificate chain)?|hostname mismatch"
-    r"|unable to get local issuer certificate|certificate verify failed|wrong version number)"
-)
+_TLS_REASON = re.compile(r'reason: "([A-Z0-9_]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,7 @@ def open_client(pinned: PinnedAddress, limits: FetchLimits, user_agent: str) -> 
         read_timeout=timedelta(seconds=limits.first_byte_s),
         pool_idle_timeout=timedelta(seconds=30),
         pool_max_idle_per_host=8,
-        http1_options=wreq.Http1Options(
-            max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes
-        ),
+        http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
         http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
     )
 
@@ -111,9 +107,7 @@ def _judged_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimi
     size = sum(len(name) + len(value) + 4 for name, value in pairs)
     if len(pairs) > limits.max_headers or size > limits.max_header_bytes:
         return fault("bad_response:headers", f"{len(pairs)} headers, {size} bytes")
-    decoded = tuple(
-        (name.decode("ascii", "replace").lower(), value.decode("latin-1")) for name, value in pairs
-    )
+    decoded = tuple((name.decode("ascii", "replace").lower(), value.decode("latin-1")) for name, value in pairs)
     location = next((value for name, value in pairs if name.lower() == b"location"), None)
     return Head(answer.status.as_int(), decoded, location, answer)
 
@@ -127,18 +121,26 @@ async def read_body(head: Head, max_bytes: int, limits: FetchLimits, *, truncate
         return stopped.failure
     body = Body(coding, max_bytes, limits, truncate=truncate)
     try:
-        async with head.answer.stream() as pieces:
-            async for piece in pieces:
-                if isinstance(piece, memoryview):
-                    body.feed(piece)
+        await _pour(head.answer, body, limits.gap_s)
         body.finish()
     except BodyFull:
         return body
+    except TimeoutError:
+        return fault("timeout:gap")
     except BodyFault as stopped:
         return stopped.failure
     except WIRE_ERRORS as error:
         return fault_of(error, in_body=True)
     return body
+
+
+async def _pour(answer: wreq.Response, body: Body, gap_s: float) -> None:
+    clock = asyncio.get_running_loop().time
+    async with asyncio.timeout(gap_s) as patience, answer.stream() as pieces:
+        async for piece in pieces:
+            if isinstance(piece, memoryview):
+                body.feed(piece)
+            patience.reschedule(clock() + gap_s)
 
 
 def _refuse_by_length(head: Head, max_bytes: int, *, truncate: bool) -> None:
@@ -174,4 +176,4 @@ def fault_of(error: Exception, *, in_body: bool = False) -> Failed:
 
 def _tls_fault(text: str) -> Failed:
     reason = _TLS_REASON.search(text)
-    return fault("network:tls", reason[1].lower() if reason else "")
+    return fault("network:tls", reason[1].lower().replace("_", " ") if reason else "")

@@ -49,12 +49,7 @@ _NEXT_IN_BAND = (
     # and then skips what it has locked itself and takes more than the limit.
     .cte("next_in_band")
 )
-_CLAIM = (
-    sa.update(runs)
-    .where(runs.c.id.in_(sa.select(_NEXT_IN_BAND.c.id)))
-    .values(_TAKEN)
-    .returning(runs)
-)
+_CLAIM = sa.update(runs).where(runs.c.id.in_(sa.select(_NEXT_IN_BAND.c.id))).values(_TAKEN).returning(runs)
 # One named run, for whoever was asked to execute just this one.
 _CLAIM_ONE = (
     sa.update(runs)
@@ -62,12 +57,7 @@ _CLAIM_ONE = (
     .values(_TAKEN)
     .returning(runs)
 )
-_RENEW = (
-    sa.update(runs)
-    .where(*_HELD_BY_ME)
-    .values(lease_until=param("lease_until"))
-    .returning(runs.c.id, runs.c.epoch)
-)
+_RENEW = sa.update(runs).where(*_HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
 # The owner stays on the row: a repeated settle whose answer was lost can tell that it was its own.
 _SETTLE = (
     sa.update(runs)
@@ -121,9 +111,7 @@ _EXPIRED = (
     .with_for_update(skip_locked=True)
 )
 _STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
-_NUMBER_STALE = (
-    sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
-)
+_NUMBER_STALE = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _INSERT_RECORD = insert_all(records)
 
 

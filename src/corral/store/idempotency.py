@@ -11,9 +11,7 @@ from corral.store.tx import Tx, insert_params, param, values
 # The insert itself asks whether the key is new: of two who come together, one waits and then finds the other's.
 _TAKE_SQLITE = sqlite.insert(idempotency).values(insert_params(idempotency)).on_conflict_do_nothing()
 _TAKE_POSTGRES = postgresql.insert(idempotency).values(insert_params(idempotency)).on_conflict_do_nothing()
-_SEEN = sa.select(idempotency.c.fingerprint, idempotency.c.resource_id).where(
-    idempotency.c.key == param("key")
-)
+_SEEN = sa.select(idempotency.c.fingerprint, idempotency.c.resource_id).where(idempotency.c.key == param("key"))
 _FORGET = sa.delete(idempotency).where(idempotency.c.created_at < param("before"))
 
 
@@ -22,9 +20,7 @@ def earlier(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
 
     Refuses a key that came with another request.
     """
-    row = values(
-        key=key.key, fingerprint=key.fingerprint, resource_id=resource_id, created_at=tx.wall_ms
-    )
+    row = values(key=key.key, fingerprint=key.fingerprint, resource_id=resource_id, created_at=tx.wall_ms)
     if tx.run(_TAKE_POSTGRES if tx.is_postgres else _TAKE_SQLITE, row) == 1:
         return None
     fingerprint, found = tx.all(_SEEN, values(key=key.key))[0]

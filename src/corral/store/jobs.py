@@ -126,9 +126,7 @@ def due(tx: Tx, limit: int) -> list[DueJob]:
     return [DueJob(job_of(*row[:4]), row[4]) for row in rows]
 
 
-def fire(
-    tx: Tx, due_job: DueJob, slots_ms: tuple[int, int], run: NewRun, drafts: Sequence[EventDraft]
-) -> bool:
+def fire(tx: Tx, due_job: DueJob, slots_ms: tuple[int, int], run: NewRun, drafts: Sequence[EventDraft]) -> bool:
     """Start the run of a slot, once: False where somebody else did, or the job changed meanwhile."""
     slot_ms, next_slot_ms = slots_ms
     job_id = due_job.job.id

@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 from corral.domain.ids import new_owner
-from corral.store import postgres, schema, sqlite_file
+from corral.store import schema, sqlite_file
 from corral.store.clock import Clock
 from corral.store.postgres import PostgresDatabase
+from corral.store.postgres_errors import translated
 from corral.store.sqlite import SqliteDatabase
 from corral.store.store import Store
 
@@ -117,15 +118,13 @@ def _open_postgres(url: str) -> Store:
                 connection.commit()
                 if not schema.check_version(_server_version(connection), "the PostgreSQL database"):
                     connection.commit()
-                    schema.upgrade(
-                        sa.create_engine(plain.replace("postgresql://", "postgresql+psycopg://", 1))
-                    )
+                    address = plain.replace("postgresql://", "postgresql+psycopg://", 1)
+                    schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
                 connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
     except psycopg.Error as error:
-        raise postgres.translated(error) from error
+        raise translated(error) from error
     except sa.exc.DBAPIError as error:
-        assert isinstance(error.orig, psycopg.Error)
-        raise postgres.translated(error.orig) from error
+        raise translated(error.orig if isinstance(error.orig, Exception) else error) from error
     return Store(PostgresDatabase(plain))
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,27 +14,45 @@ from psycopg.types.json import set_json_loads
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql import ClauseElement
 
-from corral.domain.errors import StorageError, StorageFull, StorageUnavailable, StorageUnusable
+from corral.domain.errors import StorageUnavailable
 from corral.store.crash import CommitPoints
+from corral.store.postgres_errors import ServerGone, translated
 from corral.store.tx import Compiler, Row, Tx
 
 _MAX_GROUP = 64
 _WRITERS = 2
 _READERS = 4
-_CONNECT_S = 2
-_OPTIONS = "-c lock_timeout=2000 -c statement_timeout=10000 -c idle_in_transaction_session_timeout=10000 -c timezone=UTC"
-# One round trip opens the transaction and asks the one clock everybody shares.
-_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_TRIES = 3
+# How long a caller waits for an answer: longer than any statement may take, so only a hanging server meets it.
+_ANSWER_S = 15.0
+_ASK_AGAIN_S = 0.02
+_SETTINGS = {"lock_timeout": 2000, "statement_timeout": 10000, "idle_in_transaction_session_timeout": 10000}
+_CONNECT: dict[str, Any] = {
+    "connect_timeout": 2,
+    "options": " ".join([*(f"-c {name}={value}" for name, value in _SETTINGS.items()), "-c timezone=UTC"]),
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
+}
+# One round trip opens the transaction and asks the one clock everybody shares. A writing transaction also
+# asks for its number: by it we learn what became of a commit that was never answered, and it has to be given
+# before any event position is, which is what the feed's horizon stands on.
+_READ = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL"
+_WRITE = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text"
+_OUTCOME = "SELECT pg_xact_status(%s::xid8)"
 
 Op = Callable[[Tx], Any]
+Connection = psycopg.Connection[Any]
 
 
 class PostgresTx:
     is_postgres = True
 
-    def __init__(self, connection: psycopg.Connection[Any], compiler: Compiler) -> None:
+    def __init__(self, connection: Connection, compiler: Compiler, *, is_repeat: bool = False) -> None:
         self._connection = connection
         self._compiler = compiler
+        self.is_repeat = is_repeat
         self.now_ms = self.wall_ms = 0
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
@@ -45,7 +64,9 @@ class PostgresTx:
         return self._connection.execute(sql, {**constants, **(params or {})}, prepare=True).rowcount
 
     def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> None:
-        if not params:
+        if len(params) <= 1:
+            for each in params:
+                self.run(statement, each)
             return
         sql, constants = self._compiler.sql(statement)
         with self._connection.cursor() as cursor:
@@ -67,26 +88,40 @@ class PostgresTx:
                     return found
 
 
+class _Unanswered(Exception):
+    """The connection broke during the commit: it may have happened or not."""
+
+    def __init__(self, number: str, results: list[Any], cause: psycopg.OperationalError) -> None:
+        super().__init__(number)
+        self.number = number
+        self.results = results
+        self.cause = cause
+
+
 class _Pending:
-    __slots__ = ("done", "op")
+    __slots__ = ("asked_at", "done", "op")
 
     def __init__(self, op: Op, done: Callable[[Any, BaseException | None], None]) -> None:
         self.op = op
         self.done = done
+        self.asked_at = time.monotonic()
 
 
 class PostgresDatabase:
     is_postgres = True
 
     def __init__(self, url: str, *, points: CommitPoints | None = None) -> None:
-        self._url = url.replace("postgresql+psycopg://", "postgresql://", 1)
+        self._url = url
         self._points = points or CommitPoints()
-        self._compiler = Compiler(PGDialect_psycopg())
+        self._compiler = Compiler(PGDialect_psycopg())  # type: ignore[no-untyped-call]
         self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="pg-read")
         self._local = threading.local()
-        self._connections: list[psycopg.Connection[Any]] = []
+        self._connections: set[Connection] = set()
         self._guard = threading.Lock()
+        self._closed = False
+        # The last attempt to connect that failed, and when: who asked before then shares its answer.
+        self._refusal: tuple[float, psycopg.OperationalError] | None = None
         self._writers = [
             threading.Thread(target=self._write_loop, name=f"pg-write-{number}", daemon=True)
             for number in range(_WRITERS)
@@ -94,7 +129,8 @@ class PostgresDatabase:
         for thread in self._writers:
             thread.start()
 
-    async def write(self, op: Op, *, essential: bool = False) -> Any:  # noqa: ARG002 - PostgreSQL has no ballast
+    async def write(self, op: Op, *, essential: bool = False) -> Any:  # noqa: ARG002 - there is no ballast here
+        self._check_open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
 
@@ -103,28 +139,41 @@ class PostgresDatabase:
                 loop.call_soon_threadsafe(_resolve, future, result, error)
 
         self._waiting.put(_Pending(op, done))
-        return await future
+        return await _answered(future)
 
     def write_from_thread(self, op: Op) -> Any:
-        return self._alone(op)
+        self._check_open()
+        return self._alone(op, time.monotonic(), writes=True)
 
     async def read(self, op: Op) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._alone, op)
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        asked_at = time.monotonic()
+        return await _answered(loop.run_in_executor(self._readers, lambda: self._alone(op, asked_at, writes=False)))
 
     read_slow = read
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the store has been closed")
 
     async def close(self) -> None:
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
+        """Finish what was asked for; a thread that hangs on a hanging server is left behind."""
+        if self._closed:
+            return
+        self._closed = True
         for _ in self._writers:
             self._waiting.put(None)
         for thread in self._writers:
-            thread.join()
-        self._readers.shutdown(wait=True)
+            thread.join(timeout=_ANSWER_S)
+        self._readers.shutdown(wait=True, cancel_futures=True)
         with self._guard:
             for connection in self._connections:
                 connection.close()
+            self._connections.clear()
 
     def relay_ballast(self) -> None:
         """Nothing to reserve: the server's disk is not ours."""
@@ -147,8 +196,13 @@ class PostgresDatabase:
 
     def _commit(self, group: list[_Pending]) -> None:
         try:
-            results = self._transaction([pending.op for pending in group])
-        except Exception as error:  # noqa: BLE001 - handed to the one it belongs to
+            results = self._transaction([pending.op for pending in group], group[0].asked_at, writes=True)
+        except ServerGone as error:
+            # One wait for all of them: asking again for each would make the last wait many times as long.
+            for pending in group:
+                pending.done(None, error)
+            return
+        except BaseException as error:  # noqa: BLE001 - handed to the one it belongs to
             if len(group) == 1:
                 group[0].done(None, error)
                 return
@@ -158,57 +212,109 @@ class PostgresDatabase:
         for pending, result in zip(group, results, strict=True):
             pending.done(result, None)
 
-    def _alone(self, op: Op) -> Any:
-        return self._transaction([op])[0]
+    def _alone(self, op: Op, asked_at: float, *, writes: bool) -> Any:
+        return self._transaction([op], asked_at, writes=writes)[0]
 
-    def _transaction(self, ops: list[Op]) -> list[Any]:
-        """All of them in one transaction. A connection found dead before anything was sent is replaced once."""
-        fresh = getattr(self._local, "connection", None) is None
-        try:
-            return self._try_transaction(ops)
-        except psycopg.errors.DeadlockDetected:
-            return self._try_transaction(ops)
-        except psycopg.OperationalError as error:
-            if fresh or not self._forget_dead():
-                raise translated(error) from error
-        except psycopg.Error as error:
-            raise translated(error) from error
-        try:
-            # Safe to repeat: a create is keyed by its id, a settle recognises itself, a claim leaves a lease.
-            return self._try_transaction(ops)
-        except psycopg.Error as error:
-            raise translated(error) from error
+    def _transaction(self, ops: list[Op], asked_at: float, *, writes: bool) -> list[Any]:
+        """All of them in one transaction, again where that can help: each try starts from nothing."""
+        is_repeat = False
+        error: psycopg.Error
+        for _ in range(_TRIES):
+            try:
+                return self._try(self._connected(asked_at), ops, writes=writes, is_repeat=is_repeat)
+            except _Unanswered as lost:
+                if self._was_committed(lost.number, asked_at):
+                    return lost.results
+                error = lost.cause
+            except psycopg.errors.UniqueViolation as found:
+                error, is_repeat = found, True
+                if len(ops) > 1:
+                    break
+            except psycopg.errors.DeadlockDetected as found:
+                error = found
+            except psycopg.OperationalError as found:
+                error = found
+                if not self._forget_dead():
+                    break
+            except (psycopg.Error, OverflowError) as found:
+                raise translated(found) from found
+        raise translated(error) from error
 
-    def _try_transaction(self, ops: list[Op]) -> list[Any]:
-        connection = self._connected()
-        tx = PostgresTx(connection, self._compiler)
+    def _try(self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool) -> list[Any]:
+        tx = PostgresTx(connection, self._compiler, is_repeat=is_repeat)
         try:
-            tx.now_ms = tx.wall_ms = connection.execute(_NOW, prepare=True).fetchone()[0]  # type: ignore[index]
+            [(tx.now_ms, number)] = connection.execute(_WRITE if writes else _READ, prepare=True).fetchall()
+            tx.wall_ms = tx.now_ms
             results = [op(tx) for op in ops]
-            self._points.passing(connection.commit)
         except BaseException:
             if not connection.closed:
                 connection.rollback()
             raise
+        try:
+            self._points.passing(connection.commit)
+        except psycopg.OperationalError as error:
+            if writes and self._forget_dead():
+                raise _Unanswered(number, results, error) from error
+            raise
         return results
 
+    def _was_committed(self, number: str, asked_at: float) -> bool:
+        """Ask the server what became of a transaction; it may still be at it."""
+        deadline = time.monotonic() + 2.0
+        while True:
+            connection = self._connected(asked_at)
+            try:
+                [(status,)] = connection.execute(_OUTCOME, (number,)).fetchall()
+                connection.rollback()
+            except psycopg.errors.InvalidParameterValue:  # a server restored to before this transaction
+                connection.rollback()
+                return False
+            except psycopg.Error as error:
+                self._forget_dead()
+                raise ServerGone(translated(error)) from error
+            if status != "in progress":
+                return bool(status == "committed")
+            if time.monotonic() > deadline:
+                raise StorageUnavailable("PostgreSQL does not say whether it has committed")
+            time.sleep(_ASK_AGAIN_S)
+
     def _forget_dead(self) -> bool:
-        connection = getattr(self._local, "connection", None)
-        if connection is None or not (connection.closed or connection.broken):
+        """True where this thread's connection was lost, so that the next try opens another."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None or not connection.closed:
             return False
         self._local.connection = None
         with self._guard:
-            self._connections.remove(connection)
+            self._connections.discard(connection)
+        connection.close()
         return True
 
-    def _connected(self) -> psycopg.Connection[Any]:
-        connection: psycopg.Connection[Any] | None = getattr(self._local, "connection", None)
-        if connection is None or connection.closed:
-            connection = psycopg.connect(self._url, connect_timeout=_CONNECT_S, options=_OPTIONS)
-            self._local.connection = connection
-            with self._guard:
-                self._connections.append(connection)
+    def _connected(self, asked_at: float) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is not None and not connection.closed:
+            return connection
+        refusal = self._refusal
+        if refusal is not None and asked_at <= refusal[0]:
+            raise ServerGone(translated(refusal[1])) from refusal[1]
+        try:
+            connection = psycopg.connect(self._url, **_CONNECT)
+        except psycopg.OperationalError as error:
+            self._refusal = (time.monotonic(), error)
+            raise ServerGone(translated(error)) from error
+        self._local.connection = connection
+        with self._guard:
+            self._connections.add(connection)
         return connection
+
+
+async def _answered(future: asyncio.Future[Any]) -> Any:
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            return await future
+    except TimeoutError:
+        raise StorageUnavailable(
+            f"PostgreSQL has not answered for {_ANSWER_S:.0f} s", hint="check that the server is not stopped"
+        ) from None
 
 
 def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
@@ -218,19 +324,6 @@ def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | No
         future.set_exception(error)
     else:
         future.set_result(result)
-
-
-def translated(error: psycopg.Error) -> StorageError:
-    """PostgreSQL's complaint in our words."""
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if isinstance(error, psycopg.errors.DiskFull):
-        return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")
-    if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.InvalidCatalogName):
-        return StorageUnusable(f"PostgreSQL: {text}", hint="check APP_DATABASE_URL")
-    return StorageUnavailable(
-        f"PostgreSQL does not answer as it should: {text}",
-        hint="check that the server in APP_DATABASE_URL is up",
-    )
 
 
 set_json_loads(orjson.loads)

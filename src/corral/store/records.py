@@ -36,10 +36,10 @@ def _filter_values(wanted: RecordFilter) -> dict[str, Any]:
     return values(job_id=wanted.job_id, run_id=wanted.run_id, from_ms=wanted.from_ms, to_ms=wanted.to_ms)
 
 
-_LISTINGS: dict[tuple[bool, ...], tuple[sa.Select[Any], sa.Select[Any]]] = {}
+_LISTINGS: dict[tuple[bool, ...], tuple[sa.Select[Any], Any]] = {}
 
 
-def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], sa.Select[Any]]:
+def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], Any]:
     """The listing and the statistics for this combination of filters, built once each."""
     shape = tuple(value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
     if shape not in _LISTINGS:
@@ -50,7 +50,7 @@ def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], sa.Select[Any]]:
             .order_by(records.c.id.desc())
             .limit(param("limit"))
         )
-        counted: sa.Select[Any] = sa.select(
+        counted: Any = sa.select(
             sa.func.count(),
             sa.func.count(sa.distinct(records.c.run_id)),
             sa.func.count(sa.distinct(records.c.job_id)),

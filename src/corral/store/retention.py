@@ -5,6 +5,7 @@ import sqlalchemy as sa
 from corral.domain.retention import Retention
 from corral.domain.run import TERMINAL
 from corral.store import idempotency
+from corral.store import runs as runs_queries
 from corral.store.tables import events, records, runs, slots
 from corral.store.tx import Tx, param, values
 
@@ -45,7 +46,8 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
         rows = tx.all(_OLD, values(before=before, before_id=_id_at(before), limit=batch))
         doomed += [row[0] for row in rows]
     if retention.max_finished_runs is not None and len(doomed) < batch:
-        excess = int(tx.all(_COUNT)[0][0]) - retention.max_finished_runs - len(doomed)
+        finished = int(tx.all(_COUNT)[0][0]) - sum(runs_queries.count_live(tx).values())
+        excess = finished - retention.max_finished_runs - len(doomed)
         if excess > 0:
             rows = tx.all(_OLDEST, values(limit=min(batch, excess + len(doomed))))
             doomed += [row[0] for row in rows if row[0] not in set(doomed)]

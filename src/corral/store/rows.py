@@ -117,9 +117,7 @@ def record_of(row: Row) -> Record:
 def job_document(job: Job) -> dict[str, Any]:
     return {
         "target_url": job.target_url,
-        "fields": [
-            {"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields
-        ],
+        "fields": [{"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields],
         "requires_auth": job.requires_auth,
         "strategy": job.strategy.value,
         "priority": int(job.priority),

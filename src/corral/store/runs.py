@@ -22,20 +22,12 @@ _LATER = (
 _INSERT = insert_all(runs, without=_LATER)
 _GET = sa.select(runs).where(runs.c.id == param("id"))
 _COUNT_ONE = {
-    state: sa.select(sa.func.count())
-    .select_from(runs)
-    .where(is_state(runs.c.state, state))
-    for state in RunState
+    state: sa.select(sa.func.count()).select_from(runs).where(is_state(runs.c.state, state)) for state in RunState
 }
 
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return (
-        sa.select(runs)
-        .where(runs.c.id < param("before"), *filters)
-        .order_by(runs.c.id.desc())
-        .limit(param("limit"))
-    )
+    return sa.select(runs).where(runs.c.id < param("before"), *filters).order_by(runs.c.id.desc()).limit(param("limit"))
 
 
 _OF_JOB = runs.c.job_id == param("job_id")

@@ -39,9 +39,7 @@ def sqlite_engine(connection: Any) -> sa.Engine:
     """SQLAlchemy over a connection of ours, so that both speak through the same SQLite library."""
     import pysqlite3  # noqa: PLC0415
 
-    engine = sa.create_engine(
-        "sqlite://", module=pysqlite3, creator=lambda: connection, poolclass=sa.pool.StaticPool
-    )
+    engine = sa.create_engine("sqlite://", module=pysqlite3, creator=lambda: connection, poolclass=sa.pool.StaticPool)
 
     @sa.event.listens_for(engine, "begin")
     def begin(opened: sa.Connection) -> None:

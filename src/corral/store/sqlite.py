@@ -1,8 +1,8 @@
 """SQLite behind the store: one writing connection per process, and commits shared by all who wait.
 
-Statements run on the event loop's own thread: they take microseconds, and a thread that competes for the interpreter
-lock after every statement is many times slower. Only what can wait on something (COMMIT's fsync, another process's
-lock) goes to a thread.
+Statements run on the event loop's own thread: they take microseconds, and a thread that competes for the
+interpreter lock after every statement is many times slower. Only what can wait on something (COMMIT's fsync,
+another process's lock) goes to a thread.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from corral.store import sqlite_file
 from corral.store.ballast import Ballast
 from corral.store.clock import Clock, SystemClock
 from corral.store.crash import CommitPoints
+from corral.store.sqlite_file import StillLocked
 from corral.store.tx import Compiler, Row, Tx
 
 _MAX_GROUP = 128
@@ -33,9 +34,10 @@ Op = Callable[[Tx], Any]
 class SqliteTx:
     is_postgres = False
 
-    def __init__(self, connection: Any, compiler: Compiler) -> None:
+    def __init__(self, connection: Any, compiler: Compiler, *, is_repeat: bool = False) -> None:
         self._connection = connection
         self._compiler = compiler
+        self.is_repeat = is_repeat
         self.now_ms = 0
         self.wall_ms = 0
 
@@ -77,13 +79,11 @@ _Result = tuple[_Pending, Any, BaseException | None]
 class SqliteDatabase:
     is_postgres = False
 
-    def __init__(
-        self, path: Path | None, *, clock: Clock | None = None, points: CommitPoints | None = None
-    ) -> None:
+    def __init__(self, path: Path | None, *, clock: Clock | None = None, points: CommitPoints | None = None) -> None:
         self._path = path
         self._clock = clock or SystemClock()
         self._points = points or CommitPoints()
-        self._compiler = Compiler(sqlite_dialect(paramstyle="named"))  # type: ignore[no-untyped-call]
+        self._compiler = Compiler(sqlite_dialect(paramstyle="named"))
         self._connection = sqlite_file.connect(path)
         sqlite_file.prepare(self._connection)
         # In memory there is only the one connection; readers of a file do not wait for writers.
@@ -93,7 +93,10 @@ class SqliteDatabase:
         # cannot keep the lease renewals of the renewer thread out.
         self._lock = threading.Lock()
         self._waiting: deque[_Pending] = deque()
-        self._flushing = False
+        # The loop that is bound to come back for what waits; None where nothing is under way.
+        self._flushing_on: asyncio.AbstractEventLoop | None = None
+        self._emptied: asyncio.Event | None = None
+        self._closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._read_thread = ThreadPoolExecutor(2, thread_name_prefix="sqlite-read")
         self._offset_ms = 0
@@ -127,29 +130,38 @@ class SqliteDatabase:
 
     async def write(self, op: Op, *, essential: bool = False) -> Any:
         """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
+        self._check_open()
         loop = asyncio.get_running_loop()
         pending = _Pending(op, loop.create_future(), essential)
         self._waiting.append(pending)
-        if not self._flushing:
-            self._flushing = True
+        # A loop that was closed on the way never comes back.
+        if self._flushing_on is None or self._flushing_on.is_closed():
+            self._flushing_on = loop
             loop.call_soon(self._flush, loop)
         return await pending.future
 
     def write_from_thread(self, op: Op) -> Any:
         """The same for a thread of its own, which must not depend on the event loop."""
+        self._check_open()
         with self._lock, self._process_lock.held():
-            return self._alone(op)
+            return self._alone_or_from_ballast(op, essential=True)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the store has been closed")
 
     async def read(self, op: Op) -> Any:
         """A short read, on the event loop's thread."""
         if self._path is None:
             return await self.write(op)
+        self._check_open()
         return self._read_on(self._reader, op)
 
     async def read_slow(self, op: Op) -> Any:
         """A read that may take long, in a thread with a connection of its own."""
         if self._path is None:
             return await self.write(op)
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._read_thread, self._read_apart, op)
 
     def _read_apart(self, op: Op) -> Any:
@@ -165,16 +177,21 @@ class SqliteDatabase:
             try:
                 return op(self._tx(connection))
             finally:
-                connection.execute("COMMIT")
-        except pysqlite3.Error as error:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+        except (pysqlite3.Error, OverflowError) as error:
             raise sqlite_file.translated(error, self._path) from error
 
     async def close(self) -> None:
-        while self._flushing:
-            await asyncio.sleep(0.001)
+        """Finish what was asked for, and close."""
+        self._closed = True
+        if self._flushing_on is asyncio.get_running_loop():
+            self._emptied = asyncio.Event()
+            await self._emptied.wait()
         self.close_now()
 
     def close_now(self) -> None:
+        self._closed = True
         self._thread.shutdown(wait=True)
         self._read_thread.shutdown(wait=True)
         if self._reader is not self._connection:
@@ -185,86 +202,97 @@ class SqliteDatabase:
 
     # -- one group ---------------------------------------------------------------------------------
 
-    def _tx(self, connection: Any) -> SqliteTx:
-        tx = SqliteTx(connection, self._compiler)
+    def _tx(self, connection: Any, *, is_repeat: bool = False) -> SqliteTx:
+        tx = SqliteTx(connection, self._compiler, is_repeat=is_repeat)
         tx.now_ms = self._clock.since_boot_ms() + self._offset_ms
         tx.wall_ms = self._clock.wall_ms()
         return tx
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_GROUP))]
-        results = self._begun(group)
-        task = self._commit if results is not None else self._whole
-        loop.run_in_executor(self._thread, task, group, results, loop)
-
-    def _begun(self, group: list[_Pending]) -> list[_Result] | None:
-        """Begin and run the group here; None where that would mean to wait, or where one of them failed."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        if not self._process_lock.try_take():
+        if self._lock.acquire(blocking=False):
+            if self._process_lock.try_take():
+                loop.run_in_executor(self._thread, self._finish, group, self._ran(group), loop)
+                return
             self._lock.release()
-            return None
+        loop.run_in_executor(self._thread, self._wait_and_finish, group, loop)
+
+    def _ran(self, group: list[_Pending]) -> list[_Result] | None:
+        """Begin, and run the group; None where one of them failed, which leaves nothing behind."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             tx = self._tx(self._connection)
             return [(pending, pending.op(tx), None) for pending in group]
-        except Exception:  # whatever it was, `_whole` meets it again and gives it to the one it belongs to
+        except Exception:  # noqa: BLE001 - run alone it fails again, and then for the one it belongs to
             self._roll_back()
-            self._process_lock.give_back()
-            self._lock.release()
             return None
 
-    def _commit(self, group: list[_Pending], results: list[_Result], loop: asyncio.AbstractEventLoop) -> None:
+    def _finish(self, group: list[_Pending], results: list[_Result] | None, loop: asyncio.AbstractEventLoop) -> None:
+        """Commit what ran under both locks, and give them back."""
         try:
-            try:
-                self._points.passing(self._execute_commit)
-            finally:
-                if self._connection.in_transaction:
-                    self._roll_back()
-        except pysqlite3.Error:
-            results = self._each_alone(group)
+            if results is None or not self._committed():
+                results = self._each_alone(group)
         finally:
             self._process_lock.give_back()
             self._lock.release()
         self._hand_over(loop, results)
 
-    def _whole(self, group: list[_Pending], _: None, loop: asyncio.AbstractEventLoop) -> None:
+    def _wait_and_finish(self, group: list[_Pending], loop: asyncio.AbstractEventLoop) -> None:
         try:
             with self._lock, self._process_lock.held():
-                results = self._each_alone(group)
+                results = self._ran(group)
+                if results is None or not self._committed():
+                    results = self._each_alone(group)
         except StorageError as error:
             results = [(pending, None, error) for pending in group]
         self._hand_over(loop, results)
 
+    def _committed(self) -> bool:
+        try:
+            self._points.passing(self._execute_commit)
+        except pysqlite3.Error:
+            self._roll_back()
+            return False
+        return True
+
     def _each_alone(self, group: list[_Pending]) -> list[_Result]:
         """Each in a transaction of its own: one that fails must not take the others with it."""
         results: list[_Result] = []
+        locked: StillLocked | None = None
         for pending in group:
             try:
-                results.append((pending, self._alone_or_from_ballast(pending), None))
+                if locked is not None:  # waiting again for each of them would add up
+                    raise locked
+                results.append((pending, self._alone_or_from_ballast(pending.op, pending.essential), None))
             except BaseException as error:  # noqa: BLE001 - handed to the one who asked
+                locked = error if isinstance(error, StillLocked) else None
                 results.append((pending, None, error))
         return results
 
-    def _alone_or_from_ballast(self, pending: _Pending) -> Any:
+    def _alone_or_from_ballast(self, op: Op, essential: bool) -> Any:
         try:
-            return self._alone(pending.op)
+            return self._alone(op)
         except StorageFull:
-            if not pending.essential or self._ballast is None or not self._ballast.drop():
+            if not essential or self._ballast is None or not self._ballast.drop():
                 raise
-            return self._alone(pending.op)
+            return self._alone(op)
 
     def _alone(self, op: Op) -> Any:
         try:
-            self._begin_patiently()
             try:
-                result = op(self._tx(self._connection))
-                self._points.passing(self._execute_commit)
-            finally:
-                if self._connection.in_transaction:
-                    self._roll_back()
-        except pysqlite3.Error as error:
+                return self._transaction(op)
+            except pysqlite3.IntegrityError:
+                return self._transaction(op, is_repeat=True)
+        except (pysqlite3.Error, OverflowError) as error:
             raise sqlite_file.translated(error, self._path) from error
+
+    def _transaction(self, op: Op, *, is_repeat: bool = False) -> Any:
+        self._begin_patiently()
+        try:
+            result = op(self._tx(self._connection, is_repeat=is_repeat))
+            self._points.passing(self._execute_commit)
+        finally:
+            self._roll_back()
         return result
 
     def _begin_patiently(self) -> None:
@@ -272,7 +300,7 @@ class SqliteDatabase:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
             except pysqlite3.OperationalError as error:
-                if isinstance(sqlite_file.translated(error, self._path), StorageUnavailable):
+                if sqlite_file.is_busy(error):
                     return False
                 raise
             return True
@@ -283,11 +311,14 @@ class SqliteDatabase:
         self._connection.execute("COMMIT")
 
     def _roll_back(self) -> None:
+        """End a transaction that is still open; SQLite has ended it itself after the worst errors."""
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            with suppress(pysqlite3.Error):
+                self._connection.execute("ROLLBACK")
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
-        if not loop.is_closed():
+        # A loop that was closed meanwhile has nobody left who waits for the answer.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._deliver, loop, results)
 
     def _deliver(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
@@ -300,8 +331,10 @@ class SqliteDatabase:
                 pending.future.set_result(result)
         if self._waiting:
             loop.call_soon(self._flush, loop)
-        else:
-            self._flushing = False
+            return
+        self._flushing_on = None
+        if self._emptied is not None:
+            self._emptied.set()
 
     def relay_ballast(self) -> None:
         """Reserve the room again once there is some."""

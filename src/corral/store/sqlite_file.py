@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,13 +11,21 @@ from typing import Any
 
 import pysqlite3
 
-from corral.domain.errors import StorageError, StorageFull, StorageUnavailable, StorageUnusable
+from corral.domain.errors import (
+    BadInput,
+    CorralError,
+    StorageError,
+    StorageFull,
+    StorageUnavailable,
+    StorageUnusable,
+)
 
 _MAGIC = b"SQLite format 3\x00"
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
 # Checking reads the whole file; above this size that would delay every restart, and `corral doctor` does it.
 _QUICK_CHECK_MAX_BYTES = 128 * 1024 * 1024
 _LOCK_WAIT_S = 10.0
+_NO_ROOM_BYTES = 256 * 1024
 
 Connection = Any  # pysqlite3 carries no types
 
@@ -90,24 +99,22 @@ def _refuse_network_file_system(path: Path) -> None:
         )
 
 
-def translated(error: Exception, path: Path | None, hint: str | None = None) -> StorageError:
+def translated(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
     """SQLite's complaint in our words, decided by its error code."""
     name = getattr(error, "sqlite_errorname", "") or ""
     text = str(error)
     where = str(path) if path is not None else "the database in memory"
-    if name.startswith("SQLITE_FULL") or "disk is full" in text or "disk I/O error" in text:
-        return StorageFull(
-            f"no room left to write {where}", hint="free some disk space; Corral goes on by itself"
-        )
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "locked" in text:
+    if isinstance(error, OverflowError | pysqlite3.DataError):
+        return BadInput(f"SQLite cannot take this value: {text}")
+    if isinstance(error, pysqlite3.IntegrityError):
+        return StorageError(f"{where} refused a row: {text}", hint="please report this")
+    if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_IOERR") and _is_full(path)):
+        return StorageFull(f"no room left to write {where}", hint="free some disk space; Corral goes on by itself")
+    if is_busy(error):
         return StorageUnavailable(
             f"{where} is locked by another program", hint="close whatever else has it open for writing"
         )
-    if (
-        name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
-        or "malformed" in text
-        or "not a database" in text
-    ):
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
         return StorageUnusable(
             f"{where} is damaged ({text})", hint=hint or f"restore {where} from a backup; nothing was changed"
         )
@@ -118,15 +125,27 @@ def translated(error: Exception, path: Path | None, hint: str | None = None) -> 
     return StorageUnavailable(f"{where}: {text}")
 
 
+def is_busy(error: Exception) -> bool:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_full(path: Path | None) -> bool:
+    """Some failures for want of room are reported as plain I/O errors."""
+    return path is not None and shutil.disk_usage(path.parent).free < _NO_ROOM_BYTES
+
+
+class StillLocked(StorageUnavailable):
+    """Waited for as long as anybody should."""
+
+
 class WriteLock:
     """One writer at a time over all processes, waited for in short steps instead of SQLite's long naps."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = None
         if path is not None:
-            self._file = os.open(
-                path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
+            self._file = os.open(path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def try_take(self) -> bool:
         if self._file is None:
@@ -162,5 +181,5 @@ def wait_until(ready: Callable[[], bool], message: str) -> None:
     deadline = time.monotonic() + _LOCK_WAIT_S
     while not ready():
         if time.monotonic() > deadline:
-            raise StorageUnavailable(message, hint="look for a stopped or hanging `corral` process")
+            raise StillLocked(message, hint="look for a stopped or hanging `corral` process")
         time.sleep(0.001)

@@ -38,9 +38,7 @@ class Store:
 
     # -- jobs --------------------------------------------------------------------------------------
 
-    async def add_job(
-        self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None
-    ) -> tuple[str, bool]:
+    async def add_job(self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None) -> tuple[str, bool]:
         found: tuple[str, bool] = await self._db.write(_op(jobs.add, job, next_slot_ms, key))
         return found
 
@@ -154,9 +152,7 @@ class Store:
         return found
 
     async def record_statistics(self, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]:
-        found: tuple[int, int, int, int | None, int | None] = await self._db.read_slow(
-            _op(records.statistics, wanted)
-        )
+        found: tuple[int, int, int, int | None, int | None] = await self._db.read_slow(_op(records.statistics, wanted))
         return found
 
     async def delete_record(self, record_id: str) -> None:

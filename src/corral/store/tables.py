@@ -56,9 +56,7 @@ runs = sa.Table(
 events = sa.Table(
     "events",
     metadata,
-    sa.Column(
-        "position", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True
-    ),
+    sa.Column("position", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
     sa.Column("run_id", sa.Text, nullable=False),
     sa.Column("seq", sa.Integer, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),

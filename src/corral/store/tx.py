@@ -66,7 +66,7 @@ def param(name: str) -> sa.BindParameter[Any]:
 
     The prefix keeps it apart from the names SQLAlchemy gives to constants.
     """
-    return sa.bindparam(f"p_{name}")
+    return sa.bindparam(f"p_{name}", None, required=False)
 
 
 def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool]:

@@ -3,7 +3,7 @@
 import { clip, clockTime, duration, fullTime, now, parseTime, plain, relativeTime, shortUrl, webUrl, words } from "./format.js";
 import { stateOf } from "./states.js";
 
-const PREVIEW = 240;
+const PREVIEW = 160;
 const WHOLE = 20_000;
 
 /** h("td", {class: "x", onclick: f}, "text", node, null). Attributes given null or false are left out. */
@@ -15,7 +15,7 @@ export function h(tag, attributes = {}, ...children) {
     else if (name === "href") setHref(node, value);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 
@@ -32,6 +32,13 @@ export function byId(id) {
 export function outLink(address, text = shortUrl(address)) {
   if (!webUrl(address)) return h("span", { class: "foreign" }, clip(String(address ?? "–"), PREVIEW));
   return h("a", { href: address, class: "foreign", target: "_blank", rel: "noopener noreferrer", title: clip(address, 500) }, text);
+}
+
+/** Our page about something, with a small way out to the thing itself. */
+export function targetLink(address, href) {
+  const text = h("a", { href, class: "foreign", title: clip(String(address), 500) }, shortUrl(address));
+  if (!webUrl(address)) return text;
+  return [text, " ", h("a", { href: address, class: "out", target: "_blank", rel: "noopener noreferrer", "aria-label": `Open ${shortUrl(address)} in a new tab` }, "↗")];
 }
 
 export function badge(status, suffix = "") {
@@ -76,11 +83,11 @@ export function foreign(value) {
 }
 
 /** Cells carry their column's name, so that a narrow screen can show each row as a card. */
-export function table(caption, columns, rows) {
+export function table(caption, columns, rows, className = null) {
   const head = columns.map((column) => h("th", { scope: "col", role: "columnheader" }, column));
   const body = h("tbody", { role: "rowgroup" }, rows);
   return h("div", { class: "scroll" },
-    h("table", { role: "table" },
+    h("table", { role: "table", class: className },
       h("caption", { class: "unseen" }, caption),
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
       body));
@@ -95,15 +102,16 @@ export function row(attributes, ...cells) {
 }
 
 /** Objects of unknown shape as a table: known keys first, the rest as they come. */
-export function objectTable(caption, objects, { first = [], most = 8 } = {}) {
+export function objectTable(caption, objects, { first = [], most = 8, label = words } = {}) {
   const found = new Set(objects.flatMap((object) => Object.keys(object ?? {})));
   const keys = [...first.filter((key) => found.delete(key)), ...found];
   const shown = keys.slice(0, most);
   const rest = keys.slice(most);
-  const labels = [...shown.map((key) => clip(words(key), 60)), ...(rest.length ? ["More"] : [])];
+  const labels = [...shown.map((key) => clip(label(key), 60)), ...(rest.length ? ["More"] : [])];
   const rows = objects.map((object) => {
     const cells = shown.map((key, index) => cell(labels[index], valueOf(object, key)));
-    if (rest.length) cells.push(cell("More", foreign(Object.fromEntries(rest.filter((key) => Object.hasOwn(object, key)).map((key) => [key, object[key]])))));
+    const others = rest.filter((key) => Object.hasOwn(object, key)).map((key) => [key, object[key]]);
+    if (rest.length) cells.push(cell("More", foreign(others.length ? Object.fromEntries(others) : null)));
     return row({}, cells);
   });
   return table(caption, labels, rows);

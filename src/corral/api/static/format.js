@@ -58,9 +58,9 @@ export function count(value, one, many = `${one}s`) {
   return `${value.toLocaleString()} ${value === 1 ? one : many}`;
 }
 
-/** "engine_attempts" → "Engine attempts". */
+/** "engine_attempts" → "Engine attempts", "delay_s" → "Delay (s)", "started_at" → "Started". */
 export function words(key) {
-  const text = String(key).replaceAll("_", " ").trim();
+  const text = String(key).replace(/_(s|ms)$/, " ($1)").replace(/_at$/, "").replaceAll("_", " ").trim();
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -68,7 +68,7 @@ export function words(key) {
 export function plain(value) {
   if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "string") return value;
-  if (typeof value === "number") return Number.isInteger(value) ? value.toLocaleString() : String(Number(value.toFixed(3)));
+  if (typeof value === "number") return Number.isInteger(value) ? value.toLocaleString() : String(Number(value.toPrecision(5)));
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value) && value.every((item) => typeof item !== "object")) return value.map(String).join(", ");
   return JSON.stringify(value);

@@ -7,10 +7,12 @@ import { failureText, percentOf, strategyText } from "./page-runs.js";
 import { follow } from "./sse.js";
 import { ACTIONS, hasEnded, stateOf, toneOfLevel } from "./states.js";
 
+const FOUND = "\u2063found_at"; // the time of a record, beside whatever fields it has
 const SETTLE_MS = 300;
 const PROGRESS_EVERY_MS = 5000;
 const MOST_EVENTS = 2000; // on the screen; a crawl may have many more
-const RECORDS = 50;
+const RECORDS = 10; // at first; then MORE_RECORDS at a time
+const MORE_RECORDS = 50;
 
 function runLink(id) {
   return id ? h("a", { href: `#/runs/${encodeURIComponent(id)}` }, shortId(id)) : null;
@@ -52,7 +54,7 @@ function progressBar(run) {
   const progress = run.progress ?? {};
   const isOver = hasEnded(run.status);
   const isKnown = Number.isFinite(progress.percent) && (progress.total > 0 || progress.percent > 0);
-  if (isOver && !isKnown) return null;
+  if (isOver && !(isKnown && progress.total > 1)) return null;
   const parts = [];
   if (progress.total > 0) parts.push(`${plain(progress.done ?? 0)} of ${plain(progress.total)}`);
   if (progress.failed > 0) parts.push(`${plain(progress.failed)} failed`);
@@ -66,18 +68,18 @@ function progressBar(run) {
     h("p", {}, h("span", {}, text), isKnown ? h("span", {}, `${Math.floor(progress.percent)} %`) : null));
 }
 
-function statList(stats) {
+function statList({ stats, status }) {
   const pairs = [];
   for (const [key, value] of Object.entries(stats ?? {})) {
     if (value && typeof value === "object" && !Array.isArray(value)) {
       for (const [inner, deep] of Object.entries(value)) pairs.push([`${words(key)}: ${words(inner).toLowerCase()}`, foreign(deep)]);
     } else pairs.push([words(key), foreign(value)]);
   }
-  return pairs.length ? facts(pairs) : h("p", { class: "faint" }, "Nothing measured yet.");
+  return pairs.length ? facts(pairs) : h("p", { class: "faint" }, hasEnded(status) ? "Nothing was measured." : "Nothing measured yet.");
 }
 
-function attemptTable(attempts) {
-  if (!Array.isArray(attempts) || attempts.length === 0) return h("p", { class: "faint" }, "No attempt has ended yet.");
+function attemptTable({ engine_attempts: attempts, status }) {
+  if (!Array.isArray(attempts) || attempts.length === 0) return h("p", { class: "faint" }, hasEnded(status) ? "No attempt was made." : "No attempt has ended yet.");
   return objectTable("Attempts", attempts, { first: ["attempt", "strategy", "outcome", "failure_code", "detail", "failure_detail", "http_status", "message"], most: 9 });
 }
 
@@ -108,8 +110,8 @@ class Summary {
     this.badge.replaceChildren(badge(run.status, percentOf(run)));
     this.showButtons();
     this.top.replaceChildren(...[verdict(run), progressBar(run), factList(run)].filter(Boolean));
-    this.attempts.replaceChildren(attemptTable(run.engine_attempts));
-    this.stats.replaceChildren(statList(run.stats));
+    this.attempts.replaceChildren(attemptTable(run));
+    this.stats.replaceChildren(statList(run));
   }
 
   showButtons() {
@@ -174,22 +176,29 @@ class Timeline {
 
 class Records {
   constructor(path, signal) {
-    Object.assign(this, { path, signal, items: [], next: null });
+    Object.assign(this, { path, signal, items: [], next: null, isShown: false });
     this.more = h("button", { type: "button", hidden: true, onclick: () => busy(this.more, () => this.load(this.next)) }, "Load more");
     this.box = h("div", {}, loading("records"));
     this.node = h("div", {}, this.box, h("div", { class: "row center" }, this.more));
   }
 
+  /** Look again, unless the reader has gone on to later pages. */
+  async refresh() {
+    if (this.items.length <= RECORDS) await this.load();
+  }
+
   async load(cursor = null) {
     try {
-      const page = await list(this.path, { limit: RECORDS, cursor }, { signal: this.signal });
+      const page = await list(this.path, { limit: cursor ? MORE_RECORDS : RECORDS, cursor }, { signal: this.signal });
+      if (!cursor && this.isShown && page.items.length === this.items.length && page.items[0]?.id === this.items[0]?.id) return;
+      this.isShown = true;
       this.items = cursor ? [...this.items, ...page.items] : page.items;
       this.next = page.next;
       this.more.hidden = !this.next;
-      const rows = this.items.map(({ data, created_at: found }) => ({ ...(data && typeof data === "object" ? data : { value: data }), found_at: data?.found_at ?? found }));
-      this.box.replaceChildren(rows.length ? objectTable("Records", rows, { most: 7 }) : emptyState("No records yet", "What the run finds appears here."));
+      const rows = this.items.map(({ data, created_at: found }) => ({ ...(data && typeof data === "object" ? data : { value: data }), [FOUND]: found }));
+      this.box.replaceChildren(rows.length ? objectTable("Records", rows, { first: [FOUND], most: 9, label: (key) => (key === FOUND ? "Found" : key) }) : emptyState("No records", "What a run finds appears here."));
     } catch (error) {
-      if (!isAbort(error)) this.box.replaceChildren(problem(error, () => this.load()));
+      if (!isAbort(error)) this.box.replaceChildren(problem(error, () => { this.isShown = false; this.load(); }));
     }
   }
 }
@@ -212,7 +221,7 @@ export async function showRun(view, { id, signal, setLive }) {
     run = await get(path, {}, { signal });
     summary.show(run);
     if (before !== run.status) announce(`Run is now ${stateOf(run.status).label}`, { everyMs: 0 });
-    if (before !== run.status || run.status === "running") await records.load();
+    if (before !== run.status || run.status === "running") await records.refresh();
   }, signal);
   const summary = new Summary(run, refresh);
   const timeline = new Timeline();
@@ -221,8 +230,9 @@ export async function showRun(view, { id, signal, setLive }) {
     h("div", { class: "heading" }, h("div", { class: "row" }, h("h1", { tabindex: "-1", class: "foreign" }, summary.title), summary.badge), summary.buttons),
     summary.error,
     h("section", { class: "card", "aria-label": "Summary" }, summary.top),
+    section("Records", records.node),
     h("div", { class: "columns" },
-      h("div", {}, section("Records", records.node), section("Attempts", summary.attempts), section("Stats", summary.stats)),
+      h("div", {}, section("Attempts", summary.attempts), section("Stats", summary.stats)),
       section("Timeline", timeline.node)));
   view.querySelector("h1").focus({ preventScroll: true });
 

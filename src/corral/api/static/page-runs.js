@@ -1,10 +1,10 @@
 // The list of runs, newest first, kept up to date by the stream of all events.
 
 import { get, isAbort, list } from "./api.js";
-import { announce, badge, busy, cell, command, elapsed, emptyState, h, heading, loading, outLink, problem, row, table, when } from "./dom.js";
+import { announce, badge, busy, cell, command, elapsed, emptyState, h, heading, loading, problem, row, table, targetLink, when } from "./dom.js";
 import { clip, count, parseTime, shortId } from "./format.js";
 import { follow } from "./sse.js";
-import { STATES } from "./states.js";
+import { STATES, stateOf } from "./states.js";
 
 const PAGE = 50;
 const SETTLE_MS = 400; // events come in bursts; look once
@@ -17,7 +17,7 @@ export function strategyText(run) {
 }
 
 export function failureText(run) {
-  if (!run.failure_code) return "";
+  if (!run.failure_code || run.failure_code === run.status) return "";
   const detail = run.failure_detail ?? run.error_message;
   return detail ? `${run.failure_code}: ${detail}` : run.failure_code;
 }
@@ -30,13 +30,14 @@ export function percentOf(run) {
 function runRow(run) {
   const failure = failureText(run);
   const target = run.target_url ?? run.payload?.target_url;
+  const href = `#/runs/${encodeURIComponent(run.id)}`;
   return row({ "data-id": run.id },
-    cell("State", h("a", { href: `#/runs/${encodeURIComponent(run.id)}`, class: "state", "aria-label": `${run.status}, show run ${shortId(run.id)}` }, badge(run.status, percentOf(run)))),
-    cell("Target", target ? outLink(target) : h("span", { class: "faint" }, run.job_id ? `job ${shortId(run.job_id)}` : "–")),
+    cell("State", h("a", { href, class: "state", "aria-label": `${run.status}, show run ${shortId(run.id)}` }, badge(run.status, percentOf(run)))),
+    cell("Target", target ? targetLink(target, href) : h("span", { class: "faint" }, run.job_id ? `job ${shortId(run.job_id)}` : "–")),
     cell("Kind", h("span", { class: "foreign" }, String(run.kind ?? "–"))),
     cell("Strategy", strategyText(run)),
     cell("Attempt", `${run.attempt ?? "–"}/${run.max_attempts ?? "–"}`),
-    cell("Failure", failure ? h("span", { class: "foreign failure", title: clip(run.error_message ?? failure, 500) }, clip(failure, 90)) : h("span", { class: "faint" }, "–")),
+    cell("Failure", failure ? h("span", { class: "foreign failure", "data-tone": stateOf(run.status).tone, title: clip(run.error_message ?? failure, 500) }, clip(failure, 90)) : h("span", { class: "faint" }, "–")),
     cell("Started", run.started_at ? when(run.started_at) : h("span", { class: "faint" }, "not yet")),
     cell("Duration", elapsed(run.started_at, run.finished_at)));
 }
@@ -118,7 +119,7 @@ class RunTable {
       return;
     }
     if (!this.body) {
-      const whole = table("Runs, newest first", COLUMNS, []);
+      const whole = table("Runs, newest first", COLUMNS, [], "runs");
       this.body = whole.querySelector("tbody");
       this.box.replaceChildren(whole);
     }

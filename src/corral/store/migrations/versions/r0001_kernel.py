@@ -68,9 +68,7 @@ def _create_runs() -> None:
             "state <> 'running' OR (lease_until IS NOT NULL AND owner IS NOT NULL)", name="running_has_lease"
         ),
         sa.CheckConstraint("state <> 'held' OR hold_reason IS NOT NULL", name="held_has_reason"),
-        sa.CheckConstraint(
-            f"(finished_at IS NOT NULL) = (state IN {_TERMINAL})", name="finished_is_terminal"
-        ),
+        sa.CheckConstraint(f"(finished_at IS NOT NULL) = (state IN {_TERMINAL})", name="finished_is_terminal"),
         sa.CheckConstraint("attempt >= 1 AND attempt <= max_attempts", name="attempts_bounded"),
     )
     _partial_index("runs_queued", "runs", ["priority", "due_at", "id"], "state = 'queued'")
@@ -131,9 +129,7 @@ def _create_bookkeeping() -> None:
 
 
 def _partial_index(name: str, table: str, columns: list[str], condition: str) -> None:
-    op.create_index(
-        name, table, columns, sqlite_where=sa.text(condition), postgresql_where=sa.text(condition)
-    )
+    op.create_index(name, table, columns, sqlite_where=sa.text(condition), postgresql_where=sa.text(condition))
 
 
 def _close_terminal_states() -> None:

@@ -1,4 +1,4 @@
-"""Listing by state stays quick beside a million finished runs; the feed of all runs keeps its order on PostgreSQL."""
+"""Listing by state stays quick beside a million finished runs; the feed keeps its order on PostgreSQL."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,9 +15,19 @@ def upgrade() -> None:
         condition = sa.text(f"state = '{state}'")
         op.create_index(f"runs_{state}", "runs", ["id"], sqlite_where=condition, postgresql_where=condition)
     if op.get_bind().dialect.name == "postgresql":
-        # Positions are taken before the commit and become visible in another order; readers of the feed
-        # therefore stop before the oldest transaction still open, which needs each row's own.
-        op.execute("ALTER TABLE events ADD COLUMN transaction_id bigint")
-        op.execute(
-            "ALTER TABLE events ALTER COLUMN transaction_id SET DEFAULT pg_current_xact_id()::text::bigint"
-        )
+        _note_horizons()
+
+
+def _note_horizons() -> None:
+    """Note with each event a number above every transaction that can have taken a smaller position.
+
+    A trigger, because it runs after the position was given, and sees the transactions of that moment.
+    """
+    op.execute("ALTER TABLE events ADD COLUMN horizon xid8 NOT NULL DEFAULT '0'")
+    op.execute(
+        "CREATE FUNCTION corral_note_horizon() RETURNS trigger LANGUAGE plpgsql VOLATILE AS "
+        "$$ BEGIN NEW.horizon := pg_snapshot_xmax(pg_current_snapshot()); RETURN NEW; END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER events_horizon BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION corral_note_horizon()"
+    )

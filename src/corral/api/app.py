@@ -1,0 +1,51 @@
+"""The application: routes, limits, error shape, dashboard."""
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+
+import corral
+from corral.api import problems
+from corral.api.gate import Gate
+from corral.api.metrics import Metrics
+from corral.api.routes import events, health, jobs, records, runs
+from corral.api.schemas import ProblemBody
+from corral.api.streams import Streams
+from corral.wiring import App
+
+_STATIC = Path(__file__).parent / "static"
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 422, 503, 507)}
+
+
+def create_app(app: App) -> FastAPI:
+    metrics = Metrics()
+    api = FastAPI(
+        title="Corral",
+        version=corral.__version__,
+        description="Say what to collect; Corral decides how, runs it, and shows what happened.",
+        redirect_slashes=False,
+        responses=_ERRORS,  # type: ignore[arg-type]
+        middleware=[Middleware(Gate, app=app, count=metrics.count)],
+    )
+    api.state.corral = app
+    api.state.metrics = metrics
+    api.state.streams = Streams()
+    problems.install(api)
+    # Fixed paths such as /jobs/runs before /jobs/{job_id}.
+    for router in (health.router, events.router, records.router, runs.router, jobs.router):
+        api.include_router(router)
+    api.mount("/static", StaticFiles(directory=_STATIC), name="static")
+
+    @api.get("/", include_in_schema=False)
+    async def dashboard() -> Response:
+        headers = {"Content-Security-Policy": _CSP, "Cache-Control": "no-cache"}
+        return FileResponse(_STATIC / "index.html", headers=headers)
+
+    return api

@@ -1,0 +1,109 @@
+"""Every error in one shape: what, which, what to do. Never a traceback."""
+
+import uuid
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from corral.api.render import answer
+from corral.domain.errors import BadInput, CorralError, NotFound, StorageFull, StorageUnavailable, WrongState
+
+log = structlog.get_logger()
+
+# Most specific first.
+_STATUS: tuple[tuple[type[CorralError], int], ...] = (
+    (BadInput, 422),
+    (NotFound, 404),
+    (WrongState, 409),
+    (StorageFull, 507),
+    (StorageUnavailable, 503),
+)
+_HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
+
+
+def problem(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    request_id: str,
+    field: str | None = None,
+    hint: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    error = {"code": code, "message": message, "field": field, "hint": hint, "request_id": request_id}
+    body = {"error": {key: value for key, value in error.items() if value is not None}, "detail": message}
+    return answer(body, status, {"X-Request-ID": request_id, **(headers or {})})
+
+
+def request_id(request: Request) -> str:
+    return str(request.scope.get("state", {}).get("request_id") or uuid.uuid4())
+
+
+async def _on_corral_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CorralError)
+    status = next((number for kind, number in _STATUS if isinstance(error, kind)), 500)
+    headers = {"Retry-After": "1"} if status in (503, 507) else None
+    return problem(
+        status,
+        error.code,
+        error.message,
+        request_id=request_id(request),
+        field=error.field,
+        hint=error.hint,
+        headers=headers,
+    )
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    fields = [_field(each) for each in found]
+    told = [f"{name}: {each['msg']}" if name else str(each["msg"]) for name, each in zip(fields, found, strict=True)]
+    more = f" (and {len(told) - 5} more)" if len(told) > 5 else ""
+    return problem(
+        422,
+        "bad_input",
+        "; ".join(told[:5])[:2000] + more,
+        request_id=request_id(request),
+        field=fields[0] or None,
+        hint="see /docs for what is expected",
+    )
+
+
+def _field(error: Any) -> str:
+    """`body.fields.0` is `fields.0` to the caller; where the name is unknown, the location says where."""
+    parts = [str(part) for part in error["loc"]]
+    if len(parts) > 1 and parts[0] in ("body", "path", "query", "header"):
+        parts = parts[1:]
+    # Alternatives of a union are named by their types; the caller never wrote those.
+    return ".".join(part for part in parts if "(" not in part and part not in ("FieldRecipe", "constrained-str"))
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _HTTP_CODES.get(error.status_code, "http_error")
+    message = f"{request.method} {request.url.path[:200]}: {error.detail}"
+    headers = dict(error.headers) if error.headers else None
+    return problem(error.status_code, code, message, request_id=request_id(request), headers=headers)
+
+
+async def _on_bug(request: Request, error: Exception) -> Response:
+    log.error("unhandled error", path=request.url.path, exc_info=error)
+    return problem(
+        500,
+        "internal",
+        "something went wrong on our side; the log has the details under this request id",
+        request_id=request_id(request),
+    )
+
+
+def install(api: FastAPI) -> None:
+    api.add_exception_handler(CorralError, _on_corral_error)
+    api.add_exception_handler(RequestValidationError, _on_invalid)
+    api.add_exception_handler(HTTPException, _on_http)
+    api.add_exception_handler(Exception, _on_bug)

@@ -1,0 +1,72 @@
+"""Histories: as lists, and live as server-sent events."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from corral.api import render
+from corral.api.deps import Corral, Id
+from corral.api.schemas import RunEventRead
+from corral.api.streams import Streams, all_events, run_events
+from corral.domain.errors import BadInput
+from corral.domain.event import Event
+
+router = APIRouter(tags=["events"])
+
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "server-sent events"}
+}
+LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
+
+
+@router.get("/jobs/runs/{run_id}/events", response_model=list[RunEventRead])
+async def list_events(
+    run_id: Id,
+    corral: Corral,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> Response:
+    await corral.store.run(str(run_id))
+    found = await corral.store.events_of(str(run_id), after, limit)
+    return render.answer([render.event(event) for event in found])
+
+
+@router.get("/jobs/runs/{run_id}/events/stream", response_class=StreamingResponse, responses=_STREAM)
+async def stream_run(request: Request, run_id: Id, corral: Corral, last_event_id: LastEventId = None) -> Response:
+    await corral.store.run(str(run_id))
+    return _streaming(request, run_events(corral, str(run_id), _number(last_event_id) or 0))
+
+
+@router.get("/events/stream", response_class=StreamingResponse, responses=_STREAM)
+async def stream_all(
+    request: Request,
+    corral: Corral,
+    last_event_id: LastEventId = None,
+    run_id: Id | None = None,
+    level: Annotated[Literal["info", "warn", "error"] | None, Query()] = None,
+) -> Response:
+    """Everything from now on, or from the event named by `Last-Event-ID`."""
+    after = _number(last_event_id)
+    start = await corral.store.last_position() if after is None else after
+    wanted = _filter(str(run_id) if run_id else None, level)
+    return _streaming(request, all_events(corral, start, wanted))
+
+
+def _filter(run_id: str | None, level: str | None) -> Callable[[Event], bool]:
+    return lambda event: run_id in (None, event.run_id) and level in (None, event.level)
+
+
+def _number(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise BadInput("Last-Event-ID is a number we gave", field="Last-Event-ID", hint="send it back unchanged")
+    return int(text)
+
+
+def _streaming(request: Request, chunks: AsyncIterator[bytes]) -> Response:
+    streams: Streams = request.app.state.streams
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(streams.counted(chunks), media_type="text/event-stream", headers=headers)

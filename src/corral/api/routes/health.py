@@ -1,0 +1,65 @@
+"""Is it well, may it be used, what are its numbers."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral
+from corral.api.schemas import Health
+from corral.domain.errors import CorralError
+
+router = APIRouter(tags=["health"])
+
+_ANSWER_S = 2.0
+
+
+async def _database(corral: Corral) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            counts = await corral.store.count_live()
+    except (CorralError, TimeoutError) as error:
+        return {"status": "down", "reason": str(error) or "no answer in time"}
+    return {"status": "up", "runs": counts}
+
+
+@router.get("/health", response_model=Health)
+async def health(corral: Corral) -> Response:
+    database = await _database(corral)
+    counts = database.pop("runs", None)
+    components: dict[str, dict[str, Any]] = {"database": database}
+    if counts is not None:
+        components["runs"] = counts
+    status = "healthy" if database["status"] == "up" else "unhealthy"
+    if corral.node is not None:
+        node = corral.node
+        components["workers"] = {
+            "status": "up" if node.worker_count else "down",
+            "count": node.worker_count,
+            "executing": node.executing,
+        }
+        if status == "healthy" and not node.worker_count:
+            status = "degraded"
+        if node.storage_problem is not None:
+            components["dispatcher"] = {"status": "paused: storage", "reason": node.storage_problem}
+            status = "degraded" if status == "healthy" else status
+    return render.answer({"status": status, "components": components}, 503 if status == "unhealthy" else 200)
+
+
+@router.get("/ready")
+async def ready(corral: Corral) -> Response:
+    if corral.draining:
+        return render.answer({"ready": False, "reason": "stopping"}, 503, {"Retry-After": "5"})
+    database = await _database(corral)
+    if database["status"] != "up":
+        return render.answer({"ready": False, "reason": database["reason"]}, 503, {"Retry-After": "1"})
+    return render.answer({"ready": True})
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(request: Request, corral: Corral) -> Response:
+    body = await request.app.state.metrics.rendered(corral)
+    return Response(body, media_type=CONTENT_TYPE_LATEST)

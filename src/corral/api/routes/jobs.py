@@ -1,0 +1,101 @@
+"""Jobs: create, read, change, delete, clone."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.schemas import Deleted, JobChange, JobCreate, JobRead, field_specs
+from corral.domain.errors import BadInput
+from corral.domain.ids import JobId, new_id
+from corral.domain.job import Job, Priority, Strategy
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.post("/jobs", response_model=JobRead)
+async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
+    _refuse_what_is_not_there(body)
+    stored, replayed = await corral.jobs.create(_job_of(body, corral), key)
+    return render.answer(render.job(stored), headers=replay_header(replayed))
+
+
+def _refuse_what_is_not_there(body: JobCreate) -> None:
+    """An option this version does not act on is refused, never accepted and ignored."""
+    if body.crawl_mode != "single":
+        raise BadInput(
+            f"crawl_mode {body.crawl_mode!r} is not available in this version",
+            field="crawl_mode",
+            hint="create one job per page with crawl_mode single",
+        )
+    if body.list_config is not None:
+        raise BadInput("list_config goes with crawl_mode list, which is not available yet", field="list_config")
+    if body.proxy_policy is not None:
+        raise BadInput("proxies are not available in this version", field="proxy_policy", hint="leave it out")
+
+
+def _job_of(body: JobCreate, corral: Corral) -> Job:
+    return Job(
+        id=JobId(new_id()),
+        target_url=body.target_url,
+        fields=field_specs(body.fields),
+        created_at=datetime.now(UTC),
+        requires_auth=body.requires_auth,
+        frequency=body.frequency,
+        strategy=Strategy(body.strategy),
+        priority=Priority[body.priority.upper()],
+        max_attempts=body.max_attempts or corral.settings.default_max_attempts,
+        timeout_s=body.timeout_s,
+        respect_robots=body.respect_robots,
+    )
+
+
+@router.get("/jobs", response_model=list[JobRead])
+async def list_jobs(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    found = await corral.store.newest_jobs(render.cursor_id(cursor), limit)
+    return render.page([render.job(each) for each in found], found[-1].job.id if found else None, limit)
+
+
+@router.get("/jobs/{job_id}", response_model=JobRead)
+async def read_job(job_id: Id, corral: Corral) -> Response:
+    return render.answer(render.job(await corral.store.job(str(job_id))))
+
+
+@router.patch("/jobs/{job_id}", response_model=JobRead)
+async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
+    return render.answer(render.job(await corral.jobs.change(str(job_id), _changes(body))))
+
+
+# Only these may be set to null: it means "as the settings say".
+_NULLABLE = frozenset({"timeout_s", "max_attempts"})
+
+
+def _changes(body: JobChange) -> dict[str, Any]:
+    said = {name: getattr(body, name) for name in body.model_fields_set}
+    for name, value in said.items():
+        if value is None and name not in _NULLABLE:
+            raise BadInput(f"{name} cannot be null", field=name, hint="leave it out to keep what it is")
+    if said.get("max_attempts", 0) is None:
+        del said["max_attempts"]
+    if "fields" in said:
+        said["fields"] = field_specs(said["fields"])
+    if "strategy" in said:
+        said["strategy"] = Strategy(said["strategy"])
+    if "priority" in said:
+        said["priority"] = Priority[said["priority"].upper()]
+    return said
+
+
+@router.delete("/jobs/{job_id}", response_model=Deleted)
+async def delete_job(job_id: Id, corral: Corral) -> Response:
+    await corral.store.delete_job(str(job_id))
+    return render.answer({"message": f"job {job_id} is deleted; its runs and records stay"})
+
+
+@router.post("/jobs/{job_id}/clone", response_model=JobRead)
+async def clone_job(job_id: Id, corral: Corral, key: Key) -> Response:
+    stored, replayed = await corral.jobs.clone(str(job_id), key)
+    return render.answer(render.job(stored), headers=replay_header(replayed))

@@ -1,0 +1,58 @@
+"""Records: of a run, of everything, and how many."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Cursor, Id, Limit
+from corral.api.schemas import Deleted, RecordRead, RecordStats
+from corral.domain.record import RecordFilter
+
+router = APIRouter(tags=["records"])
+
+Moment = Annotated[datetime | None, Query()]
+
+
+def _ms(moment: datetime | None) -> int | None:
+    if moment is None:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(aware.timestamp() * 1000)
+
+
+def _wanted(
+    job_id: Id | None = None, run_id: Id | None = None, date_from: Moment = None, date_to: Moment = None
+) -> RecordFilter:
+    return RecordFilter(str(job_id) if job_id else None, str(run_id) if run_id else None, _ms(date_from), _ms(date_to))
+
+
+Wanted = Annotated[RecordFilter, Depends(_wanted)]
+
+
+@router.get("/jobs/runs/{run_id}/records", response_model=list[RecordRead])
+async def list_records_of_run(run_id: Id, corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    await corral.store.run(str(run_id))
+    found = await corral.store.newest_records(RecordFilter(run_id=str(run_id)), render.cursor_id(cursor), limit)
+    return render.page([render.record(each) for each in found], found[-1].id if found else None, limit)
+
+
+@router.get("/jobs/records", response_model=list[RecordRead])
+async def list_records(corral: Corral, wanted: Wanted, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    found = await corral.store.newest_records(wanted, render.cursor_id(cursor), limit)
+    return render.page([render.record(each) for each in found], found[-1].id if found else None, limit)
+
+
+@router.get("/jobs/records/stats", response_model=RecordStats)
+async def record_statistics(corral: Corral, wanted: Wanted) -> Response:
+    total, runs, jobs, first_ms, last_ms = await corral.store.record_statistics(wanted)
+    times = [None if ms is None else datetime.fromtimestamp(ms / 1000, UTC) for ms in (first_ms, last_ms)]
+    return render.answer({"total": total, "runs": runs, "jobs": jobs, "first_at": times[0], "last_at": times[1]})
+
+
+@router.delete("/jobs/records/{record_id}", response_model=Deleted)
+async def delete_record(record_id: Id, corral: Corral) -> Response:
+    await corral.store.delete_record(str(record_id))
+    return render.answer({"message": f"record {record_id} is deleted"})

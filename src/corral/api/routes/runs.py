@@ -1,0 +1,78 @@
+"""Runs: start, read, list, cancel, pause, resume, retry."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.schemas import RunOverrides, RunRead
+from corral.domain.run import Move, Run, RunState
+
+router = APIRouter(tags=["runs"])
+
+Status = Literal[
+    "queued", "running", "held", "paused", "waiting_for_human", "completed", "partial", "failed", "cancelled"
+]
+_HELD = frozenset({"paused", "waiting_for_human"})
+
+
+@router.post("/jobs/{job_id}/runs", response_model=RunRead)
+async def start_run(job_id: Id, corral: Corral, key: Key, body: RunOverrides | None = None) -> Response:
+    overrides = body.overrides() if body else None
+    run, replayed = await corral.submitter.start(str(job_id), overrides, key)
+    return render.answer(render.run(run), headers=replay_header(replayed))
+
+
+@router.get("/jobs/runs", response_model=list[RunRead])
+async def list_runs(
+    corral: Corral,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    job_id: Id | None = None,
+    status: Annotated[Status | None, Query()] = None,
+) -> Response:
+    found = await _newest(corral, str(job_id) if job_id else None, status, cursor, limit)
+    return render.page([render.run(run) for run in found], found[-1].id if found else None, limit)
+
+
+async def _newest(
+    corral: Corral, job_id: str | None, status: Status | None, cursor: str | None, limit: int
+) -> list[Run]:
+    state = None if status is None else RunState.HELD if status in _HELD else RunState(status)
+    found = await corral.store.newest_runs(job_id, state, render.cursor_id(cursor), limit)
+    return [run for run in found if status not in _HELD or run.hold_reason == status]
+
+
+@router.get("/jobs/{job_id}/runs", response_model=list[RunRead])
+async def list_runs_of_job(job_id: Id, corral: Corral, limit: Limit = 25, cursor: Cursor = None) -> Response:
+    await corral.store.job(str(job_id))
+    found = await _newest(corral, str(job_id), None, cursor, limit)
+    return render.page([render.run(run) for run in found], found[-1].id if found else None, limit)
+
+
+@router.get("/jobs/runs/{run_id}", response_model=RunRead)
+async def read_run(run_id: Id, corral: Corral) -> Response:
+    return render.answer(render.run(await corral.store.run(str(run_id))))
+
+
+@router.post("/jobs/runs/{run_id}/cancel", response_model=RunRead)
+async def cancel_run(run_id: Id, corral: Corral) -> Response:
+    return render.answer(render.run(await corral.submitter.move(str(run_id), Move.CANCEL)))
+
+
+@router.post("/jobs/runs/{run_id}/pause", response_model=RunRead)
+async def pause_run(run_id: Id, corral: Corral) -> Response:
+    return render.answer(render.run(await corral.submitter.move(str(run_id), Move.PAUSE)))
+
+
+@router.post("/jobs/runs/{run_id}/resume", response_model=RunRead)
+async def resume_run(run_id: Id, corral: Corral) -> Response:
+    return render.answer(render.run(await corral.submitter.move(str(run_id), Move.RESUME)))
+
+
+@router.post("/jobs/runs/{run_id}/retry", response_model=RunRead)
+async def retry_run(run_id: Id, corral: Corral, key: Key) -> Response:
+    run, replayed = await corral.submitter.retry(str(run_id), key)
+    return render.answer(render.run(run), headers=replay_header(replayed))

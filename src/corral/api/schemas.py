@@ -1,0 +1,201 @@
+"""What goes over the wire. Unknown properties are refused: a misspelt option must not be ignored."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from corral.domain.job import FieldSpec, Job, Priority, Strategy
+from corral.engine.submit import Overrides
+
+PriorityName = Literal["critical", "high", "medium", "low"]
+StrategyName = Literal["auto", "http", "browser", "api_replay"]
+# No control characters: a field name ends up in file headers, tables and logs.
+FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class FieldRecipe(_Strict):
+    name: FieldName
+    css: str | None = Field(None, max_length=4096, description="CSS selector; `selector` is the same")
+    selector: str | None = Field(None, max_length=4096)
+    attr: FieldName | None = Field(None, description="take this attribute instead of the text")
+    all: bool = Field(False, description="take every match, as a list")
+
+    def spec(self) -> FieldSpec:
+        return FieldSpec(self.name, self.css or self.selector, self.attr, self.all)
+
+
+class JobCreate(_Strict):
+    target_url: str = Field(max_length=8192)
+    fields: list[FieldName | FieldRecipe] = Field(max_length=200)
+    requires_auth: bool = False
+    frequency: str = Field("on_demand", max_length=200)
+    strategy: StrategyName = "auto"
+    crawl_mode: Literal["single", "list", "crawl"] = "single"
+    list_config: dict[str, Any] | None = None
+    priority: PriorityName = "medium"
+    max_attempts: int | None = Field(None, ge=1, le=100)
+    timeout_s: float | None = Field(None, gt=0, le=3600)
+    respect_robots: bool = True
+    proxy_policy: str | None = Field(None, max_length=200)
+
+
+class JobChange(_Strict):
+    """What is left out stays as it is."""
+
+    target_url: str | None = Field(None, max_length=8192)
+    fields: list[FieldName | FieldRecipe] | None = Field(None, max_length=200)
+    requires_auth: bool | None = None
+    frequency: str | None = Field(None, max_length=200)
+    strategy: StrategyName | None = None
+    priority: PriorityName | None = None
+    max_attempts: int | None = Field(None, ge=1, le=100)
+    timeout_s: float | None = Field(None, gt=0, le=3600)
+    respect_robots: bool | None = None
+
+
+class RunOverrides(_Strict):
+    priority: PriorityName | None = None
+    strategy: StrategyName | None = None
+    max_attempts: int | None = Field(None, ge=1, le=100)
+
+    def overrides(self) -> Overrides:
+        return Overrides(
+            priority=Priority[self.priority.upper()] if self.priority else None,
+            strategy=Strategy(self.strategy) if self.strategy else None,
+            max_attempts=self.max_attempts,
+        )
+
+
+class JobRead(BaseModel):
+    id: str
+    target_url: str
+    fields: list[str | dict[str, Any]]
+    requires_auth: bool
+    frequency: str
+    strategy: StrategyName
+    crawl_mode: str
+    list_config: dict[str, Any] | None
+    priority: PriorityName
+    max_attempts: int
+    timeout_s: float | None
+    respect_robots: bool
+    proxy_policy: str | None
+    status: str
+    created_at: datetime
+
+
+class Progress(BaseModel):
+    total: int
+    done: int
+    failed: int
+    skipped: int
+    percent: float
+    eta_s: float | None
+
+
+class RunRead(BaseModel):
+    id: str
+    job_id: str | None
+    status: str
+    attempt: int
+    max_attempts: int
+    requested_strategy: StrategyName
+    resolved_strategy: StrategyName
+    failure_code: str | None
+    error_message: str | None
+    stats: dict[str, Any]
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    kind: str
+    priority: PriorityName
+    progress: Progress
+    parent_id: str | None
+    retry_of: str | None
+    due_at: datetime | None
+    failure_detail: str | None
+    engine_attempts: list[dict[str, Any]]
+    target_url: str | None
+
+
+class RunEventRead(BaseModel):
+    id: str
+    run_id: str
+    seq: int
+    level: Literal["info", "warn", "error"]
+    message: str
+    meta: dict[str, Any]
+    created_at: datetime
+
+
+class RecordRead(BaseModel):
+    id: str
+    run_id: str
+    data: dict[str, Any]
+    created_at: datetime
+
+
+class RecordStats(BaseModel):
+    total: int
+    runs: int
+    jobs: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+class Health(BaseModel):
+    status: Literal["healthy", "degraded", "unhealthy"]
+    components: dict[str, dict[str, Any]]
+
+
+class Deleted(BaseModel):
+    message: str
+
+
+class Problem(BaseModel):
+    code: str
+    message: str
+    request_id: str
+    field: str | None = None
+    hint: str | None = None
+
+
+class ProblemBody(BaseModel):
+    error: Problem
+    detail: str
+
+
+def field_specs(fields: list[str | FieldRecipe]) -> tuple[FieldSpec, ...]:
+    return tuple(field.spec() if isinstance(field, FieldRecipe) else FieldSpec(field) for field in fields)
+
+
+def field_read(spec: FieldSpec) -> str | dict[str, Any]:
+    """A bare name as it was given; a recipe with what it says."""
+    recipe = {"css": spec.css, "attr": spec.attr, "all": spec.all}
+    said = {key: value for key, value in recipe.items() if value}
+    return {"name": spec.name, **said} if said else spec.name
+
+
+def job_read(job: Job, status: str) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "target_url": job.target_url,
+        "fields": [field_read(spec) for spec in job.fields],
+        "requires_auth": job.requires_auth,
+        "frequency": job.frequency,
+        "strategy": job.strategy.value,
+        "crawl_mode": "single",
+        "list_config": None,
+        "priority": job.priority.label,
+        "max_attempts": job.max_attempts,
+        "timeout_s": job.timeout_s,
+        "respect_robots": job.respect_robots,
+        "proxy_policy": None,
+        "status": status,
+        "created_at": job.created_at,
+    }

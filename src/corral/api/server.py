@@ -1,0 +1,54 @@
+"""Serving the application inside a running event loop."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from corral.api.app import create_app
+from corral.domain.errors import BadConfiguration
+from corral.wiring import App
+
+# Streams notice that we are stopping within half a second; whoever is slower is cut.
+_FAREWELL_S = 3
+
+
+class _Server(uvicorn.Server):
+    """Signals belong to the command that runs us, not to the server."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket, before anything else is started."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise BadConfiguration(
+            [f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port or --host"]
+        ) from error
+
+
+async def serve(app: App, host: str, port: int, *, stop: asyncio.Event, listening: socket.socket | None = None) -> None:
+    """Until `stop` is set."""
+    config = uvicorn.Config(
+        create_app(app),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=_FAREWELL_S,
+        server_header=False,
+        lifespan="off",
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening or bound(host, port)]), name="http")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    server.should_exit = True
+    await serving

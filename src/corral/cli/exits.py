@@ -1,0 +1,52 @@
+"""Exit codes, and how an error of ours reads on the terminal: what, then how to mend it; never a traceback."""
+
+import sys
+
+from corral.domain.errors import BadConfiguration, BadInput, CorralError, StorageUnusable
+from corral.domain.run import RunState
+
+DONE = 0
+FAILED = 1
+BAD_ARGUMENTS = 2
+PARTIAL = 3
+BAD_CONFIGURATION = 78
+INTERRUPTED = 130
+
+# Refusals that have nothing to do with how the command was typed.
+_NOT_THE_CALLERS_FAULT = frozenset({"unresolvable", "target_broken", "policy"})
+_BY_STATE = {RunState.COMPLETED: DONE, RunState.PARTIAL: PARTIAL}
+
+
+def code_of(error: CorralError) -> int:
+    if isinstance(error, BadConfiguration | StorageUnusable):
+        return BAD_CONFIGURATION
+    if isinstance(error, BadInput) and error.code not in _NOT_THE_CALLERS_FAULT:
+        return BAD_ARGUMENTS
+    return FAILED
+
+
+def code_of_state(state: RunState) -> int:
+    """What a command that executed a run ends with."""
+    return _BY_STATE.get(state, FAILED)
+
+
+def report(error: CorralError) -> int:
+    """Say what went wrong on standard error; the exit code to end with."""
+    if isinstance(error, BadConfiguration):
+        for problem in error.problems:
+            what, _, fix = problem.partition("; ")
+            complain(what, fix or "correct it where it is set (the environment or .env), or remove it there")
+    else:
+        complain(error.message, error.hint)
+    return code_of(error)
+
+
+def complain(what: str, fix: str | None = None) -> None:
+    print(f"corral: {_one_line(what)}", file=sys.stderr)
+    if fix:
+        print(f"  fix: {_one_line(fix)}", file=sys.stderr)
+
+
+def _one_line(text: str) -> str:
+    """Error texts may quote what a target sent; nothing of that may steer the terminal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -1,0 +1,123 @@
+"""Options several verbs share, and what they mean."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.domain.errors import BadInput
+from corral.domain.ids import JobId, is_id, new_id
+from corral.domain.job import FieldSpec, Job, Priority, Strategy
+
+if TYPE_CHECKING:
+    from corral.settings import Settings
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be done; do nothing.")]
+Fields = Annotated[str, typer.Option("--fields", metavar="A,B,…", help="Names of the fields to collect.")]
+Css = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--css", metavar="NAME=SELECTOR", help="A field by CSS selector; NAME=SELECTOR@ATTR takes an attribute."
+    ),
+]
+StrategyOption = Annotated[Strategy, typer.Option("--strategy", help="How to get the page.")]
+MaxAttempts = Annotated[
+    int | None, typer.Option("--max-attempts", min=1, max=100, help="Tries before the run fails (default 3).")
+]
+TimeoutS = Annotated[
+    float | None, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=3600, help="Time for one attempt.")
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show at most.")]
+Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
+
+_ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
+
+
+class PriorityName(StrEnum):
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+    @property
+    def value_of(self) -> Priority:
+        return Priority[self.name]
+
+
+def checked_id(text: str, what: str) -> str:
+    """An id in its canonical spelling; one that cannot be an id is a typing error, not a missing thing."""
+    if not is_id(text):
+        raise BadInput(
+            f"{text[:80]!r} is not the id of a {what}",
+            field=what,
+            hint=f"ids look like 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b; `corral {what} list` shows them",
+        )
+    return text.lower()
+
+
+def parse_fields(names: str, css: Sequence[str]) -> tuple[FieldSpec, ...]:
+    """The asked fields, checked as the API checks them."""
+    from corral.engine.jobs import check_fields
+
+    specs = [FieldSpec(name.strip()) for name in names.split(",")] if names else []
+    specs += [_by_css(text) for text in css]
+    if not specs:
+        raise BadInput("no fields are asked for", field="fields", hint="for example --fields title,price")
+    check_fields(specs)
+    return tuple(specs)
+
+
+def _by_css(text: str) -> FieldSpec:
+    from corral.extract.fields import compile_check
+
+    name, equals, selector = text.partition("=")
+    if not equals or not name.strip():
+        raise BadInput(f"--css {text[:80]!r} is not NAME=SELECTOR", field="css", hint="for example --css price=.price")
+    found = _ATTRIBUTE.fullmatch(selector)
+    chosen, attribute = (found["css"], found["attr"]) if found else (selector, None)
+    return FieldSpec(name.strip(), css=compile_check(chosen, field="css"), attr=attribute)
+
+
+def drafted_job(
+    settings: "Settings",
+    url: str,
+    fields: tuple[FieldSpec, ...],
+    *,
+    strategy: Strategy = Strategy.AUTO,
+    frequency: str = "on_demand",
+    priority: Priority = Priority.MEDIUM,
+    max_attempts: int | None = None,
+    timeout_s: float | None = None,
+    respect_robots: bool = True,
+    requires_auth: bool = False,
+    trusts_host: bool = False,
+) -> Job:
+    """The job the arguments describe, checked as far as that goes without asking anybody."""
+    from corral.domain.address import EgressPolicy, check_literal
+    from corral.domain.schedule import check_frequency
+    from corral.domain.url import parse_target
+
+    target = parse_target(url)
+    # The host that was typed, and no other port of it.
+    trusted = (f"{target.host}:{target.port}",) if trusts_host else ()
+    check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
+    check_frequency(frequency)
+    return Job(
+        id=JobId(new_id()),
+        target_url=target.url,
+        fields=fields,
+        created_at=datetime.now(UTC),
+        requires_auth=requires_auth,
+        frequency=frequency,
+        strategy=strategy,
+        priority=priority,
+        max_attempts=max_attempts or settings.default_max_attempts,
+        timeout_s=timeout_s,
+        respect_robots=respect_robots,
+        trusted_hosts=trusted,
+    )

@@ -1,0 +1,151 @@
+"""What goes to standard output: tables and colour on a terminal, plain columns in a pipe, JSON on request.
+
+Whatever comes from a web page is made printable first: a title must not be able to steer the terminal.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+TONES = {
+    "queued": "cyan",
+    "running": "blue",
+    "paused": "yellow",
+    "waiting_for_human": "yellow",
+    "breaker": "yellow",
+    "completed": "green",
+    "partial": "yellow",
+    "failed": "red",
+    "cancelled": "bright_black",
+    "validated": "bright_black",
+    "✓": "green",
+    "!": "yellow",
+    "✗": "red",
+    "·": "bright_black",
+}
+_MAX_CELL = 500
+# Control characters that JSON leaves as they are and some terminals obey.
+_LEFT_BY_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+Cell = str | int | float | None
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def console(*, stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def printable(value: object, limit: int = _MAX_CELL) -> str:
+    """One line of text without anything a terminal would act on."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else compact_json(value)
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _spelled_out(char) for char in text)
+
+
+def _spelled_out(char: str) -> str:
+    return " " if char.isspace() and ord(char) not in (0x2028, 0x2029) else ascii(char)[1:-1]
+
+
+def compact_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def print_json(value: object, *, compact: bool = False) -> None:
+    text = compact_json(value) if compact else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    text = _LEFT_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    # Half a surrogate pair cannot be written; JSON can name it.
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    sys.stdout.flush()
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, nothing: str = "nothing to show") -> None:
+    """Columns named in capitals are shown whole (ids); the others give way when the terminal is narrow."""
+    if not rows:
+        print(nothing)
+    elif on_terminal():
+        _print_rich(columns, rows)
+    else:
+        _print_plain(columns, rows)
+
+
+def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=(0, 1))
+    for name in columns:
+        whole = name.isupper()
+        table.add_column(name.lower(), no_wrap=whole, overflow="fold", min_width=36 if whole else None)
+    for row in rows:
+        table.add_row(*(toned(cell) for cell in row))
+    console().print(table)
+
+
+def toned(cell: Cell) -> "Text":
+    from rich.text import Text
+
+    text = printable(cell)
+    return Text(text, style=TONES.get(text, ""))
+
+
+def _print_plain(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """Aligned and never cut: what reads a pipe wants the whole value."""
+    lines = [[name.lower() for name in columns], *([printable(cell) or "-" for cell in row] for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_properties(properties: Mapping[str, Any]) -> None:
+    """One thing, a line per property; what it does not have is left out."""
+    shown = {name: printable(value) for name, value in properties.items() if value not in (None, "", {}, [])}
+    width = max(len(name) for name in shown)
+    if not on_terminal():
+        for name, value in shown.items():
+            print(f"{name.ljust(width)}  {value}")
+        return
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in shown.items():
+        table.add_row(name, toned(value))
+    console().print(table)
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long since, in one unit; what lies ahead as `in 8 s`."""
+    if moment is None:
+        return ""
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    text = _lasting(abs(seconds))
+    return f"{text} ago" if seconds >= 0 else f"in {text}"
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def lasting(start: datetime | None, end: datetime | None) -> str:
+    return "" if start is None or end is None else f"{(end - start).total_seconds():.1f} s"

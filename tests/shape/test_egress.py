@@ -1,0 +1,65 @@
+"""One way out: only the egress may open a connection, and nobody else can even name the means."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.shape.files import ROOT, relative
+
+SOURCE = ROOT / "src/corral"
+MEANS = frozenset(
+    {"aiohttp", "http.client", "httpx", "requests", "socket", "ssl", "urllib.request", "websockets", "wreq"}
+)
+WAYS_OUT = ("fetch/egress", "fetch/forward_proxy.py")
+# The demo is a server; the other two speak to a child process over a local socket pair.
+EXEMPT = {"demo/": MEANS, "engine/wire.py": frozenset({"socket"}), "child.py": frozenset({"socket"})}
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("__import__", "importlib.import_module"):
+            yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def allowed(name: str) -> frozenset[str]:
+    if name.startswith(WAYS_OUT):
+        return MEANS
+    return next((means for place, means in EXEMPT.items() if name.startswith(place)), frozenset())
+
+
+def means_used(path: Path) -> set[str]:
+    names = set(imported(path))
+    return {means for means in MEANS if any(name == means or name.startswith(f"{means}.") for name in names)}
+
+
+def test_nothing_but_the_egress_can_open_a_connection() -> None:
+    offenders = [
+        f"{relative(path)}: {', '.join(sorted(forbidden))}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if (forbidden := means_used(path) - allowed(path.relative_to(SOURCE).as_posix()))
+    ]
+    assert not offenders, "go through corral.fetch.egress instead:\n" + "\n".join(offenders)
+
+
+def test_the_walk_sees_the_egress_itself() -> None:
+    assert means_used(SOURCE / "fetch/egress.py") == {"wreq"}
+    assert "socket" in means_used(SOURCE / "fetch/egress_dns.py")
+
+
+def test_no_stream_is_opened_behind_its_back() -> None:
+    """asyncio can connect without importing socket; only with a socket handed to it does it dial nobody."""
+    calls = ("open_connection", "create_connection", "open_unix_connection", "sock_connect")
+    offenders = [
+        f"{relative(path)}:{node.lineno} {node.func.attr}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not path.relative_to(SOURCE).as_posix().startswith((*WAYS_OUT, "demo/"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in calls
+        if not any(keyword.arg == "sock" for keyword in node.keywords)
+    ]
+    assert not offenders, "go through corral.fetch.egress instead:\n" + "\n".join(offenders)

@@ -1,0 +1,84 @@
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests import services
+
+DATABASES = ("file", "memory", "postgres")
+_TABLES = "jobs, runs, events, records, idempotency_keys, schedule_slots"
+
+# Runs one statement behind the store's back and returns its rows.
+Sql = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres: services.PostgresCluster) -> str:
+    url = postgres.create_database()
+    open_store(url)._db.close_now()
+    return url
+
+
+@pytest.fixture
+def postgres_url(migrated_postgres: str) -> str:
+    """A PostgreSQL database with the tables and nothing in them."""
+    with psycopg.connect(migrated_postgres, autocommit=True) as connection:
+        connection.execute(f"TRUNCATE {_TABLES}".encode())
+    return migrated_postgres
+
+
+@pytest.fixture(params=DATABASES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Every database the contract holds for."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path}/corral.db"
+
+
+@pytest.fixture(params=("file", "postgres"))
+def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Every database that several processes can open."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{tmp_path}/corral.db"
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[Store]:
+    opened = open_store(url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def memory_store() -> AsyncIterator[Store]:
+    opened = open_store("sqlite://")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def two_stores(shared_url: str) -> AsyncIterator[tuple[Store, Store]]:
+    """The same database, opened twice as two processes would."""
+    first, second = open_store(shared_url), open_store(shared_url)
+    yield first, second
+    await first.close()
+    await second.close()
+
+
+@pytest.fixture
+def sql(store: Store, url: str) -> Iterator[Sql]:
+    if not url.startswith("postgresql"):
+        yield lambda text: store._db.connection.execute(text).fetchall()  # type: ignore[attr-defined]
+        return
+    with psycopg.connect(url, autocommit=True) as connection:
+
+        def execute(text: str) -> list[tuple[Any, ...]]:
+            cursor = connection.execute(text.encode())
+            return cursor.fetchall() if cursor.description else []
+
+        yield execute
