@@ -19,15 +19,9 @@ PIPED_WIDTH = 160
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Compare Corral with its peers.")
     parser.add_argument("benches", nargs="*", metavar="NAME", help=f"one of: {', '.join(registry.MODULES)}")
-    parser.add_argument(
-        "--quick", action="store_true", help="less work per entry: a smoke test, not a result"
-    )
-    parser.add_argument(
-        "--only", action="append", metavar="ENTRY", help="entries whose name starts so; repeatable"
-    )
-    parser.add_argument(
-        "--repeat", type=int, default=1, metavar="N", help="measure N times and keep the fastest"
-    )
+    parser.add_argument("--quick", action="store_true", help="less work per entry: a smoke test, not a result")
+    parser.add_argument("--only", action="append", metavar="ENTRY", help="entries whose name starts so; repeatable")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure N times and keep the fastest")
     parser.add_argument("--save", action="store_true", help="write the section of RESULTS.md")
     parsed = parser.parse_args(argv)
     unknown = set(parsed.benches) - set(registry.MODULES)
@@ -46,9 +40,7 @@ def _run(bench: Bench, arguments: argparse.Namespace, console: Console) -> list[
         if arguments.only and not any(entry.name.startswith(prefix) for prefix in arguments.only):
             continue
         if not available(entry):
-            console.print(
-                f"{entry.name}: skipped, no module {entry.target.partition(':')[0]}", style="yellow"
-            )
+            console.print(f"{entry.name}: skipped, no module {entry.target.partition(':')[0]}", style="yellow")
             continue
         with console.status(f"{bench.name}: {entry.name}"):
             outcome = run_entry(entry, quick=arguments.quick, repeat=arguments.repeat)

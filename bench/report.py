@@ -13,9 +13,7 @@ from rich.table import Table
 from bench.model import Bench, Outcome, Result
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-HEADING = (
-    "# Benchmark results\n\nWritten by `make bench`: each section is the last saved run of that benchmark.\n"
-)
+HEADING = "# Benchmark results\n\nWritten by `make bench`: each section is the last saved run of that benchmark.\n"
 NONE = "—"
 ERROR_WIDTH = 300
 
@@ -142,9 +140,7 @@ def _cell(text: str) -> str:
 def _markdown(grid: Grid) -> str:
     lines = [f"**{grid.title}**", ""]
     lines.append("| " + " | ".join(_cell(column) for column in grid.columns) + " |")
-    lines.append(
-        "|" + "|".join(":--" if column in grid.text_columns else "--:" for column in grid.columns) + "|"
-    )
+    lines.append("|" + "|".join(":--" if column in grid.text_columns else "--:" for column in grid.columns) + "|")
     lines.extend("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in grid.rows)
     return "\n".join(lines)
 

@@ -11,8 +11,15 @@ MEANS = frozenset(
     {"aiohttp", "http.client", "httpx", "requests", "socket", "ssl", "urllib.request", "websockets", "wreq"}
 )
 WAYS_OUT = ("fetch/egress", "fetch/forward_proxy.py")
-# The demo is a server; the other two speak to a child process over a local socket pair.
-EXEMPT = {"demo/": MEANS, "engine/wire.py": frozenset({"socket"}), "child.py": frozenset({"socket"})}
+# The demo and the API are servers; the others speak to a child process over a local socket pair.
+_LOCAL = frozenset({"socket"})
+EXEMPT = {
+    "demo/": MEANS,
+    "api/server.py": _LOCAL,
+    "engine/pool.py": _LOCAL,
+    "engine/worker.py": _LOCAL,
+    "child.py": _LOCAL,
+}
 
 
 def imported(path: Path) -> Iterator[str]:

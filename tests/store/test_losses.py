@@ -116,11 +116,21 @@ async def test_an_owner_that_finished_is_not_reaped(store: Store) -> None:
     assert (await store.run(lease.run_id)).state is RunState.COMPLETED
 
 
-async def test_a_node_that_vanishes_three_times_with_many_runs_quarantines_none(store: Store) -> None:
+async def test_a_node_that_vanishes_with_many_runs_blames_none_of_them(store: Store) -> None:
     ids = {(await claim_new(store, Owner("node-0"), lease_s=-1)).run_id for _ in range(3)}
     for number in (1, 2):
         assert await store.reap() == 3
         for run_id in ids:
             await store.claim_one(run_id, Owner(f"node-{number}"), -1)
     runs = [await store.run(run_id) for run_id in ids]
-    assert {(run.losses, run.state) for run in runs} == {(2, RunState.RUNNING)}
+    assert {(run.losses, run.suspect, run.state) for run in runs} == {(2, True, RunState.RUNNING)}
+
+
+async def test_a_suspect_whose_node_vanishes_is_ended(store: Store) -> None:
+    lease = await _lose_times(store, 2)
+    await store.release([lease], "test")
+    [suspect] = await store.claim_one(lease.run_id, OTHER, -1)
+    assert suspect.run.suspect
+    assert await store.reap() == 1
+    run = await store.run(lease.run_id)
+    assert (run.state, run.failure_detail) == (RunState.FAILED, "poison")

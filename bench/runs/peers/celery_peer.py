@@ -76,9 +76,7 @@ class _Celery:
             seconds = self._load(count, metrics)
         finally:
             probe.stop([worker])
-        return Result(
-            count / seconds, count, seconds, "", metrics, {f"{pool} × {concurrency}": count / seconds}
-        )
+        return Result(count / seconds, count, seconds, "", metrics, {f"{pool} × {concurrency}": count / seconds})
 
     def _load(self, count: int, metrics: dict[str, float]) -> float:
         from bench.runs.peers import celery_app

@@ -123,9 +123,7 @@ class _Dbos:
             metrics["bulk_enqueue_per_s"] = count / (time.perf_counter() - started)
             self._wait_for(before + count)
             plural = "s" if self.processes > 1 else ""
-            variants[f"queue, bulk, {self.processes} worker{plural}"] = count / (
-                time.perf_counter() - started
-            )
+            variants[f"queue, bulk, {self.processes} worker{plural}"] = count / (time.perf_counter() - started)
         finally:
             probe.stop(workers)
         return metrics, variants
@@ -211,9 +209,7 @@ class DbosPostgres(_Dbos):
         self.connection.execute("VACUUM ANALYZE")
 
     def _finished(self) -> int:
-        row = self.connection.execute(
-            "SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'"
-        ).fetchone()
+        row = self.connection.execute("SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'").fetchone()
         return int(row[0]) if row else 0
 
 

@@ -75,9 +75,7 @@ class Procrastinate:
         for number in range(processes):
             ready = self.place.folder / f"ready-{processes}-{concurrency}-{number}"
             command = [sys.executable, "-m", "bench.runs.peers.procrastinate_peer", self.server.url]
-            workers.append(
-                subprocess.Popen([*command, str(concurrency), str(ready)], stdin=subprocess.DEVNULL)
-            )
+            workers.append(subprocess.Popen([*command, str(concurrency), str(ready)], stdin=subprocess.DEVNULL))
             files.append(ready)
         try:
             for ready, worker in zip(files, workers, strict=True):

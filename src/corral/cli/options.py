@@ -13,6 +13,7 @@ from corral.domain.ids import JobId, is_id, new_id
 from corral.domain.job import FieldSpec, Job, Priority, Strategy
 
 if TYPE_CHECKING:
+    from corral.domain.url import Target
     from corral.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -35,6 +36,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many t
 Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
 
+DEFAULT_PORTS = (80, 443)
 _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 
 
@@ -103,8 +105,7 @@ def drafted_job(
     from corral.domain.url import parse_target
 
     target = parse_target(url)
-    # The host that was typed, and no other port of it.
-    trusted = (f"{target.host}:{target.port}",) if trusts_host else ()
+    trusted = _trusted(target) if trusts_host else ()
     check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
     check_frequency(frequency)
     return Job(
@@ -121,3 +122,9 @@ def drafted_job(
         respect_robots=respect_robots,
         trusted_hosts=trusted,
     )
+
+
+def _trusted(target: "Target") -> tuple[str, ...]:
+    """The host that was typed, at its port; a plain web address may also change between http and https."""
+    ports = DEFAULT_PORTS if target.port in DEFAULT_PORTS else (target.port,)
+    return tuple(f"{target.host}:{port}" for port in ports)

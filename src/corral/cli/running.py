@@ -5,11 +5,13 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from corral.cli import exits
+from corral.domain.errors import NotFound
 
 if TYPE_CHECKING:
     from corral.settings import Settings
@@ -42,6 +44,16 @@ async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def opened_existing_store(settings: "Settings", missing: NotFound) -> AsyncIterator["Store"]:
+    """For a dry run: a database that is not there yet is not created, and holds nothing."""
+    path = settings.store_url.removeprefix("sqlite:///")
+    if path != settings.store_url and not Path(path).exists():
+        raise missing
+    async with opened_store(settings) as store:
+        yield store
 
 
 class Stop:

@@ -42,6 +42,9 @@ _AFTER_ALL = 2**63 - 1
 
 # What one history line may carry; a page's error text must not fill the database.
 _MAX_META_BYTES = 64 * 1024 + 8 * 1024
+_SMALL_BYTES = 1024
+# What one character takes at most, written as an escape.
+_ESCAPED_BYTES = 6
 
 
 def rows_for(run_id: str, last_seq: int, drafts: Sequence[EventDraft], wall_ms: int) -> Iterable[dict[str, Any]]:
@@ -55,8 +58,12 @@ def _bounded(meta: dict[str, Any]) -> str:
     text = to_json(meta)
     if len(text) <= _MAX_META_BYTES:
         return text
-    kept = {key: value for key, value in meta.items() if len(to_json(value)) <= 1024}
-    return to_json({**kept, "truncated": True})
+    large = {key for key, value in meta.items() if len(to_json(value)) > _SMALL_BYTES}
+    room = _MAX_META_BYTES // _ESCAPED_BYTES // max(1, len(large))
+    kept = {key: value for key, value in meta.items() if key not in large}
+    # Of a long text the end tells most: what a process said last, where a traceback leads.
+    cut = {key: meta[key][-room:] for key in large if isinstance(meta[key], str)}
+    return to_json({**kept, **cut, "truncated": True})
 
 
 def insert(tx: Tx, rows: list[dict[str, Any]]) -> None:

@@ -62,6 +62,7 @@ async function route({ isFirst = false } = {}) {
     await shown;
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
+    view.querySelectorAll("[aria-busy]").forEach((node) => node.remove());
     view.append(problem(error, () => route()));
   }
 }

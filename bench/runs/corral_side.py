@@ -1,0 +1,200 @@
+"""Corral, embedded: one process tree on a SQLite file, every run durable, two worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import httpx
+
+from bench.model import Place, Result
+from bench.probe import latency_ms, memory_mb
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.ids import RunId, new_id
+from corral.domain.job import Priority, Strategy
+from corral.domain.run import NewRun
+from corral.settings import load_settings
+from corral.store.open import open_store
+from corral.wiring import App, opened
+
+_BULK = 200
+_CLIENTS = 100
+_HISTORY = 1_000_000
+
+
+def _run() -> tuple[NewRun, Sequence[EventDraft]]:
+    http = Strategy.HTTP
+    run = NewRun(RunId(new_id()), None, "drill", Priority.MEDIUM, 3, http, http, {})
+    return run, (EventDraft(EventKind.CREATED, {"resolved_strategy": "http"}),)
+
+
+class Corral:
+    name = "corral"
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._data = place.folder / "var"
+
+    async def measure(self, count: int) -> Result:
+        """The best of two ways to hand the runs over: one by one from many callers, and in batches."""
+        async with opened(load_settings(data_dir=self._data), works=True) as app:
+            await _warmed(app)
+            singly = await self._timed(app, count, self._submit_singly)
+            in_bulk = await self._timed(app, count, self._submit_in_bulk)
+            problems = await app.store.findings() if count <= 50_000 and self.name == "corral" else []
+        assert not problems, problems
+        variants = {"one by one": count / singly, "in batches": count / in_bulk}
+        best = min(singly, in_bulk)
+        return Result(count / best, count, best, "SQLite, synchronous=FULL, 2 workers", variants=variants)
+
+    async def _timed(self, app: App, count: int, submit: object) -> float:
+        began = time.perf_counter()
+        await submit(app, count)  # type: ignore[operator]
+        await _drained(app)
+        return time.perf_counter() - began
+
+    async def _submit_singly(self, app: App, count: int) -> None:
+        async def caller(share: int) -> None:
+            for _ in range(share):
+                await app.store.add_runs([_run()])
+                app.node.look()  # type: ignore[union-attr]
+
+        await asyncio.gather(*(caller(count // _CLIENTS) for _ in range(_CLIENTS)))
+
+    async def _submit_in_bulk(self, app: App, count: int) -> None:
+        for _ in range(0, count, _BULK):
+            await app.store.add_runs([_run() for _ in range(_BULK)])
+            app.node.look()  # type: ignore[union-attr]
+
+    async def extras(self) -> dict[str, float]:
+        queued = 5_000 if self._place.quick else 100_000
+        figures = {"bulk_enqueue_per_s": await self._enqueue(queued)}
+        figures["restart_first_claim_s"] = self._restart()
+        with _up(self._place.folder / "fresh") as (_, process, startup_s):
+            time.sleep(2)
+            figures |= {"startup_s": startup_s, "idle_mb": memory_mb([process.pid])}
+        figures |= self._post_latency()
+        return figures
+
+    async def _enqueue(self, count: int) -> float:
+        store = open_store(load_settings(data_dir=self._data).store_url)
+        began = time.perf_counter()
+        for _ in range(0, count, _BULK):
+            await store.add_runs([_run() for _ in range(_BULK)])
+        rate = count / (time.perf_counter() - began)
+        await store.close()
+        return rate
+
+    def _restart(self) -> float:
+        """From starting the process to the first claim, with everything queued; measured in the database."""
+        began_ms = time.time() * 1000
+        with _up(self._data):
+            while True:
+                with contextlib.closing(sqlite3.connect(f"file:{self._data}/corral.db?mode=ro", uri=True)) as db:
+                    first = db.execute("SELECT min(created_at) FROM events WHERE kind = 'started'").fetchone()[0]
+                if first:
+                    return float(first - began_ms) / 1000
+                time.sleep(0.02)
+
+    def _post_latency(self) -> dict[str, float]:
+        """One client, one POST after the other, each a durable run."""
+        target = _listening()
+        with _up(self._place.folder / "post") as (url, _, _), httpx.Client(base_url=url, timeout=30) as client:
+            body = {"target_url": target, "fields": ["title"], "strategy": "http", "timeout_s": 1, "max_attempts": 1}
+            job = client.post("/jobs", json=body).json()["id"]
+            p50, p99 = latency_ms(lambda: client.post(f"/jobs/{job}/runs").raise_for_status(), 500)
+        return {"single_p50_ms": p50, "single_p99_ms": p99}
+
+
+class CorralWithHistory(Corral):
+    name = "corral, 1M finished"
+
+    async def measure(self, count: int) -> Result:
+        history = 20_000 if self._place.quick else _HISTORY
+        store = open_store(load_settings(data_dir=self._data).store_url)
+        await store.close()
+        _fill(self._data / "corral.db", history)
+        result = await super().measure(count)
+        return Result(result.rate_per_s, count, result.seconds, f"{history:,} finished runs", {}, result.variants)
+
+    async def extras(self) -> dict[str, float]:
+        return {}
+
+
+def _fill(path: Path, count: int) -> None:
+    """Finished runs as the engine leaves them, with their three events each, older than everything to come."""
+    began_ms = int(time.time() * 1000) - count - 60_000
+    run = (
+        "INSERT INTO runs (id, kind, state, priority, attempt, max_attempts, requested_strategy, resolved_strategy,"
+        " payload, epoch, due_at, created_at, started_at, finished_at, seq)"
+        " VALUES (?, 'drill', 'completed', 2, 1, 3, 'http', 'http', '{}', 1, ?, ?, ?, ?, 3)"
+    )
+    event = "INSERT INTO events (run_id, seq, kind, meta, created_at) VALUES (?, ?, ?, '{\"attempt\":1}', ?)"
+    kinds = ((1, "created"), (2, "started"), (3, "completed"))
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA synchronous=OFF")
+        for start in range(0, count, 10_000):
+            moments = [began_ms + number for number in range(start, min(start + 10_000, count))]
+            ids = [f"{at:012x}"[:8] + "-" + f"{at:012x}"[8:] + "-7000-8000-" + f"{at:012x}" for at in moments]
+            db.executemany(run, [(id_, at, at, at, at) for id_, at in zip(ids, moments, strict=True)])
+            db.executemany(
+                event, [(id_, seq, kind, at) for id_, at in zip(ids, moments, strict=True) for seq, kind in kinds]
+            )
+            db.commit()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+async def _warmed(app: App) -> None:
+    await app.store.add_runs([_run() for _ in range(_BULK)])
+    await _drained(app)
+
+
+async def _drained(app: App) -> None:
+    while any((await app.store.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+        await asyncio.sleep(0.01)
+
+
+def _listening() -> str:
+    """A target that accepts and never answers, so that only Corral's own work is measured."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    _kept.append(server)
+    return f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+
+_kept: list[socket.socket] = []
+
+
+@contextlib.contextmanager
+def _up(data: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], float]]:
+    """`corral up` in its own process; how long it took until it was ready."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    variables = {**os.environ, "APP_DATA_DIR": str(data), "APP_EGRESS_ALLOW": "127.0.0.0/8:*"}
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "corral.cli.main", "up", "--port", str(port)],
+        env=variables,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{url}/ready", timeout=2).status_code == 200:
+                    break
+            assert process.poll() is None, "corral up ended before it was ready"
+            time.sleep(0.005)
+        yield url, process, time.perf_counter() - began
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)

@@ -1,0 +1,76 @@
+"""`corral`: one small file per verb in `verbs/`, registered here."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from corral import __version__
+from corral.cli.exits import report
+from corral.cli.verbs import bench, demo, doctor, events, job, records, run, scrape, serve, up, worker
+from corral.domain.errors import CorralError
+
+_START, _COLLECT, _CARE = "Start", "Collect", "Look after it"
+
+VERBS = (
+    (_START, "up", up.up),
+    (_START, "serve", serve.serve),
+    (_START, "worker", worker.worker),
+    (_START, "demo", demo.demo),
+    (_COLLECT, "scrape", scrape.scrape),
+    (_COLLECT, "events", events.events),
+    (_COLLECT, "records", records.records),
+    (_CARE, "doctor", doctor.doctor),
+    (_CARE, "bench", bench.bench),
+)
+GROUPS = ((_COLLECT, "job", job.app), (_COLLECT, "run", run.app))
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"corral {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Say what to collect; Corral decides how, runs it, and proves what happened.
+
+    \b
+    corral demo                                       a local site, jobs for it, and the dashboard
+    corral scrape https://example.com --fields title  one page, now
+    corral up                                         the API, the dashboard and a worker
+    """
+
+
+def build() -> typer.Typer:
+    # Colours and boxes are for people; in a pipe the help is plain text, and quicker.
+    style = "rich" if sys.stdout.isatty() else None
+    app = typer.Typer(
+        name="corral",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=style,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for panel, name, verb in VERBS:
+        app.command(name, rich_help_panel=panel)(verb)
+    for panel, name, group in GROUPS:
+        app.add_typer(group, name=name, rich_help_panel=panel)
+    return app
+
+
+def main() -> None:
+    try:
+        build()(prog_name="corral")
+    except CorralError as error:
+        sys.exit(report(error))
+
+
+if __name__ == "__main__":
+    main()

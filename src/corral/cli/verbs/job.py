@@ -1,0 +1,183 @@
+"""`corral job`: what is collected."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import (
+    AsJson,
+    Css,
+    DryRun,
+    Fields,
+    Limit,
+    MaxAttempts,
+    PriorityName,
+    StrategyOption,
+    TimeoutS,
+    checked_id,
+)
+from corral.domain.job import Strategy
+
+if TYPE_CHECKING:
+    from corral.domain.job import Job
+    from corral.settings import Settings
+
+app = typer.Typer(no_args_is_help=True, help="What is collected: add, list, show and remove jobs.")
+
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
+
+
+@app.command("add")
+def add(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
+    fields: Fields = "",
+    css: Css = None,
+    frequency: Annotated[
+        str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")
+    ] = "on_demand",
+    strategy: StrategyOption = Strategy.AUTO,
+    priority: Annotated[PriorityName, typer.Option(help="Higher ones are served first.")] = PriorityName.MEDIUM,
+    max_attempts: MaxAttempts = None,
+    timeout: TimeoutS = None,
+    no_robots: Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")] = False,
+    requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add a job. Its target is asked once: one without an address or with a 5xx answer is refused.
+
+    \b
+    corral job add https://example.com/news --fields title,author --frequency hourly
+    corral job add https://example.com/shop --css price=.price --css image=img.main@src
+    """
+    from corral.cli.options import drafted_job, parse_fields
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    settings = load_settings()
+    job = drafted_job(
+        settings,
+        url,
+        parse_fields(fields, css or ()),
+        strategy=strategy,
+        frequency=frequency,
+        priority=priority.value_of,
+        max_attempts=max_attempts,
+        timeout_s=timeout,
+        respect_robots=not no_robots,
+        requires_auth=requires_auth,
+    )
+    finish(_add(settings, job, dry_run=dry_run, as_json=as_json))
+
+
+async def _add(settings: "Settings", job: "Job", *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render, shapes
+
+    if dry_run:
+        if as_json:
+            render.print_json({"would": "add a job", "job": {**shapes.job_shape(job, "validated"), "id": None}})
+        else:
+            print(f"would add a job for {job.target_url} ({job.frequency}, {job.strategy}); nothing was written")
+        return exits.DONE
+    from corral.wiring import opened
+
+    async with opened(settings, works=False) as app:
+        stored, _ = await app.jobs.create(job)
+    if as_json:
+        render.print_json(shapes.job_shape(stored.job, shapes.job_status(stored)))
+    else:
+        print(stored.job.id)
+    return exits.DONE
+
+
+@app.command("list")
+def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
+    """List jobs, newest first.
+
+    \b
+    corral job list
+    corral job list --json | jq -r '.[].id'
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    finish(_list(load_settings(), limit, as_json=as_json))
+
+
+async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
+    from corral.cli import exits, render, shapes
+    from corral.cli.running import opened_store
+
+    async with opened_store(settings) as store:
+        found = await store.newest_jobs(None, limit)
+    if as_json:
+        render.print_json([shapes.job_shape(stored.job, shapes.job_status(stored)) for stored in found])
+        return exits.DONE
+    rows = [
+        (stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found
+    ]
+    nothing = "no jobs yet; add one with `corral job add URL --fields title`"
+    render.print_table(("ID", "status", "frequency", "target"), rows, nothing=nothing)
+    return exits.DONE
+
+
+@app.command("show")
+def show(job_id: JobArgument, as_json: AsJson = False) -> None:
+    """Show one job with its latest runs.
+
+    \b
+    corral job show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    finish(_show(load_settings(), checked_id(job_id, "job"), as_json=as_json))
+
+
+async def _show(settings: "Settings", job_id: str, *, as_json: bool) -> int:
+    from corral.cli import exits, render, shapes
+    from corral.cli.running import opened_store
+    from corral.cli.verbs.run import RUN_COLUMNS, run_row
+
+    async with opened_store(settings) as store:
+        stored = await store.job(job_id)
+        latest = await store.newest_runs(job_id, None, None, 5)
+    shape = shapes.job_shape(stored.job, shapes.job_status(stored))
+    if as_json:
+        render.print_json(shape)
+        return exits.DONE
+    shape["fields"] = ", ".join(spec.name for spec in stored.job.fields)
+    render.print_properties(shape)
+    if latest:
+        print()
+        render.print_table(RUN_COLUMNS, [run_row(run) for run in latest])
+    return exits.DONE
+
+
+@app.command("rm")
+def rm(job_id: JobArgument, dry_run: DryRun = False) -> None:
+    """Remove a job. Its finished runs and their records stay; one with a run under way is refused.
+
+    \b
+    corral job rm 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    finish(_rm(load_settings(), checked_id(job_id, "job"), dry_run=dry_run))
+
+
+async def _rm(settings: "Settings", job_id: str, *, dry_run: bool) -> int:
+    from corral.cli import exits
+    from corral.cli.running import opened_existing_store, opened_store
+    from corral.domain.errors import JobNotFound
+
+    if dry_run:
+        async with opened_existing_store(settings, JobNotFound(job_id)) as store:
+            stored = await store.job(job_id)
+        print(f"would remove the job for {stored.job.target_url}; nothing was written")
+        return exits.DONE
+    async with opened_store(settings) as store:
+        await store.delete_job(job_id)
+    print(f"job {job_id} was removed")
+    return exits.DONE

@@ -1,0 +1,181 @@
+"""`corral scrape`: one page, now, without a server."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, Css, DryRun, Fields, MaxAttempts, StrategyOption, TimeoutS
+from corral.domain.job import Strategy
+
+if TYPE_CHECKING:
+    from corral.cli import progress
+    from corral.cli.running import Stop
+    from corral.domain.job import Job
+    from corral.domain.record import Record
+    from corral.domain.run import Run
+    from corral.settings import Settings
+    from corral.wiring import App
+
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    path: Path | None
+    as_json: bool
+
+
+def scrape(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
+    fields: Fields = "",
+    css: Css = None,
+    strategy: StrategyOption = Strategy.AUTO,
+    timeout: TimeoutS = None,
+    max_attempts: MaxAttempts = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the records to a .json, .jsonl or .csv.")
+    ] = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Collect fields from one page, now.
+
+    The address was typed by a person, so it may be a private one; only that host is reached.
+    Exit code: 0 all fields found, 3 some of them, 1 failed, 130 interrupted (the run is cancelled).
+
+    \b
+    corral scrape https://example.com --fields title,description
+    corral scrape https://example.com/shop --css price=.price -o prices.csv
+    corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
+    """
+    from corral.cli.files import check_output
+    from corral.cli.options import drafted_job, parse_fields
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    settings = load_settings()
+    job = drafted_job(
+        settings,
+        url,
+        parse_fields(fields, css or ()),
+        strategy=strategy,
+        max_attempts=max_attempts,
+        timeout_s=timeout,
+        trusts_host=True,
+    )
+    wanted = Output(None if output is None else check_output(output), as_json)
+    if dry_run:
+        _say(job, wanted)
+    else:
+        finish(_scrape(settings, job, wanted))
+
+
+def _say(job: "Job", output: Output) -> None:
+    from corral.cli import render, shapes
+
+    if output.as_json:
+        shape = {**shapes.job_shape(job, "validated"), "id": None}
+        render.print_json({"would": "scrape", "job": shape, "output": output.path})
+        return
+    names = ", ".join(spec.name for spec in job.fields)
+    where = f" into {output.path}" if output.path else ""
+    print(f"would collect {names} from {job.target_url} ({job.strategy}){where}; nothing was fetched or written")
+
+
+async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
+    from corral.cli import exits
+    from corral.cli import progress
+    from corral.cli.running import Stop
+    from corral.log import configure_logging
+    from corral.wiring import opened
+
+    configure_logging("error")
+    stop = Stop()
+    stop.listen()
+    run = await _started(settings, job, stop)
+    if run is None:
+        exits.complain("interrupted before a run was started")
+        return exits.INTERRUPTED
+    async with opened(settings, works=True, only_run=run.id) as app:
+        assert app.node is not None
+        stop.on_haste = app.node.hurry
+        ended = await _executed(app, run, stop)
+        run = await app.store.run(run.id)
+        found = await _records(app, run.id)
+    return _told(run, found, job, output) if ended else exits.INTERRUPTED
+
+
+async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | None":
+    """The run, not yet executed: whoever executes it has to know its id first."""
+    from corral.cli.running import first_of
+    from corral.wiring import opened
+
+    made: list[Run] = []
+
+    async def make(app: "App") -> None:
+        stored, _ = await app.jobs.create(job)
+        run, _ = await app.submitter.start(stored.job.id)
+        made.append(run)
+
+    async with opened(settings, works=False) as app:
+        await first_of(make(app), stop)
+    return made[0] if made else None
+
+
+async def _executed(app: "App", run: "Run", stop: "Stop") -> bool:
+    """Show the run's progress until it ends. False where a person interrupted, and the run was cancelled."""
+    from corral.cli import exits, progress
+    from corral.cli.running import first_of
+    from corral.domain.errors import WrongState
+    from corral.domain.run import Move
+
+    with progress.shown(run.max_attempts) as shown:
+        if await first_of(_watched(app, run.id, shown), stop):
+            return True
+        try:
+            await app.submitter.move(run.id, Move.CANCEL)
+        except WrongState:
+            return True  # it ended in the same moment
+    exits.complain(f"interrupted; run {run.id} is cancelled", f"start it anew with `corral run retry {run.id}`")
+    return False
+
+
+async def _watched(app: "App", run_id: str, shown: "progress.Progress") -> None:
+    from corral.cli import history
+
+    async def wait(seconds: float) -> None:
+        shown.tick()
+        await app.pulse.wait(seconds)
+
+    async for event in history.followed(app.store, run_id, wait):
+        shown.happened(event)
+
+
+async def _records(app: "App", run_id: str) -> "list[Record]":
+    from corral.cli.verbs.records import records_of
+
+    return await records_of(app.store, run_id, _ALL)
+
+
+def _told(run: "Run", found: "list[Record]", job: "Job", output: Output) -> int:
+    """Print or write what was found, and say what was not."""
+    from corral.cli import exits, files, hints, render, shapes
+    from corral.cli.verbs.records import print_records
+    from corral.domain.run import RunState
+
+    data = [record.data for record in found]
+    if output.path is not None and data:
+        files.write_records(output.path, [spec.name for spec in job.fields], data)
+    if output.as_json:
+        render.print_json({"run": shapes.run_shape(run), "records": data})
+    elif output.path is not None and data:
+        print(f"{len(data)} record{'s' if len(data) != 1 else ''} written to {output.path}")
+    elif data:
+        print_records(data)
+    sys.stdout.flush()
+    if run.state is not RunState.COMPLETED:
+        exits.complain(f"{run.state}: {hints.reason_of(run)}", hints.hint_for(run))
+    return exits.code_of_state(run.state)

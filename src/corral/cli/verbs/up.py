@@ -1,0 +1,41 @@
+"""`corral up`: everything in one process tree."""
+
+from typing import TYPE_CHECKING
+
+from corral.cli.options import Host, Port
+
+if TYPE_CHECKING:
+    from corral.settings import Settings
+
+
+def up(host: Host = "127.0.0.1", port: Port = 8000) -> None:
+    """Start the API, the dashboard and a worker node.
+
+    \b
+    corral up
+    corral up --port 9000
+    APP_WRITE_TOKEN=… corral up --host 0.0.0.0
+    """
+    from corral.cli.running import finish_serving
+    from corral.cli.serving import checked_address
+    from corral.log import configure_logging
+    from corral.settings import load_settings
+
+    settings = load_settings()
+    configure_logging(settings.log_level)
+    finish_serving(_up(settings, host, checked_address(settings, host, port)))
+
+
+async def _up(settings: "Settings", host: str, port: int) -> int:
+    from corral.cli.running import Stop
+    from corral.cli.serving import announcement, serve_api
+    from corral.wiring import opened
+
+    stop = Stop()
+    stop.listen()
+    said = announcement(settings, host, port, "is up")
+    async with opened(settings, works=True) as app:
+        assert app.node is not None
+        stop.on_haste = app.node.hurry
+        await serve_api(app, host, port, stop, announce=lambda: print(said, flush=True))
+    return stop.exit_code

@@ -1,0 +1,41 @@
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.stack import Stack, corral_up
+
+READ, WRITE = "a-token-that-may-read", "a-token-that-may-write"
+
+
+@pytest.fixture(scope="module")
+def guarded(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("tokens")
+    with corral_up(folder, site, APP_READ_TOKEN=READ, APP_WRITE_TOKEN=WRITE) as running:
+        yield running
+
+
+def _asked(stack: Stack, token: str | None, method: str, path: str) -> int:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx.request(method, stack.url + path, headers=headers, timeout=10).status_code
+
+
+def test_only_health_and_the_dashboard_are_public(guarded: Stack) -> None:
+    schema = guarded.client.get("/openapi.json").json()
+    for path, methods in schema["paths"].items():
+        for method in methods:
+            concrete = path.replace("{job_id}", "x").replace("{run_id}", "x").replace("{record_id}", "x")
+            expected_public = path in ("/health", "/ready")
+            status = _asked(guarded, None, method.upper(), concrete)
+            assert (status != 401) == expected_public, f"{method} {path} answered {status} without a token"
+    assert _asked(guarded, None, "GET", "/") == 200
+    assert _asked(guarded, None, "GET", "/docs") == 401
+    assert _asked(guarded, None, "GET", "/openapi.json") == 401
+
+
+def test_a_read_token_reads_and_a_write_token_writes(guarded: Stack) -> None:
+    assert _asked(guarded, READ, "GET", "/jobs") == 200
+    assert _asked(guarded, READ, "POST", "/jobs") == 403
+    assert _asked(guarded, WRITE, "POST", "/jobs") == 422
+    assert _asked(guarded, "wrong-token-wrong-token", "GET", "/jobs") == 401
+    assert httpx.get(f"{guarded.url}/jobs?token={READ}", timeout=10).status_code == 401
