@@ -5,6 +5,8 @@ from corral.domain.run import Run
 
 _BY_DETAIL = {
     "robots": "robots.txt of the site asks not to fetch this page; `corral job add --no-robots` does not ask it",
+    "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
+    "body_too_large": "raise APP_MAX_BODY_BYTES",
     "strategy_unavailable": "choose another strategy with --strategy",
 }
 _BY_CODE = {

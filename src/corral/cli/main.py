@@ -1,7 +1,7 @@
 """`corral`: one small file per verb in `verbs/`, registered here."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -48,7 +48,7 @@ def _root(
 
 def build() -> typer.Typer:
     # Colours and boxes are for people; in a pipe the help is plain text, and quicker.
-    style = "rich" if sys.stdout.isatty() else None
+    style: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
     app = typer.Typer(
         name="corral",
         no_args_is_help=True,

@@ -46,11 +46,21 @@ async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
         await store.close()
 
 
+def database_file(settings: "Settings") -> Path | None:
+    """The file of a SQLite database; None where the database is elsewhere."""
+    path = settings.store_url.removeprefix("sqlite:///")
+    return None if path == settings.store_url else Path(path)
+
+
+def is_unborn(path: Path | None) -> bool:
+    """True for a database file that opening would create."""
+    return path is not None and (not path.exists() or path.stat().st_size == 0)
+
+
 @asynccontextmanager
 async def opened_existing_store(settings: "Settings", missing: NotFound) -> AsyncIterator["Store"]:
     """For a dry run: a database that is not there yet is not created, and holds nothing."""
-    path = settings.store_url.removeprefix("sqlite:///")
-    if path != settings.store_url and not Path(path).exists():
+    if is_unborn(database_file(settings)):
         raise missing
     async with opened_store(settings) as store:
         yield store

@@ -120,9 +120,7 @@ async def _answers(server: "asyncio.Task[None]", host: str, port: int) -> None:
     await server
 
 
-async def _until_stopped(
-    stop: Stop, server: "asyncio.Task[None]", companion: "asyncio.Task[None] | None"
-) -> None:
+async def _until_stopped(stop: Stop, server: "asyncio.Task[None]", companion: "asyncio.Task[None] | None") -> None:
     asked = asyncio.create_task(stop.wait(), name="stop")
     pending: set[asyncio.Task[None]] = {asked, server, *([companion] if companion else [])}
     try:

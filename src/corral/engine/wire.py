@@ -6,7 +6,6 @@ kind, {…}]` and `["aborted", run, epoch]` come back.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -55,7 +54,7 @@ async def frames(reader: asyncio.StreamReader) -> AsyncIterator[list[Message]]:
 
 
 def task_message(task: Task) -> Message:
-    return ["task", asdict(task)]
+    return ["task", task]
 
 
 def task_of(message: Message) -> Task:

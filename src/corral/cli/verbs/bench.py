@@ -20,6 +20,8 @@ def bench() -> None:
 
     root = Path(corral.__file__).parents[2]
     if not (root / "bench" / "__main__.py").is_file():
-        exits.complain("the benchmark is not part of the installed package", "clone the repository and run `make bench`")
+        exits.complain(
+            "the benchmark is not part of the installed package", "clone the repository and run `make bench`"
+        )
         raise typer.Exit(exits.FAILED)
     raise typer.Exit(subprocess.call([sys.executable, "-m", "bench"], cwd=root))

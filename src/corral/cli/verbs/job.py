@@ -30,6 +30,7 @@ JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job
 @app.command("add")
 def add(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
+    *,
     fields: Fields = "",
     css: Css = None,
     frequency: Annotated[
@@ -113,9 +114,7 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     if as_json:
         render.print_json([shapes.job_shape(stored.job, shapes.job_status(stored)) for stored in found])
         return exits.DONE
-    rows = [
-        (stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found
-    ]
+    rows = [(stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found]
     nothing = "no jobs yet; add one with `corral job add URL --fields title`"
     render.print_table(("ID", "status", "frequency", "target"), rows, nothing=nothing)
     return exits.DONE

@@ -56,6 +56,7 @@ def run_row(run: "Run") -> tuple["Cell", ...]:
 @app.command("start")
 def start(
     job_id: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")],
+    *,
     strategy: Annotated[Strategy | None, typer.Option(help="Instead of what the job says.")] = None,
     priority: Annotated[PriorityName | None, typer.Option(help="Instead of what the job says.")] = None,
     max_attempts: MaxAttempts = None,
@@ -76,9 +77,7 @@ def start(
     finish(_start(load_settings(), checked_id(job_id, "job"), overrides, dry_run=dry_run, as_json=as_json))
 
 
-async def _start(
-    settings: "Settings", job_id: str, overrides: "Overrides", *, dry_run: bool, as_json: bool
-) -> int:
+async def _start(settings: "Settings", job_id: str, overrides: "Overrides", *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits
     from corral.cli.running import opened_existing_store
     from corral.domain.errors import JobNotFound
@@ -115,9 +114,7 @@ def list_(
     finish(_list(load_settings(), job_id, status, limit, as_json=as_json))
 
 
-async def _list(
-    settings: "Settings", job_id: str | None, status: Status | None, limit: int, *, as_json: bool
-) -> int:
+async def _list(settings: "Settings", job_id: str | None, status: Status | None, limit: int, *, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
     from corral.cli.running import opened_store
 

@@ -30,13 +30,15 @@ class Output:
 
 def scrape(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
+    *,
     fields: Fields = "",
     css: Css = None,
     strategy: StrategyOption = Strategy.AUTO,
     timeout: TimeoutS = None,
     max_attempts: MaxAttempts = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the records to a .json, .jsonl or .csv.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl or .csv."),
     ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -87,7 +89,6 @@ def _say(job: "Job", output: Output) -> None:
 
 async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
     from corral.cli import exits
-    from corral.cli import progress
     from corral.cli.running import Stop
     from corral.log import configure_logging
     from corral.wiring import opened

@@ -1,6 +1,5 @@
 """`corral worker`: a node without the API."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,4 +47,4 @@ async def _work(settings: "Settings") -> int:
 async def _has_workers(app: "App") -> None:
     assert app.node is not None
     while app.node.worker_count < app.settings.workers:
-        await asyncio.sleep(0.02)
+        await app.pulse.wait(0.02)

@@ -1,0 +1,193 @@
+"""`corral demo`: Corral with a site to scrape, jobs for it, and something to look at."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import Host, Port
+
+if TYPE_CHECKING:
+    from corral.demo import DemoJob, RunningSite
+    from corral.domain.job import Job, StoredJob
+    from corral.domain.run import Run
+    from corral.settings import Settings
+    from corral.wiring import App
+
+_SITE_HOST = "127.0.0.1"
+_SITE_PORT = 8001
+_WAIT_S = 15.0
+# Retries in a demonstration should be seen, not waited for.
+_RETRY_BASE_S = 1.0
+_MANY_JOBS = 1000
+
+
+def demo(
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    site_port: Annotated[
+        int | None,
+        typer.Option(
+            "--site-port", min=0, max=65535, help="Port of the demo site (default: 8001, or a free one if taken)."
+        ),
+    ] = None,
+) -> None:
+    """Start a small web site, jobs that collect from it, and `corral up` to watch them.
+
+    Everything lies in var/demo unless APP_DATA_DIR is set; a second start goes on with what is there.
+
+    \b
+    corral demo
+    corral demo --port 9000
+    """
+    from corral.cli.running import finish_serving
+    from corral.cli.serving import checked_address
+    from corral.log import configure_logging
+    from corral.settings import load_settings
+
+    settings = load_settings()
+    configure_logging("warning" if settings.log_level == "info" else settings.log_level)
+    finish_serving(_demo(settings, host, checked_address(settings, host, port), site_port))
+
+
+async def _demo(settings: "Settings", host: str, port: int, site_port: int | None) -> int:
+    from corral.cli.running import Stop
+    from corral.cli.serving import announcement, serve_api
+    from corral.wiring import opened
+
+    stop = Stop()
+    stop.listen()
+    async with _site(site_port) as site:
+        adapted = adapted_settings(settings, site)
+        said = announcement(adapted, host, port, f"is up; the demo site is at {site.url}")
+        async with opened(adapted, works=True) as app:
+            assert app.node is not None
+            stop.on_haste = app.node.hurry
+            await serve_api(
+                app,
+                host,
+                port,
+                stop,
+                announce=lambda: print(said, flush=True),
+                beside=_shown(app, site, host, port),
+            )
+    return stop.exit_code
+
+
+@asynccontextmanager
+async def _site(port: int | None) -> AsyncIterator["RunningSite"]:
+    """The demo site at the port asked for; at another one only where none was asked for."""
+    from corral.cli.serving import cannot_listen
+    from corral.demo import running_site
+
+    wanted = _SITE_PORT if port is None else port
+    try:
+        site = running_site(_SITE_HOST, wanted)
+        running = await site.__aenter__()
+    except OSError as error:
+        if port is not None:
+            raise cannot_listen(_SITE_HOST, wanted, error) from None
+        site = running_site(_SITE_HOST, 0)
+        running = await site.__aenter__()
+    try:
+        yield running
+    finally:
+        await site.__aexit__(None, None, None)
+
+
+def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
+    """Jobs may reach the demo site, at exactly its address and port; what was configured stays."""
+    from corral.domain.address import AllowEntry
+
+    changes: dict[str, Any] = {
+        "egress_allow": (*settings.egress_allow, AllowEntry.parse(f"{site.host}/32:{site.port}"))
+    }
+    if "data_dir" not in settings.model_fields_set:
+        changes["data_dir"] = Path("var/demo")
+    if "retry_base_seconds" not in settings.model_fields_set:
+        changes["retry_base_seconds"] = _RETRY_BASE_S
+    return settings.model_copy(update=changes)
+
+
+async def _shown(app: "App", site: "RunningSite", host: str, port: int) -> None:
+    """Start the demo jobs, wait for the quick ones, say what happened."""
+    from corral.cli import render
+    from corral.cli.serving import base_url
+
+    print("\nstarting a run of each demo job …", flush=True)
+    started = [(demo_job, await _run_of(app, demo_job, site)) for demo_job in _demo_jobs()]
+    deadline = time.monotonic() + _WAIT_S
+    runs = [run for _, run in started]
+    while not all(run.state.is_terminal for run in runs) and time.monotonic() < deadline:
+        await app.pulse.wait(0.25)
+        runs = [await app.store.run(run.id) for run in runs]
+    rows = [_row(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
+    render.print_table(("job", "shows", "status", "tries", "result"), rows)
+    print(f"look around at {base_url(host, port)}/ ; Ctrl-C stops everything", flush=True)
+
+
+def _demo_jobs() -> "tuple[DemoJob, ...]":
+    from corral.demo import DEMO_JOBS
+
+    return DEMO_JOBS
+
+
+def _row(demo_job: "DemoJob", run: "Run") -> tuple[str, ...]:
+    from corral.cli import shapes
+
+    tries = len(run.attempts) or run.attempt
+    result = f"{run.failure_code}: {run.error_message}" if run.failure_code else run.stats.get("title") or ""
+    return (demo_job.name, demo_job.shows, shapes.run_status(run), str(tries), str(result))
+
+
+async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run":
+    """A run of the demo job: the one under way, or a new one."""
+    from corral.domain.run import TERMINAL, RunState
+
+    stored = await _job_for(app, demo_job, site)
+    if stored.latest_state is not None and RunState(stored.latest_state) not in TERMINAL:
+        [latest] = await app.store.newest_runs(stored.job.id, None, None, 1)
+        return latest
+    run, _ = await app.submitter.start(stored.job.id)
+    return run
+
+
+async def _job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "StoredJob":
+    """The job from an earlier start, turned to where the site is now, or a new one."""
+    wanted = _job(demo_job, site)
+    for stored in await app.store.newest_jobs(None, _MANY_JOBS):
+        if _is_same(stored.job, wanted):
+            if stored.job.target_url == wanted.target_url:
+                return stored
+            return await app.jobs.change(stored.job.id, {"target_url": wanted.target_url})
+    created, _ = await app.jobs.create(wanted)
+    return created
+
+
+def _is_same(one: "Job", other: "Job") -> bool:
+    """The same page of the demo site, whichever port it is at."""
+    from corral.domain.url import parse_target
+
+    here, there = parse_target(one.target_url), parse_target(other.target_url)
+    return (here.host, here.path, here.query) == (there.host, there.path, there.query) and one.fields == other.fields
+
+
+def _job(demo_job: "DemoJob", site: "RunningSite") -> "Job":
+    from corral.domain.ids import JobId, new_id
+    from corral.domain.job import FieldSpec, Job, Priority, Strategy
+
+    return Job(
+        id=JobId(new_id()),
+        target_url=site.url + demo_job.path,
+        fields=tuple(FieldSpec(name) for name in demo_job.fields),
+        created_at=datetime.now(UTC),
+        frequency=demo_job.frequency,
+        strategy=Strategy(demo_job.strategy),
+        priority=Priority[demo_job.priority.upper()],
+        max_attempts=demo_job.max_attempts,
+        timeout_s=demo_job.timeout_s,
+    )

@@ -1,0 +1,412 @@
+"""A loopback proxy for programs that dial by themselves: every connection of theirs is checked and pinned as ours are.
+
+Each run has credentials of its own, so that what one run may reach says nothing about the next. A connection carries one
+request: a second one for another host would ride to the address of the first.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import hmac
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TypeVar
+
+from corral.domain.errors import BadInput
+from corral.domain.outcome import Failed, FailureCode
+from corral.domain.url import Target, parse_target
+from corral.fetch.egress import Egress
+from corral.fetch.faults import fault
+from corral.fetch.limits import MIB
+
+FAULT_HEADER = "x-corral-fault"
+
+_PIECE_BYTES = 64 * 1024
+_MAX_CHALLENGES = 3
+_MAX_FAULTS = 100
+_MAX_INTERIM = 10
+_MAX_URL_CHARS = 32 * 1024
+_AUTHORITY = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@\[\]:\\]+):\d{1,5}")
+_REQUEST_LINE = re.compile(r"([A-Z]{1,20}) (\S+) HTTP/1\.[01]")
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*)")
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: [^\x00\r\n]*)?")
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "expect", "host"})
+_ENDINGS = (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyLimits:
+    connect_s: float = 5.0
+    idle_s: float = 30.0  # without a byte in either direction
+    max_head_bytes: int = 64 * 1024
+    max_run_bytes: int = 64 * MIB  # both directions together
+    max_run_requests: int = 3000
+    max_connections: int = 1024
+
+
+@dataclass(slots=True, eq=False)
+class ProxyPass:
+    """One run's right to use the proxy, and what came of it."""
+
+    trusted_hosts: frozenset[str]
+    username: str = field(default_factory=lambda: secrets.token_hex(8))
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    bytes_in: int = 0
+    bytes_out: int = 0
+    requests: int = 0
+    exceeded: str | None = None  # which budget of the run is used up
+    faults: dict[tuple[str, int], Failed] = field(default_factory=dict, repr=False)  # by host and port, the first one
+    tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
+
+    def note(self, target: Target, failure: Failed) -> None:
+        if len(self.faults) < _MAX_FAULTS:
+            self.faults.setdefault((target.host, target.port), failure)
+
+    @property
+    def refused(self) -> list[str]:
+        """The hosts this run was kept from."""
+        return [f"{host}:{port}" for (host, port), why in self.faults.items() if why.code is FailureCode.POLICY]
+
+
+class _Exhausted(Exception):
+    """The run has no budget left; its connections end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Peer:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    where: str
+    headers: tuple[tuple[str, str], ...]  # names in lower case
+
+    def values(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def body_bytes(self) -> int | None:
+        """What follows the head; None where that cannot be told for sure."""
+        lengths = self.values("content-length")
+        if self.values("transfer-encoding") or len(lengths) > 1:
+            return None
+        if not lengths:
+            return 0
+        return int(lengths[0]) if re.fullmatch(r"[0-9]{1,15}", lengths[0]) else None
+
+    def head_for(self, target: Target) -> bytes:
+        path = target.path + ("" if target.query is None else f"?{target.query}")
+        lines = [f"{self.method} {path} HTTP/1.1", f"host: {target.authority}", "connection: close"]
+        lines += [f"{name}: {value}" for name, value in self.headers if not _is_ours(name)]
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+
+class ForwardProxy:
+    def __init__(self, egress: Egress, limits: ProxyLimits | None = None) -> None:
+        self._egress = egress
+        self._limits = limits or ProxyLimits()
+        self._passes: dict[str, ProxyPass] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    async def start(self) -> None:
+        if self._server is None:
+            limit = self._limits.max_head_bytes
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
+            self._port = self._server.sockets[0].getsockname()[1]
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def admit(self, trusted_hosts: frozenset[str] = frozenset()) -> ProxyPass:
+        granted = ProxyPass(trusted_hosts)
+        self._passes[granted.username] = granted
+        return granted
+
+    def revoke(self, granted: ProxyPass) -> None:
+        """End a run's right, and with it its connections."""
+        self._passes.pop(granted.username, None)
+        for task in granted.tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- one connection --------------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if len(self._tasks) <= self._limits.max_connections:
+                await self._converse(_Peer(reader, writer), task)
+        except (*_ENDINGS, _Exhausted):
+            pass
+        except asyncio.CancelledError:
+            # Only `revoke` and `close` cancel; a task that ends as cancelled would be logged as a failure.
+            writer.transport.abort()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _converse(self, client: _Peer, task: asyncio.Task[None]) -> None:
+        for _ in range(_MAX_CHALLENGES):
+            try:
+                # An idle connection is one that Chromium opened ahead of need.
+                head = await self._patiently(client.reader.readuntil(b"\r\n\r\n"))
+            except asyncio.LimitOverrunError:
+                await client.send(_answer(431, "Request Header Fields Too Large"))
+                return
+            request = _read_request(head)
+            if request is None or request.body_bytes is None:
+                await client.send(_answer(400, "Bad Request"))
+                return
+            granted = self._pass_of(request)
+            if granted is not None:
+                await self._pursue(granted, request, client, task)
+                return
+            has_body = bool(request.body_bytes)
+            challenge = 'proxy-authenticate: Basic realm="corral"'
+            await client.send(_answer(407, "Proxy Authentication Required", challenge, closes=has_body))
+            if has_body:
+                return
+
+    def _pass_of(self, request: _Request) -> ProxyPass | None:
+        for value in request.values("proxy-authorization"):
+            scheme, _, token = value.partition(" ")
+            if scheme.lower() != "basic":
+                continue
+            try:
+                username, _, password = base64.b64decode(token.strip(), validate=True).decode("ascii").partition(":")
+            except (binascii.Error, UnicodeDecodeError):
+                continue
+            granted = self._passes.get(username)
+            if granted is not None and hmac.compare_digest(granted.password.encode(), password.encode()):
+                return granted
+        return None
+
+    async def _pursue(
+        self, granted: ProxyPass, request: _Request, client: _Peer, task: asyncio.Task[None]
+    ) -> None:
+        granted.tasks.add(task)
+        try:
+            granted.requests += 1
+            if granted.exceeded is None and granted.requests > self._limits.max_run_requests:
+                granted.exceeded = f"more than {self._limits.max_run_requests} requests"
+            if granted.exceeded is not None:
+                await client.send(_answer(403, "Forbidden", f"{FAULT_HEADER}: limit:browser"))
+                return
+            target = _target_of(request)
+            if isinstance(target, Failed):
+                await _refuse(client, target)
+                return
+            failure = await self._forward(granted, request, target, client)
+            if failure is not None:
+                granted.note(target, failure)
+                await _refuse(client, failure)
+        finally:
+            granted.tasks.discard(task)
+
+    async def _forward(self, granted: ProxyPass, request: _Request, target: Target, client: _Peer) -> Failed | None:
+        """None once the answer has begun; before that, why there is none."""
+        upstream = await self._dial(granted, target)
+        if isinstance(upstream, Failed):
+            return upstream
+        try:
+            if request.method == "CONNECT":
+                await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                failure = await self._exchange(granted, request, target, client, upstream)
+                if failure is not None:
+                    return failure
+            await self._relay(granted, client, upstream, answer_only=request.method != "CONNECT")
+        finally:
+            upstream.writer.close()
+        return None
+
+    # -- the way out -----------------------------------------------------------------------------------
+
+    async def _dial(self, granted: ProxyPass, target: Target) -> _Peer | Failed:
+        if target.port == self._port and target.host in ("127.0.0.1", "localhost"):
+            return fault("policy:egress", target.host)
+        pinned = await self._egress.resolve(target, trusted_hosts=granted.trusted_hosts)
+        if isinstance(pinned, Failed):
+            return pinned
+        failure = fault("network:unreachable")
+        try:
+            async with asyncio.timeout(self._limits.connect_s):
+                for ip in pinned.ips:
+                    reached = await self._reach(ip, target)
+                    if isinstance(reached, _Peer):
+                        return reached
+                    failure = reached
+        except TimeoutError:
+            return fault("timeout:connect")
+        return failure
+
+    async def _reach(self, ip: str, target: Target) -> _Peer | Failed:
+        limit = self._limits.max_head_bytes
+        try:
+            reader, writer = await asyncio.open_connection(ip, target.port, limit=limit)
+        except ConnectionRefusedError:
+            return fault("network:refused")
+        except OSError:
+            return fault("network:unreachable")
+        # Second wall: what we asked for was checked, this proves that we got it.
+        if not _is_same(str((writer.get_extra_info("peername") or ("",))[0]), ip):
+            writer.transport.abort()
+            return fault("policy:egress", target.host)
+        return _Peer(reader, writer)
+
+    async def _exchange(
+        self, granted: ProxyPass, request: _Request, target: Target, client: _Peer, upstream: _Peer
+    ) -> Failed | None:
+        """Send the one request of this connection and begin its answer."""
+        try:
+            head = request.head_for(target)
+            self._spend(granted, sent=len(head))
+            await upstream.send(head)
+            left = request.body_bytes or 0
+            while left:
+                piece = await self._patiently(client.reader.read(min(left, _PIECE_BYTES)))
+                if not piece:
+                    return fault("network:incomplete")
+                left -= len(piece)
+                self._spend(granted, sent=len(piece))
+                await self._patiently(upstream.send(piece))
+            answer = await self._patiently(self._answer_head(upstream))
+        except TimeoutError:
+            return fault("timeout:first_byte")
+        except asyncio.LimitOverrunError:
+            return fault("bad_response:headers", f"more than {self._limits.max_head_bytes} bytes")
+        except (OSError, asyncio.IncompleteReadError):
+            return fault("network:reset")
+        if answer is None:
+            return fault("bad_response:protocol")
+        self._spend(granted, received=len(answer))
+        await client.send(answer)
+        return None
+
+    async def _answer_head(self, upstream: _Peer) -> bytes | None:
+        for _ in range(_MAX_INTERIM):
+            lines = (await upstream.reader.readuntil(b"\r\n\r\n"))[:-4].split(b"\r\n")
+            status = _STATUS_LINE.fullmatch(lines[0])
+            # A 407 of the target would be taken for ours.
+            if status is None or status[1] in (b"101", b"407"):
+                return None
+            if not status[1].startswith(b"1"):
+                return b"\r\n".join([lines[0], *_kept_lines(lines[1:]), b"connection: close"]) + b"\r\n\r\n"
+        return None
+
+    async def _relay(self, granted: ProxyPass, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
+        """Until one side ends, or neither has said anything for too long."""
+        clock = asyncio.get_running_loop().time
+
+        async def pump(source: _Peer, sink: _Peer, spend: Callable[[int], None]) -> None:
+            while piece := await source.reader.read(_PIECE_BYTES):
+                spend(len(piece))
+                patience.reschedule(clock() + self._limits.idle_s)
+                await sink.send(piece)
+
+        async with asyncio.timeout(self._limits.idle_s) as patience:
+            down = pump(upstream, client, lambda size: self._spend(granted, received=size))
+            # After its one request a client can only hang up; whatever else it says is not carried anywhere.
+            up = client.reader.read(1) if answer_only else pump(client, upstream, lambda n: self._spend(granted, sent=n))
+            tasks = {asyncio.ensure_future(down), asyncio.ensure_future(up)}
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _spend(self, granted: ProxyPass, *, sent: int = 0, received: int = 0) -> None:
+        granted.bytes_out += sent
+        granted.bytes_in += received
+        if granted.bytes_in + granted.bytes_out > self._limits.max_run_bytes:
+            granted.exceeded = f"more than {self._limits.max_run_bytes} bytes"
+            raise _Exhausted
+
+    async def _patiently(self, waiting: Awaitable[T]) -> T:
+        async with asyncio.timeout(self._limits.idle_s):
+            return await waiting
+
+
+def _read_request(head: bytes) -> _Request | None:
+    first, *rest = head[:-4].decode("latin-1").split("\r\n")
+    line = _REQUEST_LINE.fullmatch(first)
+    headers = [_HEADER.fullmatch(each) for each in rest]
+    if line is None or not all(headers):
+        return None
+    return _Request(line[1], line[2], tuple((each[1].lower(), each[2].rstrip(" \t")) for each in headers if each))
+
+
+def _target_of(request: _Request) -> Target | Failed:
+    is_tunnel = request.method == "CONNECT"
+    if is_tunnel and not _AUTHORITY.fullmatch(request.where):
+        return fault("policy:url", "CONNECT names a host and a port")
+    if not is_tunnel and not request.where.lower().startswith("http://"):
+        return fault("policy:scheme")
+    url = f"https://{request.where}/" if is_tunnel else request.where
+    try:
+        return parse_target(url, field="url", max_chars=_MAX_URL_CHARS)
+    except BadInput as problem:
+        return fault("policy:url", problem.message)
+
+
+def _is_ours(name: str) -> bool:
+    return name in _HOP_BY_HOP or name.startswith(("proxy-", "x-corral-"))
+
+
+def _kept_lines(lines: list[bytes]) -> list[bytes]:
+    """A target's headers without those that are ours to say. A folded line shares the fate of the one before."""
+    kept: list[bytes] = []
+    keeps = False
+    for line in lines:
+        if not line.startswith((b" ", b"\t")):
+            name = line.partition(b":")[0].decode("latin-1").strip().lower()
+            keeps = not _is_ours(name) or name in ("trailer", "expect")
+        if keeps:
+            kept.append(line)
+    return kept
+
+
+def _is_same(peer: str, ip: str) -> bool:
+    try:
+        found, wanted = ip_address(peer.partition("%")[0]), ip_address(ip)
+    except ValueError:
+        return False
+    return found == wanted or getattr(found, "ipv4_mapped", None) == wanted
+
+
+def _answer(status: int, reason: str, *headers: str, closes: bool = True) -> bytes:
+    lines = [f"HTTP/1.1 {status} {reason}", "content-length: 0", *headers, *(["connection: close"] if closes else [])]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+
+async def _refuse(client: _Peer, failure: Failed) -> None:
+    status, reason = (403, "Forbidden") if failure.code is FailureCode.POLICY else (502, "Bad Gateway")
+    with contextlib.suppress(OSError):
+        await client.send(_answer(status, reason, f"{FAULT_HEADER}: {failure.code.value}:{failure.detail}"))
