@@ -71,9 +71,7 @@ def completed(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlemen
 
 def partial(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlement:
     failure = Failed(FailureCode.EXTRACTION, "not found: price", detail="fields_missing")
-    return settlement(
-        lease, Move.COMPLETE_PARTLY, EventKind.PARTIAL, failure=failure, records=tuple(records)
-    )
+    return settlement(lease, Move.COMPLETE_PARTLY, EventKind.PARTIAL, failure=failure, records=tuple(records))
 
 
 def failed(lease: Lease, failure: Failed = NETWORK_FAILURE) -> Settlement:
@@ -96,9 +94,7 @@ def retried(lease: Lease, due_in_s: float = 0, strategy: Strategy | None = None)
 
 
 def settlement(lease: Lease, move: Move, kind: EventKind, **more: Any) -> Settlement:
-    return Settlement(
-        lease, Transition(move=move, events=(EventDraft(kind),), **more), {"attempt": lease.run.attempt}
-    )
+    return Settlement(lease, Transition(move=move, events=(EventDraft(kind),), **more), {"attempt": lease.run.attempt})
 
 
 def lost(lease: Lease, *, alone: bool = True, stderr_tail: str = "") -> Loss:

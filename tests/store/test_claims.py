@@ -184,9 +184,7 @@ async def test_a_worker_that_lost_its_lease_cannot_settle(store: Store, settleme
 
 async def _refused_once(store: Store, lease: Lease) -> None:
     refusals = [
-        event
-        for event in await store.events_of(lease.run_id, 0, 100)
-        if event.kind is EventKind.STALE_WRITE_REFUSED
+        event for event in await store.events_of(lease.run_id, 0, 100) if event.kind is EventKind.STALE_WRITE_REFUSED
     ]
     assert [event.meta for event in refusals] == [{"epoch": lease.epoch}]
 

@@ -141,9 +141,7 @@ async def test_a_slot_fires_once_from_two_nodes_at_once(two_stores: tuple[Store,
 
     async def fire_all(store: Store) -> int:
         due = await store.due_jobs(100)
-        fired = await asyncio.gather(
-            *(store.fire(each, 1000, 2**52, a_run(each.job.id), CREATED) for each in due)
-        )
+        fired = await asyncio.gather(*(store.fire(each, 1000, 2**52, a_run(each.job.id), CREATED) for each in due))
         return sum(fired)
 
     assert sum(await asyncio.gather(*(fire_all(store) for store in two_stores))) == slots

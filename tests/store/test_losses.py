@@ -77,9 +77,7 @@ async def test_what_a_dead_worker_wrote_is_kept_in_bounds(store: Store) -> None:
     noise = "\0\x1b\ud800é" * 100_000
     await store.lose([lost(lease, stderr_tail=noise + "the end")])
     [quarantined] = [
-        event
-        for event in await store.events_of(lease.run_id, 0, 100)
-        if event.kind is EventKind.QUARANTINED
+        event for event in await store.events_of(lease.run_id, 0, 100) if event.kind is EventKind.QUARANTINED
     ]
     tail = quarantined.meta["stderr"]
     assert tail.endswith("the end")

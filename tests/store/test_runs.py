@@ -130,7 +130,7 @@ async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move
 
 
 @pytest.mark.parametrize(
-    ("state", "move"),
+    "state, move",
     [(RunState.HELD, Move.PAUSE), (RunState.QUEUED, Move.RESUME), (RunState.RUNNING, Move.RESUME)],
 )
 async def test_a_move_the_state_forbids_names_the_state(store: Store, state: RunState, move: Move) -> None:

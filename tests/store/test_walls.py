@@ -14,9 +14,7 @@ REFUSED = (pysqlite3.IntegrityError, psycopg.IntegrityError, psycopg.errors.Rais
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-async def test_a_finished_run_cannot_change_state_even_by_hand(
-    store: Store, sql: Sql, state: RunState
-) -> None:
+async def test_a_finished_run_cannot_change_state_even_by_hand(store: Store, sql: Sql, state: RunState) -> None:
     run_id = await add(store)
     sql(f"UPDATE runs SET state = '{state}', finished_at = 1 WHERE id = '{run_id}'")
     for other in RunState:

@@ -1,6 +1,7 @@
 """Every error in one shape: what, which, what to do. Never a traceback."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -61,7 +62,7 @@ async def _on_corral_error(request: Request, error: Exception) -> Response:
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
+    found = _meant(error.errors())
     fields = [_field(each) for each in found]
     told = [f"{name}: {each['msg']}" if name else str(each["msg"]) for name, each in zip(fields, found, strict=True)]
     more = f" (and {len(told) - 5} more)" if len(told) > 5 else ""
@@ -73,6 +74,16 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
         field=fields[0] or None,
         hint="see /docs for what is expected",
     )
+
+
+def _meant(errors: Sequence[Any]) -> Sequence[Any]:
+    """A field may be a name or a recipe; to someone who sent a recipe, "should be a string" is no help."""
+    recipes = {each["loc"][:3] for each in errors if "FieldRecipe" in each["loc"]}
+    return [
+        each
+        for each in errors
+        if not (each["type"] == "string_type" and isinstance(each["input"], dict) and each["loc"][:3] in recipes)
+    ]
 
 
 def _field(error: Any) -> str:

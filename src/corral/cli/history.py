@@ -29,6 +29,8 @@ _SIGNS = {
     EventKind.STALE_WRITE_REFUSED: "!",
     EventKind.WAITING: "!",
 }
+# Of what a run measured; the rest is in `corral run show`.
+_TELLING = ("http_status", "title", "bytes")
 _TONES = {"→": "blue", "←": "green", "↻": "yellow", "!": "red"}
 
 
@@ -84,7 +86,10 @@ def _flat(meta: dict[str, Any]) -> list[tuple[str, Any]]:
     for name, value in meta.items():
         if name in ("traceback", "stderr_tail"):
             continue
-        flat += list(value.items()) if isinstance(value, dict) else [(name, value)]
+        if name == "stats" and isinstance(value, dict):
+            flat += [(key, value[key]) for key in _TELLING if key in value]
+        else:
+            flat += list(value.items()) if isinstance(value, dict) else [(name, value)]
     return flat
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from corral.cli import history
-from corral.cli.render import console
+from corral.cli.render import console, printable
 from corral.domain.event import Event, EventKind
 
 
@@ -27,6 +27,18 @@ def shown(max_attempts: int) -> Iterator[Progress]:
     terminal = console(stderr=True)
     with terminal.status("starting", spinner="dots") as status:
         yield _Living(status, max_attempts)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Something that takes a moment and has nothing to tell meanwhile; shown on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.text import Text
+
+    with console(stderr=True).status(Text(printable(what)), spinner="dots"):
+        yield
 
 
 class _Lines:

@@ -51,6 +51,8 @@ def printable(value: object, limit: int = _MAX_CELL) -> str:
     """One line of text without anything a terminal would act on."""
     if value is None:
         return ""
+    if isinstance(value, datetime):
+        value = value.astimezone(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
     text = value if isinstance(value, str) else compact_json(value)
     if len(text) > limit:
         text = text[: limit - 1] + "…"
@@ -68,10 +70,11 @@ def compact_json(value: object) -> str:
 
 
 def print_json(value: object, *, compact: bool = False) -> None:
-    text = compact_json(value) if compact else json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    text = _LEFT_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    # Half a surrogate pair cannot be written; JSON can name it.
-    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    import orjson
+
+    options = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | (0 if compact else orjson.OPT_INDENT_2)
+    text = orjson.dumps(value, option=options).decode()
+    sys.stdout.write(_LEFT_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
 

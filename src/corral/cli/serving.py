@@ -1,25 +1,25 @@
 """Serving until told to stop: what is checked before, what is said when it answers, and the order of stopping."""
 
 import asyncio
-import contextlib
 import ipaddress
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from corral.cli.running import Stop, first_of
+from corral.cli.running import Stop
 from corral.domain.errors import BadConfiguration
 
 if TYPE_CHECKING:
     from corral.settings import Settings
     from corral.wiring import App
 
-_ANSWER_WITHIN_S = 20.0
 _SERVER_STOPS_WITHIN_S = 10.0
 
 
-def checked_address(settings: "Settings", host: str, port: int) -> int:
-    """The port that can be listened on (a free one for 0), or BadConfiguration before anything is started."""
+def listening(settings: "Settings", host: str, port: int) -> socket.socket:
+    """A listening socket (on a free port for 0), or BadConfiguration before anything is started."""
+    from corral.api.server import bound
+
     if settings.write_token is None and not _is_loopback(host):
         raise BadConfiguration(
             [
@@ -27,20 +27,7 @@ def checked_address(settings: "Settings", host: str, port: int) -> int:
                 "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
             ]
         )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.create_server((host, port), family=family) as listener:
-            found: int = listener.getsockname()[1]
-            return found
-    except (OSError, UnicodeError) as error:
-        raise cannot_listen(host, port, error) from None
-
-
-def cannot_listen(host: str, port: int, error: Exception) -> BadConfiguration:
-    reason = getattr(error, "strerror", None) or str(error)
-    return BadConfiguration(
-        [f"cannot listen on {host}:{port}: {reason}; stop what listens there, or choose another with --port"]
-    )
+    return bound(host, port)
 
 
 def _is_loopback(host: str) -> bool:
@@ -51,15 +38,17 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def base_url(host: str, port: int) -> str:
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
+def base_url(listener: socket.socket) -> str:
+    """Where a browser on this machine finds it."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def announcement(settings: "Settings", host: str, port: int, role: str) -> str:
+def announcement(settings: "Settings", listener: socket.socket, role: str) -> str:
     from corral import __version__
 
-    url = base_url(host, port)
+    url = base_url(listener)
     lines = [
         f"Corral {__version__} {role}",
         f"  dashboard  {url}/",
@@ -74,50 +63,31 @@ def announcement(settings: "Settings", host: str, port: int, role: str) -> str:
 
 async def serve_api(
     app: "App",
-    host: str,
-    port: int,
+    listener: socket.socket,
     stop: Stop,
     *,
-    announce: Callable[[], None],
+    announce: str,
     beside: Coroutine[Any, Any, None] | None = None,
 ) -> None:
-    """The API, and `beside` once it answers, until a stop is asked for; then the ordered stop."""
+    """The API, and `beside` with it, until a stop is asked for; then the ordered stop."""
     from corral.api.server import serve
 
+    host, port = listener.getsockname()[:2]
     ended = asyncio.Event()
-    server = asyncio.create_task(serve(app, host, port, stop=ended), name="api")
-    companion = None
+    server = asyncio.create_task(serve(app, host, port, stop=ended, listening=listener), name="api")
+    companion = asyncio.create_task(beside, name="beside") if beside is not None else None
+    print(announce, flush=True)
     try:
-        if await first_of(_answers(server, host, port), stop):
-            announce()
-            companion = asyncio.create_task(beside, name="beside") if beside is not None else None
-            await _until_stopped(stop, server, companion)
-    except OSError as error:
-        raise cannot_listen(host, port, error) from None
+        await _until_stopped(stop, server, companion)
     finally:
         # In this order: no new writes, no new work, what runs finishes or is given back, then nobody answers.
         app.draining = True
         if companion is not None:
             companion.cancel()
             await asyncio.gather(companion, return_exceptions=True)
-        elif beside is not None:
-            beside.close()
         await stop_working(app)
         ended.set()
         await _gone(server)
-
-
-async def _answers(server: "asyncio.Task[None]", host: str, port: int) -> None:
-    """Return when the port is served; raise what the server raised where it never was."""
-    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    async with asyncio.timeout(_ANSWER_WITHIN_S):
-        while not server.done():
-            with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection(address, port)
-                writer.close()
-                return
-            await asyncio.sleep(0.02)
-    await server
 
 
 async def _until_stopped(stop: Stop, server: "asyncio.Task[None]", companion: "asyncio.Task[None] | None") -> None:

@@ -2,12 +2,11 @@
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from corral.domain.run import Lease
 from corral.engine import wire
 from corral.engine.pool import Held, Key, WorkerPool, WorkerProcess
-from corral.engine.renewer import Snapshot
 
 # The executor keeps to the limit itself; this is how much later the node steps in, and then kills.
 _MARGIN_S = 1.0
@@ -16,8 +15,11 @@ _DEFAULT_TIMEOUT_S = 20.0
 
 
 class Assignment:
-    def __init__(self, pool: WorkerPool, concurrency: int, timeouts_s: Mapping[str, float]) -> None:
+    def __init__(
+        self, pool: WorkerPool, concurrency: int, timeouts_s: Mapping[str, float], is_fenced: Callable[[], bool]
+    ) -> None:
         self._pool = pool
+        self._is_fenced = is_fenced
         self._concurrency = concurrency
         self._timeouts_s = timeouts_s
         self._waiting: deque[Lease] = deque()
@@ -31,7 +33,7 @@ class Assignment:
     def room(self) -> int:
         """How many more runs fit. A worker that is to be emptied for a suspect counts as full."""
         reserved = 1 if self._suspects else 0
-        usable = [worker for worker in self._pool.workers.values() if not worker.alone]
+        usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
         total = max(0, len(usable) - reserved) * self._concurrency
         return max(0, total - sum(len(worker.held) for worker in usable) - len(self._waiting))
 
@@ -42,6 +44,8 @@ class Assignment:
 
     def fill(self) -> None:
         """Hand waiting runs to the workers with the most room."""
+        if self._is_fenced():
+            return
         self._place_suspects()
         if not self._waiting:
             return
@@ -56,7 +60,7 @@ class Assignment:
             worker.send(messages)
 
     def _open_workers(self) -> list[WorkerProcess]:
-        workers = [worker for worker in self._pool.workers.values() if not worker.alone and not worker.retiring]
+        workers = [worker for worker in self._pool.workers.values() if worker.takes_work]
         if self._suspects and len(workers) > 1:
             # Keep the emptiest one free, so that a suspect does not wait for ever for company to leave.
             workers.remove(min(workers, key=lambda each: len(each.held)))
@@ -66,7 +70,7 @@ class Assignment:
         for worker in self._pool.workers.values():
             if not self._suspects:
                 return
-            if not worker.held and not worker.retiring:
+            if not worker.held and worker.takes_work:
                 worker.alone = True
                 worker.send([self._begin(worker, self._suspects.popleft())])
 
@@ -80,14 +84,13 @@ class Assignment:
         asked = lease.run.payload.get("timeout_s")
         return float(asked) if asked else self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
 
-    def snapshot(self) -> Snapshot:
-        unassigned = tuple(lease.key for lease in [*list(self._waiting), *list(self._suspects)])
-        return Snapshot(tuple(self._pool.workers.values()), unassigned)
+    def unassigned(self) -> list[Key]:
+        return [lease.key for lease in [*list(self._waiting), *list(self._suspects)]]
 
     # -- taking back -------------------------------------------------------------------------------
 
-    def cancel_run(self, run_id: str) -> None:
-        self.cancel_keys({key for key in self._keys() if key[0] == run_id})
+    def keys_of(self, run_id: str) -> set[Key]:
+        return {key for key in self._keys() if key[0] == run_id}
 
     def cancel_keys(self, keys: set[Key]) -> None:
         """Stop what we may not execute any more. Nothing is written: the row is no longer ours."""
@@ -115,7 +118,7 @@ class Assignment:
         self._waiting.clear()
         self._suspects.clear()
         for worker in self._pool.workers.values():
-            leases += [held.lease for held in worker.held.values() if held.cancelled_at is None]
+            leases += [held.lease for held in worker.held.values() if held.cancelled_at is None or held.timed_out]
             worker.send([["cancel", *key] for key in worker.held])
             worker.held = {}
         return leases

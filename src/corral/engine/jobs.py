@@ -15,6 +15,7 @@ from corral.domain.ports import EngineStore, Prober
 from corral.domain.probe import Probe
 from corral.domain.schedule import check_frequency, next_slot
 from corral.domain.url import parse_target
+from corral.extract.fields import compile_check
 
 MAX_FIELDS = 200
 
@@ -75,6 +76,8 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
                 hint="remove one of them",
             )
         seen.add(spec.name)
+        if spec.css is not None:
+            compile_check(spec.css, field=f"fields.{number}")
 
 
 def refuse_unreachable(probe: Probe) -> None:

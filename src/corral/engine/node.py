@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import structlog
 
-from corral.domain.errors import StorageError, StorageFull
+from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
 from corral.domain.ids import new_owner
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import LeaseStore
@@ -21,7 +21,7 @@ from corral.engine.assign import Assignment
 from corral.engine.attempt import settlement_of
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
-from corral.engine.renewer import LEASE_S, Renewer
+from corral.engine.renewer import LEASE_S, Renewer, Snapshot
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -29,6 +29,10 @@ T = TypeVar("T")
 _POLL_S = 0.5
 _CLAIM_MAX = 200
 _STORAGE_PAUSE_S = 1.0
+_LAST_WRITES_S = 3.0
+_WATCH_EVERY_S = 0.25
+# Later than this, it was the loop that stood still: what the workers have said meanwhile is read first.
+_STOOD_STILL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,15 @@ class Node:
         self._pulse = pulse
         events = PoolEvents(self._on_outcomes, self._on_aborted, self._on_death, self._look)
         self._pool = WorkerPool(options.workers, options.config, events)
-        self._assignment = Assignment(self._pool, options.concurrency, options.timeouts_s)
-        self._renewer = Renewer(store, self.owner, self._assignment.snapshot, self._lost_from_thread)
+        self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
+        self._assignment = Assignment(
+            self._pool, options.concurrency, options.timeouts_s, lambda: self._renewer.is_fenced
+        )
         self._wake = asyncio.Event()
         self._settling: dict[Key, Held] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._writes: set[asyncio.Task[Any]] = set()  # outcomes, losses and releases on their way to the store
+        self._dispatching: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._claiming = True
         self._hurry = asyncio.Event()
@@ -67,8 +75,8 @@ class Node:
         self._loop = asyncio.get_running_loop()
         await self._pool.start()
         self._renewer.start()
-        self._spawn(self._dispatch())
-        self._spawn(self._watch_deadlines())
+        self._dispatching = self._spawn(self._dispatch())
+        self._spawn(self._watch())
 
     def look(self) -> None:
         """A hint that there may be work."""
@@ -78,7 +86,9 @@ class Node:
 
     def abort(self, run_id: str) -> None:
         """Stop executing a run that was cancelled or paused."""
-        self._assignment.cancel_run(run_id)
+        keys = self._assignment.keys_of(run_id)
+        if keys:
+            self._spawn(self._cancel_lost(keys))
 
     @property
     def executing(self) -> int:
@@ -99,12 +109,15 @@ class Node:
     async def stop(self) -> None:
         """Claim nothing more, let what runs finish for a while, give the rest back, end the workers."""
         self._claiming = False
+        self._wake.set()
+        if self._dispatching is not None:  # a claim under way still brings runs
+            await asyncio.wait({self._dispatching}, timeout=self._options.grace_s + _LAST_WRITES_S)
         await self._drained()
         leases = self._assignment.take_all()
         if leases:
-            await self._until_stored(lambda: self._store.release(leases, "shutdown"), attempts=3)
-        if self._settling:
-            await asyncio.wait(self._tasks, timeout=2)
+            self._write(self._released(leases, "shutdown"))
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=_LAST_WRITES_S)
         await self._pool.stop()
         self._renewer.stop()
         for task in self._tasks:
@@ -139,7 +152,7 @@ class Node:
             return False
         self.storage_problem = None
         if not self._claiming and leases:
-            await self._store.release(leases, "shutdown")
+            self._write(self._released(leases, "shutdown"))
             return False
         self._assignment.add(leases)
         if leases:
@@ -167,11 +180,11 @@ class Node:
             self._settling[held.lease.key] = held
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
         self._assignment.fill()
-        self._spawn(self._settle(settlements))
+        self._write(self._settle(settlements))
 
     async def _settle(self, settlements: list[Settlement]) -> None:
         try:
-            landed = await self._until_stored(lambda: self._store.settle_all(settlements))
+            landed = await self._settled(settlements)
             for settlement, is_ours in zip(settlements, landed, strict=True):
                 if is_ours:
                     failure = settlement.transition.failure
@@ -184,11 +197,25 @@ class Node:
         self._wake.set()
         self._pulse.beat()
 
+    async def _settled(self, settlements: list[Settlement]) -> list[bool]:
+        try:
+            return await self._until_stored(lambda: self._store.settle_all(settlements))
+        except CorralError as error:
+            # The database is well and refuses this: trying again would be for ever.
+            if len(settlements) > 1:
+                return [(await self._settled([each]))[0] for each in settlements]
+            lease = settlements[0].lease
+            log.error("outcome refused by the database", run=lease.run_id, reason=error.message)
+            refused = Failed(FailureCode.UNKNOWN, f"the outcome cannot be stored: {error.message}"[:500], "bug")
+            replaced = settlement_of(lease, refused, self._policy, now=datetime.now(UTC), took_s=0.0)
+            return await self._until_stored(lambda: self._store.settle_all([replaced]))
+
     def _on_aborted(self, aborted: list[Held]) -> None:
         """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""
-        late = [held for held in aborted if held.timed_out]
-        if late:
-            self._on_outcomes([(held, _out_of_time(held)) for held in late])
+        ended = [(held, _out_of_time(held)) for held in aborted if held.timed_out]
+        ended += [(held, _cancelled_itself()) for held in aborted if held.cancelled_at is None]
+        if ended:
+            self._on_outcomes(ended)
         self._assignment.fill()
         self._wake.set()
 
@@ -203,7 +230,7 @@ class Node:
         log.warning("worker lost", pid=worker.process.pid, exit=exit_status, runs=len(held))
         tail = worker.stderr_tail()
         losses = [Loss(each.lease, alone=len(held) == 1, exit_status=exit_status, stderr_tail=tail) for each in held]
-        self._spawn(self._until_stored(lambda: self._store.lose(losses)))
+        self._write(self._until_stored(lambda: self._store.lose(losses)))
 
     def _after_our_own_kill(self, held: list[Held]) -> None:
         """We killed the worker because one run would not stop; the others are not to blame."""
@@ -212,16 +239,37 @@ class Node:
         if late:
             self._on_outcomes([(each, _out_of_time(each)) for each in late])
         if leases:
-            self._spawn(self._until_stored(lambda: self._store.release(leases, "worker restarted")))
+            self._write(self._released(leases, "worker restarted"))
 
-    async def _watch_deadlines(self) -> None:
+    async def _watch(self) -> None:
+        """Deadlines of runs, workers that say nothing, leases that may have lapsed."""
         while True:
-            await asyncio.sleep(0.25)
+            asleep = time.monotonic()
+            await asyncio.sleep(_WATCH_EVERY_S)
+            if time.monotonic() - asleep > _STOOD_STILL_S:
+                continue
             for worker in self._assignment.overdue(time.monotonic()):
                 log.warning("worker does not stop a run; killing it", pid=worker.process.pid)
                 self._pool.kill(worker)
+            self._pool.kill_silent()
+            if self._renewer.has_lapsed and (leases := self._assignment.take_all()):
+                log.warning("no lease could be renewed in time; stopping what runs", runs=len(leases))
+                self._write(self._released(leases, "storage lost"))
+            self._assignment.fill()
 
     # -- leases that were taken away ---------------------------------------------------------------
+
+    def _snapshot(self) -> Snapshot:
+        """For the renewer's thread. What waits to be settled is ours until that is written."""
+        return Snapshot(tuple(self._pool.workers.values()), (*self._assignment.unassigned(), *list(self._settling)))
+
+    async def _cancel_lost(self, keys: set[Key]) -> None:
+        """Stop those of them that are ours no longer; a run that was resumed and claimed anew meanwhile is."""
+        try:
+            held = await asyncio.to_thread(self._store.renew_from_thread, list(keys), self.owner, LEASE_S)
+        except StorageError:
+            return  # the renewer will find out
+        self._assignment.cancel_keys(keys - held)
 
     def _lost_from_thread(self, keys: set[Key]) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -229,29 +277,43 @@ class Node:
 
     # -- plumbing ----------------------------------------------------------------------------------
 
-    async def _until_stored(self, write: Callable[[], Awaitable[T]], attempts: int | None = None) -> T:
+    async def _released(self, leases: Sequence[Lease], reason: str) -> None:
+        await self._until_stored(lambda: self._store.release(leases, reason))
+
+    async def _until_stored(self, write: Callable[[], Awaitable[T]]) -> T:
         """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""
-        tried = 0
         while True:
             try:
                 stored = await write()
-            except StorageError as error:
+            except (StorageFull, StorageUnavailable) as error:
                 self._storage_failed(error)
-                tried += 1
-                if attempts is not None and tried >= attempts:
-                    raise
                 await asyncio.sleep(_STORAGE_PAUSE_S)
             else:
                 self._wake.set()
                 self._pulse.beat()
                 return stored
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _write(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = self._spawn(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task of the node failed", exc_info=error)
 
 
 def _out_of_time(held: Held) -> Outcome:
     took_s = time.monotonic() - held.started
     return Failed(FailureCode.TIMEOUT, f"stopped after {took_s:.1f} s, past its time limit", "attempt")
+
+
+def _cancelled_itself() -> Outcome:
+    return Failed(FailureCode.UNKNOWN, "the attempt was cancelled from inside, although nobody asked", "bug")

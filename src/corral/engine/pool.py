@@ -12,14 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
+
 from corral.domain.outcome import Outcome
 from corral.domain.run import Lease
 from corral.engine import wire
+
+log = structlog.get_logger()
 
 _STDERR_TAIL = 64 * 1024
 _RESPAWN_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 _STABLE_AFTER_S = 10.0
 _EXIT_S = 2.0
+# Rounds of the renewer, one a second. A worker silent for so many is not vouched for and gets nothing new;
+# they are counted, not timed, so that a node that stood still itself does not take its workers for dead.
+SILENT_ROUNDS = 4
+GONE_ROUNDS = 10
 
 Key = tuple[str, int]
 
@@ -44,9 +52,19 @@ class WorkerProcess:
     beat: socket.socket
     held: dict[Key, Held] = field(default_factory=dict)
     stderr: deque[bytes] = field(default_factory=deque)
-    last_beat: float = field(default_factory=time.monotonic)
+    silent_rounds: int = 0  # since its last heartbeat
     alone: bool = False  # it executes one suspect and gets nothing else
     retiring: bool = False  # it ends because we want it to
+    has_answered: bool = False
+    killed_for: str | None = None  # why we killed it, where that is its own fault
+
+    @property
+    def is_silent(self) -> bool:
+        return self.silent_rounds > SILENT_ROUNDS
+
+    @property
+    def takes_work(self) -> bool:
+        return not (self.alone or self.retiring or self.is_silent)
 
     def send(self, messages: Sequence[Sequence[Any]]) -> None:
         if not self.writer.is_closing():
@@ -89,6 +107,8 @@ class WorkerPool:
         done, late = await asyncio.wait(self._keepers, timeout=_EXIT_S) if self._keepers else (set(), set())
         for worker in list(self.workers.values()):
             _kill(worker.process)
+        if late:
+            await asyncio.wait(late, timeout=_EXIT_S)
         for keeper in late:
             keeper.cancel()
         await asyncio.gather(*done, *late, return_exceptions=True)
@@ -98,6 +118,14 @@ class WorkerPool:
         worker.retiring = True
         _kill(worker.process)
 
+    def kill_silent(self) -> None:
+        """End workers that do not even send heartbeats; what they held counts as lost with them."""
+        for worker in self.workers.values():
+            if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
+                worker.killed_for = f"killed after {worker.silent_rounds} s without a heartbeat"
+                log.warning("worker is silent; killing it", pid=worker.process.pid, runs=len(worker.held))
+                _kill(worker.process)
+
     # -- one worker after the other ----------------------------------------------------------------
 
     async def _keep(self, number: int) -> None:
@@ -105,7 +133,12 @@ class WorkerPool:
         while not self._stopping:
             await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
             born = time.monotonic()
-            worker = await self._spawn(number)
+            try:
+                worker = await self._spawn(number)
+            except OSError as error:  # no process, memory or file descriptor left, for now
+                log.warning("cannot start a worker; trying again", reason=str(error))
+                quick_deaths += 1
+                continue
             self.workers[number] = worker
             self._events.ready()
             try:
@@ -116,7 +149,9 @@ class WorkerPool:
                 worker.writer.close()
                 _kill(worker.process)
             self._events.died(worker, exit_status)
-            quick_deaths = quick_deaths + 1 if time.monotonic() - born < _STABLE_AFTER_S else 0
+            # One that has worked is replaced at once; one that cannot even start would be started for ever.
+            is_quick = not worker.has_answered and time.monotonic() - born < _STABLE_AFTER_S
+            quick_deaths = quick_deaths + 1 if is_quick else 0
 
     async def _spawn(self, number: int) -> WorkerProcess:
         ours, theirs = socket.socketpair()
@@ -135,6 +170,10 @@ class WorkerPool:
                 stderr=asyncio.subprocess.PIPE,
                 env=_child_environment(),
             )
+        except OSError:
+            ours.close()
+            beat.close()
+            raise
         finally:
             theirs.close()
             their_beat.close()
@@ -148,6 +187,7 @@ class WorkerPool:
         """Hand on what the worker says until it is gone; how it ended."""
         drain = asyncio.create_task(self._keep_stderr(worker), name="stderr")
         async for frame in wire.frames(worker.reader):
+            worker.has_answered = True
             self._sort(worker, frame)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_S):
@@ -158,7 +198,7 @@ class WorkerPool:
             async with asyncio.timeout(0.5):
                 await drain
         drain.cancel()
-        return _ended(code)
+        return worker.killed_for or _ended(code)
 
     def _sort(self, worker: WorkerProcess, frame: list[wire.Message]) -> None:
         outcomes: list[tuple[Held, Outcome]] = []

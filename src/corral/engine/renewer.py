@@ -16,18 +16,16 @@ from corral.engine.pool import Key, WorkerProcess
 
 LEASE_S = 10.0
 RENEW_EVERY_S = 1.0
-# A worker silent for this long is not vouched for; its leases run out unless it speaks again.
-SILENT_S = 4.0
 # Without a confirmed renewal for this long nothing new is started: another node may soon own the runs.
 SELF_FENCE_S = 7.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is held right now: by each worker, and by the node itself between two workers."""
+    """What is held right now: by each worker, and by the node itself before and after its worker."""
 
     workers: tuple[WorkerProcess, ...]
-    unassigned: tuple[Key, ...]
+    by_node: tuple[Key, ...]
 
 
 class Renewer:
@@ -57,6 +55,11 @@ class Renewer:
     def is_fenced(self) -> bool:
         return time.monotonic() - self._confirmed > SELF_FENCE_S
 
+    @property
+    def has_lapsed(self) -> bool:
+        """True once leases may have run out without our knowing."""
+        return time.monotonic() - self._confirmed > LEASE_S
+
     def _run(self) -> None:
         next_renewal = time.monotonic()
         while not self._stop.is_set():
@@ -72,22 +75,27 @@ class Renewer:
         poll = select.poll()
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
-        while (left_s := until - time.monotonic()) > 0 and not self._stop.is_set():
+        while not self._stop.is_set():
+            # At least one look, however late: beats that have gathered while we stood still count.
+            left_s = max(0.0, min(until - time.monotonic(), 0.2))
             if not by_fd:
-                self._stop.wait(min(left_s, 0.2))
+                self._stop.wait(left_s)
                 return
-            for fd, _ in poll.poll(min(left_s, 0.2) * 1000):
+            for fd, _ in poll.poll(left_s * 1000):
                 if _drained(by_fd[fd]):
-                    by_fd[fd].last_beat = time.monotonic()
+                    by_fd[fd].silent_rounds = 0
                 else:
                     poll.unregister(fd)
                     del by_fd[fd]
+            if time.monotonic() >= until:
+                return
 
     def _renew(self, snapshot: Snapshot) -> None:
         now = time.monotonic()
-        keys: list[Key] = list(snapshot.unassigned)
+        keys: list[Key] = list(snapshot.by_node)
         for worker in snapshot.workers:
-            if now - worker.last_beat <= SILENT_S:
+            worker.silent_rounds += 1
+            if not worker.is_silent:
                 keys += list(worker.held)
         try:
             held = self._store.renew_from_thread(keys, self._owner, LEASE_S)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from corral.domain.errors import CorralError, StorageError
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.job import DueJob
 from corral.domain.ports import EngineStore
@@ -23,7 +24,12 @@ class Scheduler:
         """Start what is due; how many runs were started."""
         fired = 0
         for due in await self._store.due_jobs(_BATCH):
-            fired += await self._fire(due)
+            try:
+                fired += await self._fire(due)
+            except StorageError:
+                raise
+            except CorralError as error:  # one job that cannot be started does not hold up the others
+                log.warning("schedule did not fire; trying again", job=due.job.id, reason=error.message)
         return fired
 
     async def _fire(self, due: DueJob) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -15,6 +15,10 @@ log = structlog.get_logger()
 
 _EVERY_S = 1.0
 _PRUNE_EVERY_S = 60.0
+# Who has not looked for so long was stopped, or the database was: then every lease looks expired, and those
+# who hold them get the time to renew before any is taken back.
+_AWAY_S = 4.0
+_PATIENCE_S = 3.0
 
 
 class Sweeper:
@@ -28,22 +32,40 @@ class Sweeper:
         self._retention = retention
         self._wake = wake
         self._next_prune = time.monotonic()
+        self._looked = time.monotonic()
+        self._reap_from = self._looked
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.sweep()
-            except StorageError as error:
-                log.warning("sweep failed; trying again", reason=error.message)
-            await asyncio.sleep(_EVERY_S)
+        """Each on its own: a schedule whose target is slow to answer holds no lease up."""
+        async with asyncio.TaskGroup() as group:
+            for work in (self.reap, self.fire, self.keep_house):
+                group.create_task(_repeated(work), name=f"sweep: {work.__name__}")
 
     async def sweep(self) -> None:
+        """All of it once."""
+        await self.reap()
+        await self.fire()
+        await self.keep_house()
+
+    async def reap(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _AWAY_S:
+            self._reap_from = now + _PATIENCE_S
+        if now < self._reap_from:
+            await self._store.last_position()  # is it there at all?
+            self._looked = now
+            return
         reaped = await self._store.reap()
+        self._looked = time.monotonic()
         if reaped:
             log.warning("expired leases taken back", runs=reaped)
-        fired = await self._scheduler.fire_due()
-        if reaped or fired:
             self._wake()
+
+    async def fire(self) -> None:
+        if await self._scheduler.fire_due():
+            self._wake()
+
+    async def keep_house(self) -> None:
         self._store.relay_ballast()
         if time.monotonic() >= self._next_prune:
             self._next_prune = time.monotonic() + _PRUNE_EVERY_S
@@ -55,3 +77,12 @@ class Sweeper:
         while pruned:
             await asyncio.sleep(0.02)
             pruned = await self._store.prune(self._retention)
+
+
+async def _repeated(work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await work()
+        except StorageError as error:
+            log.warning("sweep failed; trying again", reason=error.message)
+        await asyncio.sleep(_EVERY_S)

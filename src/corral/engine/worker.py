@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import functools
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from corral.domain.outcome import Task
+from corral.domain.outcome import Outcome, Task
 from corral.domain.ports import Kind
 from corral.engine import wire
 from corral.engine.attempt import perform
@@ -47,7 +48,7 @@ class Worker:
         self._reader = reader
         self._writer = writer
         self._kinds = kinds
-        self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
         self._answers: list[Sequence[Any]] = []
 
     async def serve(self) -> None:
@@ -63,19 +64,21 @@ class Worker:
         match message[0]:
             case "task":
                 task = wire.task_of(message)
-                key = (task.run_id, task.epoch)
-                self._tasks[key] = asyncio.create_task(self._perform(task), name=f"run {task.run_id}")
+                performing = asyncio.create_task(perform(task, self._kinds), name=f"run {task.run_id}")
+                self._tasks[(task.run_id, task.epoch)] = performing
+                performing.add_done_callback(functools.partial(self._answer, task))
             case "cancel":
                 running = self._tasks.get((message[1], message[2]))
                 if running is not None:
                     running.cancel()
 
-    async def _perform(self, task: Task) -> None:
-        try:
-            answer = wire.outcome_message(task, await perform(task, self._kinds))
-        except asyncio.CancelledError:
-            answer = ["aborted", task.run_id, task.epoch]
+    def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
+        """Not a part of the task: cancelled before its first step, a task executes no line of its own."""
         del self._tasks[(task.run_id, task.epoch)]
+        if performed.cancelled():
+            answer: Sequence[Any] = ["aborted", task.run_id, task.epoch]
+        else:
+            answer = wire.outcome_message(task, performed.result())
         if not self._answers:
             asyncio.get_running_loop().call_soon(self._send)
         self._answers.append(answer)

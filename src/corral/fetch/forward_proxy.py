@@ -1,40 +1,30 @@
 """A loopback proxy for programs that dial by themselves: every connection of theirs is checked and pinned as ours are.
 
-Each run has credentials of its own, so that what one run may reach says nothing about the next. A connection carries one
-request: a second one for another host would ride to the address of the first.
+Each run has credentials of its own, so that what one run may reach says nothing about the next. A connection carries
+one request: a second one for another host would ride to the address of the first.
 """
 
 import asyncio
 import base64
 import binascii
-import contextlib
 import hmac
-import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TypeVar
 
-from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, FailureCode
-from corral.domain.url import Target, parse_target
+from corral.domain.url import Target
 from corral.fetch.egress import Egress
 from corral.fetch.faults import fault
+from corral.fetch.forward_proxy_wire import FAULT_HEADER, Request, answer, final_head, read_request, refusal, target_of
 from corral.fetch.limits import MIB
-
-FAULT_HEADER = "x-corral-fault"
 
 _PIECE_BYTES = 64 * 1024
 _MAX_CHALLENGES = 3
 _MAX_FAULTS = 100
 _MAX_INTERIM = 10
-_MAX_URL_CHARS = 32 * 1024
-_AUTHORITY = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@\[\]:\\]+):\d{1,5}")
-_REQUEST_LINE = re.compile(r"([A-Z]{1,20}) (\S+) HTTP/1\.[01]")
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*)")
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: [^\x00\r\n]*)?")
-_HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "expect", "host"})
 _ENDINGS = (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
 T = TypeVar("T")
 
@@ -85,32 +75,6 @@ class _Peer:
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
         await self.writer.drain()
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    method: str
-    where: str
-    headers: tuple[tuple[str, str], ...]  # names in lower case
-
-    def values(self, name: str) -> list[str]:
-        return [value for key, value in self.headers if key == name]
-
-    @property
-    def body_bytes(self) -> int | None:
-        """What follows the head; None where that cannot be told for sure."""
-        lengths = self.values("content-length")
-        if self.values("transfer-encoding") or len(lengths) > 1:
-            return None
-        if not lengths:
-            return 0
-        return int(lengths[0]) if re.fullmatch(r"[0-9]{1,15}", lengths[0]) else None
-
-    def head_for(self, target: Target) -> bytes:
-        path = target.path + ("" if target.query is None else f"?{target.query}")
-        lines = [f"{self.method} {path} HTTP/1.1", f"host: {target.authority}", "connection: close"]
-        lines += [f"{name}: {value}" for name, value in self.headers if not _is_ours(name)]
-        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
 
 class ForwardProxy:
@@ -177,11 +141,11 @@ class ForwardProxy:
                 # An idle connection is one that Chromium opened ahead of need.
                 head = await self._patiently(client.reader.readuntil(b"\r\n\r\n"))
             except asyncio.LimitOverrunError:
-                await client.send(_answer(431, "Request Header Fields Too Large"))
+                await client.send(answer(431, "Request Header Fields Too Large"))
                 return
-            request = _read_request(head)
+            request = read_request(head)
             if request is None or request.body_bytes is None:
-                await client.send(_answer(400, "Bad Request"))
+                await client.send(answer(400, "Bad Request"))
                 return
             granted = self._pass_of(request)
             if granted is not None:
@@ -189,11 +153,11 @@ class ForwardProxy:
                 return
             has_body = bool(request.body_bytes)
             challenge = 'proxy-authenticate: Basic realm="corral"'
-            await client.send(_answer(407, "Proxy Authentication Required", challenge, closes=has_body))
+            await client.send(answer(407, "Proxy Authentication Required", challenge, closes=has_body))
             if has_body:
                 return
 
-    def _pass_of(self, request: _Request) -> ProxyPass | None:
+    def _pass_of(self, request: Request) -> ProxyPass | None:
         for value in request.values("proxy-authorization"):
             scheme, _, token = value.partition(" ")
             if scheme.lower() != "basic":
@@ -207,29 +171,27 @@ class ForwardProxy:
                 return granted
         return None
 
-    async def _pursue(
-        self, granted: ProxyPass, request: _Request, client: _Peer, task: asyncio.Task[None]
-    ) -> None:
+    async def _pursue(self, granted: ProxyPass, request: Request, client: _Peer, task: asyncio.Task[None]) -> None:
         granted.tasks.add(task)
         try:
             granted.requests += 1
             if granted.exceeded is None and granted.requests > self._limits.max_run_requests:
                 granted.exceeded = f"more than {self._limits.max_run_requests} requests"
             if granted.exceeded is not None:
-                await client.send(_answer(403, "Forbidden", f"{FAULT_HEADER}: limit:browser"))
+                await client.send(answer(403, "Forbidden", f"{FAULT_HEADER}: limit:browser"))
                 return
-            target = _target_of(request)
+            target = target_of(request)
             if isinstance(target, Failed):
-                await _refuse(client, target)
+                await client.send(refusal(target))
                 return
             failure = await self._forward(granted, request, target, client)
             if failure is not None:
                 granted.note(target, failure)
-                await _refuse(client, failure)
+                await client.send(refusal(failure))
         finally:
             granted.tasks.discard(task)
 
-    async def _forward(self, granted: ProxyPass, request: _Request, target: Target, client: _Peer) -> Failed | None:
+    async def _forward(self, granted: ProxyPass, request: Request, target: Target, client: _Peer) -> Failed | None:
         """None once the answer has begun; before that, why there is none."""
         upstream = await self._dial(granted, target)
         if isinstance(upstream, Failed):
@@ -281,7 +243,7 @@ class ForwardProxy:
         return _Peer(reader, writer)
 
     async def _exchange(
-        self, granted: ProxyPass, request: _Request, target: Target, client: _Peer, upstream: _Peer
+        self, granted: ProxyPass, request: Request, target: Target, client: _Peer, upstream: _Peer
     ) -> Failed | None:
         """Send the one request of this connection and begin its answer."""
         try:
@@ -296,28 +258,24 @@ class ForwardProxy:
                 left -= len(piece)
                 self._spend(granted, sent=len(piece))
                 await self._patiently(upstream.send(piece))
-            answer = await self._patiently(self._answer_head(upstream))
+            begun = await self._patiently(self._answer_head(upstream))
         except TimeoutError:
             return fault("timeout:first_byte")
         except asyncio.LimitOverrunError:
             return fault("bad_response:headers", f"more than {self._limits.max_head_bytes} bytes")
         except (OSError, asyncio.IncompleteReadError):
             return fault("network:reset")
-        if answer is None:
+        if begun is None:
             return fault("bad_response:protocol")
-        self._spend(granted, received=len(answer))
-        await client.send(answer)
+        self._spend(granted, received=len(begun))
+        await client.send(begun)
         return None
 
     async def _answer_head(self, upstream: _Peer) -> bytes | None:
         for _ in range(_MAX_INTERIM):
-            lines = (await upstream.reader.readuntil(b"\r\n\r\n"))[:-4].split(b"\r\n")
-            status = _STATUS_LINE.fullmatch(lines[0])
-            # A 407 of the target would be taken for ours.
-            if status is None or status[1] in (b"101", b"407"):
-                return None
-            if not status[1].startswith(b"1"):
-                return b"\r\n".join([lines[0], *_kept_lines(lines[1:]), b"connection: close"]) + b"\r\n\r\n"
+            head = final_head(await upstream.reader.readuntil(b"\r\n\r\n"))
+            if head is None or head:
+                return head
         return None
 
     async def _relay(self, granted: ProxyPass, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
@@ -330,10 +288,16 @@ class ForwardProxy:
                 patience.reschedule(clock() + self._limits.idle_s)
                 await sink.send(piece)
 
+        def sent(size: int) -> None:
+            self._spend(granted, sent=size)
+
+        def received(size: int) -> None:
+            self._spend(granted, received=size)
+
         async with asyncio.timeout(self._limits.idle_s) as patience:
-            down = pump(upstream, client, lambda size: self._spend(granted, received=size))
+            down = pump(upstream, client, received)
             # After its one request a client can only hang up; whatever else it says is not carried anywhere.
-            up = client.reader.read(1) if answer_only else pump(client, upstream, lambda n: self._spend(granted, sent=n))
+            up = client.reader.read(1) if answer_only else pump(client, upstream, sent)
             tasks = {asyncio.ensure_future(down), asyncio.ensure_future(up)}
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -354,59 +318,9 @@ class ForwardProxy:
             return await waiting
 
 
-def _read_request(head: bytes) -> _Request | None:
-    first, *rest = head[:-4].decode("latin-1").split("\r\n")
-    line = _REQUEST_LINE.fullmatch(first)
-    headers = [_HEADER.fullmatch(each) for each in rest]
-    if line is None or not all(headers):
-        return None
-    return _Request(line[1], line[2], tuple((each[1].lower(), each[2].rstrip(" \t")) for each in headers if each))
-
-
-def _target_of(request: _Request) -> Target | Failed:
-    is_tunnel = request.method == "CONNECT"
-    if is_tunnel and not _AUTHORITY.fullmatch(request.where):
-        return fault("policy:url", "CONNECT names a host and a port")
-    if not is_tunnel and not request.where.lower().startswith("http://"):
-        return fault("policy:scheme")
-    url = f"https://{request.where}/" if is_tunnel else request.where
-    try:
-        return parse_target(url, field="url", max_chars=_MAX_URL_CHARS)
-    except BadInput as problem:
-        return fault("policy:url", problem.message)
-
-
-def _is_ours(name: str) -> bool:
-    return name in _HOP_BY_HOP or name.startswith(("proxy-", "x-corral-"))
-
-
-def _kept_lines(lines: list[bytes]) -> list[bytes]:
-    """A target's headers without those that are ours to say. A folded line shares the fate of the one before."""
-    kept: list[bytes] = []
-    keeps = False
-    for line in lines:
-        if not line.startswith((b" ", b"\t")):
-            name = line.partition(b":")[0].decode("latin-1").strip().lower()
-            keeps = not _is_ours(name) or name in ("trailer", "expect")
-        if keeps:
-            kept.append(line)
-    return kept
-
-
 def _is_same(peer: str, ip: str) -> bool:
     try:
         found, wanted = ip_address(peer.partition("%")[0]), ip_address(ip)
     except ValueError:
         return False
     return found == wanted or getattr(found, "ipv4_mapped", None) == wanted
-
-
-def _answer(status: int, reason: str, *headers: str, closes: bool = True) -> bytes:
-    lines = [f"HTTP/1.1 {status} {reason}", "content-length: 0", *headers, *(["connection: close"] if closes else [])]
-    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
-
-
-async def _refuse(client: _Peer, failure: Failed) -> None:
-    status, reason = (403, "Forbidden") if failure.code is FailureCode.POLICY else (502, "Bad Gateway")
-    with contextlib.suppress(OSError):
-        await client.send(_answer(status, reason, f"{FAULT_HEADER}: {failure.code.value}:{failure.detail}"))

@@ -1,8 +1,6 @@
 """The history of runs: written in the transaction it describes, numbered per run without gaps."""
 
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
-from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,26 +18,6 @@ _OF_RUN = (
     .order_by(events.c.seq)
     .limit(param("limit"))
 )
-_FEED = sa.select(*_COLUMNS).where(events.c.position > param("after")).order_by(events.c.position).limit(param("limit"))
-_LAST_POSITION = sa.select(sa.func.coalesce(sa.func.max(events.c.position), 0))
-
-# PostgreSQL gives positions before the commit. `horizon` is above every transaction that can have taken a
-# smaller one: as long as one of those is open, what is at and after this row is not told yet. A horizon that
-# this server has not reached was restored from another one, whose transactions are over.
-_IS_SETTLED: sa.ColumnClause[bool] = sa.literal_column(
-    "(events.horizon <= pg_snapshot_xmin(pg_current_snapshot())"
-    " OR events.horizon > pg_snapshot_xmax(pg_current_snapshot()))"
-)
-_FEED_POSTGRES = _FEED.add_columns(_IS_SETTLED)
-_PAGE = 500
-_NEWEST_POSTGRES = (
-    sa.select(events.c.position, _IS_SETTLED)
-    .where(events.c.position < param("before"))
-    .order_by(events.c.position.desc())
-    .limit(_PAGE)
-)
-_AFTER_ALL = 2**63 - 1
-
 # What one history line may carry; a page's error text must not fill the database.
 _MAX_META_BYTES = 64 * 1024 + 8 * 1024
 _SMALL_BYTES = 1024
@@ -73,28 +51,3 @@ def insert(tx: Tx, rows: list[dict[str, Any]]) -> None:
 
 def of_run(tx: Tx, run_id: str, after: int, limit: int) -> list[Event]:
     return [event_of(row) for row in tx.all(_OF_RUN, values(run_id=run_id, after=after, limit=limit))]
-
-
-def feed(tx: Tx, after: int, limit: int) -> list[Event]:
-    """Events of all runs, in the order of their positions; a later call never brings an earlier one."""
-    if not tx.is_postgres:
-        return [event_of(row) for row in tx.all(_FEED, values(after=after, limit=limit))]
-    rows = tx.all(_FEED_POSTGRES, values(after=after, limit=limit))
-    return [event_of(row[:-1]) for row in takewhile(itemgetter(-1), rows)]
-
-
-def last_position(tx: Tx) -> int:
-    """Where the feed stands now: whoever goes on from here misses nothing that is committed later."""
-    if not tx.is_postgres:
-        return int(tx.all(_LAST_POSITION)[0][0])
-    before, answer = _AFTER_ALL, None
-    while page := tx.all(_NEWEST_POSTGRES, values(before=before)):
-        for position, is_settled in page:
-            if not is_settled:
-                answer = None
-            elif answer is None:
-                answer = position
-        if answer is not None:
-            return int(answer)
-        before = page[-1][0]
-    return 0

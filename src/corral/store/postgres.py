@@ -16,6 +16,7 @@ from sqlalchemy.sql import ClauseElement
 
 from corral.domain.errors import StorageUnavailable
 from corral.store.crash import CommitPoints
+from corral.store.feed import Gaps
 from corral.store.postgres_errors import ServerGone, translated
 from corral.store.tx import Compiler, Row, Tx
 
@@ -36,8 +37,8 @@ _CONNECT: dict[str, Any] = {
     "tcp_user_timeout": 5000,
 }
 # One round trip opens the transaction and asks the one clock everybody shares. A writing transaction also
-# asks for its number: by it we learn what became of a commit that was never answered, and it has to be given
-# before any event position is, which is what the feed's horizon stands on.
+# asks for its number: by it we learn what became of a commit that was never answered, and the feed counts on
+# it being given before any position is.
 _READ = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL"
 _WRITE = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text"
 _OUTCOME = "SELECT pg_xact_status(%s::xid8)"
@@ -49,9 +50,10 @@ Connection = psycopg.Connection[Any]
 class PostgresTx:
     is_postgres = True
 
-    def __init__(self, connection: Connection, compiler: Compiler, *, is_repeat: bool = False) -> None:
+    def __init__(self, connection: Connection, compiler: Compiler, gaps: Gaps, *, is_repeat: bool = False) -> None:
         self._connection = connection
         self._compiler = compiler
+        self.gaps: Gaps | None = gaps
         self.is_repeat = is_repeat
         self.now_ms = self.wall_ms = 0
 
@@ -116,6 +118,7 @@ class PostgresDatabase:
         self._compiler = Compiler(PGDialect_psycopg())  # type: ignore[no-untyped-call]
         self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="pg-read")
+        self._gaps = Gaps()
         self._local = threading.local()
         self._connections: set[Connection] = set()
         self._guard = threading.Lock()
@@ -241,7 +244,7 @@ class PostgresDatabase:
         raise translated(error) from error
 
     def _try(self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool) -> list[Any]:
-        tx = PostgresTx(connection, self._compiler, is_repeat=is_repeat)
+        tx = PostgresTx(connection, self._compiler, self._gaps, is_repeat=is_repeat)
         try:
             [(tx.now_ms, number)] = connection.execute(_WRITE if writes else _READ, prepare=True).fetchall()
             tx.wall_ms = tx.now_ms

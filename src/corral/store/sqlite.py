@@ -23,6 +23,7 @@ from corral.store import sqlite_file
 from corral.store.ballast import Ballast
 from corral.store.clock import Clock, SystemClock
 from corral.store.crash import CommitPoints
+from corral.store.feed import Gaps
 from corral.store.sqlite_file import StillLocked
 from corral.store.tx import Compiler, Row, Tx
 
@@ -33,6 +34,7 @@ Op = Callable[[Tx], Any]
 
 class SqliteTx:
     is_postgres = False
+    gaps: Gaps | None = None
 
     def __init__(self, connection: Any, compiler: Compiler, *, is_repeat: bool = False) -> None:
         self._connection = connection

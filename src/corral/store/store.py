@@ -12,7 +12,7 @@ from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
 from corral.domain.run import Lease, Move, NewRun, Run, RunState
 from corral.domain.settlement import Loss, Settlement
-from corral.store import audit, claims, events, jobs, records, retention, runs
+from corral.store import audit, claims, events, feed, jobs, records, retention, runs
 from corral.store.tx import Tx
 
 
@@ -136,11 +136,11 @@ class Store:
         return found
 
     async def feed(self, after: int, limit: int) -> list[Event]:
-        found: list[Event] = await self._db.read(_op(events.feed, after, limit))
+        found: list[Event] = await self._db.read(_op(feed.feed, after, limit))
         return found
 
     async def last_position(self) -> int:
-        found: int = await self._db.read(_op(events.last_position))
+        found: int = await self._db.read(_op(feed.last_position))
         return found
 
     async def records_of(self, run_id: str, after: str, limit: int) -> list[Record]:

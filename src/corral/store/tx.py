@@ -1,11 +1,14 @@
 """What a query function sees: one open transaction, on either database."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
+
+if TYPE_CHECKING:
+    from corral.store.feed import Gaps
 
 Row = tuple[Any, ...]
 
@@ -21,6 +24,8 @@ class Tx(Protocol):
     is_postgres: bool
     # True where the same operation failed on something unique: it may have been committed before, unanswered.
     is_repeat: bool
+    # Where positions of events can appear out of order; None where they cannot.
+    gaps: "Gaps | None"
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
         """Every row of one statement."""

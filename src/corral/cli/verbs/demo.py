@@ -1,8 +1,6 @@
 """`corral demo`: Corral with a site to scrape, jobs for it, and something to look at."""
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,8 @@ import typer
 from corral.cli.options import Host, Port
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from corral.demo import DemoJob, RunningSite
     from corral.domain.job import Job, StoredJob
     from corral.domain.run import Run
@@ -45,58 +45,45 @@ def demo(
     corral demo --port 9000
     """
     from corral.cli.running import finish_serving
-    from corral.cli.serving import checked_address
+    from corral.cli.serving import listening
     from corral.log import configure_logging
     from corral.settings import load_settings
 
     settings = load_settings()
     configure_logging("warning" if settings.log_level == "info" else settings.log_level)
-    finish_serving(_demo(settings, host, checked_address(settings, host, port), site_port))
+    finish_serving(_demo(settings, listening(settings, host, port), site_port))
 
 
-async def _demo(settings: "Settings", host: str, port: int, site_port: int | None) -> int:
+async def _demo(settings: "Settings", listener: "socket", site_port: int | None) -> int:
     from corral.cli.running import Stop
-    from corral.cli.serving import announcement, serve_api
+    from corral.cli.serving import announcement, base_url, serve_api
+    from corral.demo import running_site
     from corral.wiring import opened
 
     stop = Stop()
     stop.listen()
-    async with _site(site_port) as site:
+    async with running_site(_SITE_HOST, _site_port(site_port)) as site:
         adapted = adapted_settings(settings, site)
-        said = announcement(adapted, host, port, f"is up; the demo site is at {site.url}")
+        said = announcement(adapted, listener, f"is up; the demo site is at {site.url}")
         async with opened(adapted, works=True) as app:
             assert app.node is not None
             stop.on_haste = app.node.hurry
-            await serve_api(
-                app,
-                host,
-                port,
-                stop,
-                announce=lambda: print(said, flush=True),
-                beside=_shown(app, site, host, port),
-            )
+            await serve_api(app, listener, stop, announce=said, beside=_shown(app, site, base_url(listener)))
     return stop.exit_code
 
 
-@asynccontextmanager
-async def _site(port: int | None) -> AsyncIterator["RunningSite"]:
-    """The demo site at the port asked for; at another one only where none was asked for."""
-    from corral.cli.serving import cannot_listen
-    from corral.demo import running_site
+def _site_port(asked: int | None) -> int:
+    """The port for the demo site; another than the usual one only where none was asked for."""
+    from corral.api.server import bound
+    from corral.domain.errors import BadConfiguration
 
-    wanted = _SITE_PORT if port is None else port
     try:
-        site = running_site(_SITE_HOST, wanted)
-        running = await site.__aenter__()
-    except OSError as error:
-        if port is not None:
-            raise cannot_listen(_SITE_HOST, wanted, error) from None
-        site = running_site(_SITE_HOST, 0)
-        running = await site.__aenter__()
-    try:
-        yield running
-    finally:
-        await site.__aexit__(None, None, None)
+        bound(_SITE_HOST, _SITE_PORT if asked is None else asked).close()
+    except BadConfiguration:
+        if asked is None:
+            return 0
+        raise
+    return _SITE_PORT if asked is None else asked
 
 
 def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
@@ -113,10 +100,9 @@ def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
     return settings.model_copy(update=changes)
 
 
-async def _shown(app: "App", site: "RunningSite", host: str, port: int) -> None:
+async def _shown(app: "App", site: "RunningSite", url: str) -> None:
     """Start the demo jobs, wait for the quick ones, say what happened."""
     from corral.cli import render
-    from corral.cli.serving import base_url
 
     print("\nstarting a run of each demo job …", flush=True)
     started = [(demo_job, await _run_of(app, demo_job, site)) for demo_job in _demo_jobs()]
@@ -127,7 +113,11 @@ async def _shown(app: "App", site: "RunningSite", host: str, port: int) -> None:
         runs = [await app.store.run(run.id) for run in runs]
     rows = [_row(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
     render.print_table(("job", "shows", "status", "tries", "result"), rows)
-    print(f"look around at {base_url(host, port)}/ ; Ctrl-C stops everything", flush=True)
+    print(f"look around at {url}/ or, in another terminal: {_elsewhere(app)}", flush=True)
+
+
+def _elsewhere(app: "App") -> str:
+    return f"APP_DATA_DIR={app.settings.data_dir} corral run list"
 
 
 def _demo_jobs() -> "tuple[DemoJob, ...]":

@@ -76,7 +76,7 @@ async def _add(settings: "Settings", job: "Job", *, dry_run: bool, as_json: bool
 
     if dry_run:
         if as_json:
-            render.print_json({"would": "add a job", "job": {**shapes.job_shape(job, "validated"), "id": None}})
+            render.print_json({"would": "add a job", "job": shapes.planned_shape(job)})
         else:
             print(f"would add a job for {job.target_url} ({job.frequency}, {job.strategy}); nothing was written")
         return exits.DONE
@@ -85,7 +85,7 @@ async def _add(settings: "Settings", job: "Job", *, dry_run: bool, as_json: bool
     async with opened(settings, works=False) as app:
         stored, _ = await app.jobs.create(job)
     if as_json:
-        render.print_json(shapes.job_shape(stored.job, shapes.job_status(stored)))
+        render.print_json(shapes.job_shape(stored))
     else:
         print(stored.job.id)
     return exits.DONE
@@ -112,7 +112,7 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     async with opened_store(settings) as store:
         found = await store.newest_jobs(None, limit)
     if as_json:
-        render.print_json([shapes.job_shape(stored.job, shapes.job_status(stored)) for stored in found])
+        render.print_json([shapes.job_shape(stored) for stored in found])
         return exits.DONE
     rows = [(stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found]
     nothing = "no jobs yet; add one with `corral job add URL --fields title`"
@@ -141,7 +141,7 @@ async def _show(settings: "Settings", job_id: str, *, as_json: bool) -> int:
     async with opened_store(settings) as store:
         stored = await store.job(job_id)
         latest = await store.newest_runs(job_id, None, None, 5)
-    shape = shapes.job_shape(stored.job, shapes.job_status(stored))
+    shape = shapes.job_shape(stored)
     if as_json:
         render.print_json(shape)
         return exits.DONE

@@ -157,8 +157,10 @@ async def _show(settings: "Settings", run_id: str, *, as_json: bool) -> int:
     if as_json:
         render.print_json(shape)
         return exits.DONE
-    stats, attempts = shape.pop("stats"), shape.pop("engine_attempts")
-    render.print_properties({**shape, "url": run.payload.get("url"), **{f"stats.{k}": v for k, v in stats.items()}})
+    stats, attempts, progress = (shape.pop(name) for name in ("stats", "engine_attempts", "progress"))
+    if progress["total"] > 1:
+        shape["progress"] = progress
+    render.print_properties({**shape, **{f"stats.{k}": v for k, v in stats.items()}})
     if attempts:
         print()
         rows = [[entry.get(name) for name in ("attempt", "strategy", "outcome", "duration_s")] for entry in attempts]

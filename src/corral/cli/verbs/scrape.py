@@ -1,5 +1,6 @@
 """`corral scrape`: one page, now, without a server."""
 
+import contextlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +80,8 @@ def _say(job: "Job", output: Output) -> None:
     from corral.cli import render, shapes
 
     if output.as_json:
-        shape = {**shapes.job_shape(job, "validated"), "id": None}
-        render.print_json({"would": "scrape", "job": shape, "output": output.path})
+        path = None if output.path is None else str(output.path)
+        render.print_json({"would": "scrape", "job": shapes.planned_shape(job), "output": path})
         return
     names = ", ".join(spec.name for spec in job.fields)
     where = f" into {output.path}" if output.path else ""
@@ -111,7 +112,9 @@ async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
 
 async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | None":
     """The run, not yet executed: whoever executes it has to know its id first."""
+    from corral.cli import progress
     from corral.cli.running import first_of
+    from corral.domain.errors import JobNotFound
     from corral.wiring import opened
 
     made: list[Run] = []
@@ -122,8 +125,13 @@ async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | Non
         made.append(run)
 
     async with opened(settings, works=False) as app:
-        await first_of(make(app), stop)
-    return made[0] if made else None
+        with progress.waiting(f"asking {job.target_url} how it answers"):
+            await first_of(make(app), stop)
+        if made:
+            return made[0]
+        with contextlib.suppress(JobNotFound):
+            await app.store.delete_job(job.id)
+    return None
 
 
 async def _executed(app: "App", run: "Run", stop: "Stop") -> bool:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from corral.cli.options import Host, Port
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from corral.settings import Settings
 
 
@@ -16,23 +18,23 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
     corral serve --port 9000
     """
     from corral.cli.running import finish_serving
-    from corral.cli.serving import checked_address
+    from corral.cli.serving import listening
     from corral.log import configure_logging
     from corral.settings import load_settings
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    finish_serving(_serve(settings, host, checked_address(settings, host, port)))
+    finish_serving(_serve(settings, listening(settings, host, port)))
 
 
-async def _serve(settings: "Settings", host: str, port: int) -> int:
+async def _serve(settings: "Settings", listener: "socket") -> int:
     from corral.cli.running import Stop
     from corral.cli.serving import announcement, serve_api
     from corral.wiring import opened
 
     stop = Stop()
     stop.listen()
-    said = announcement(settings, host, port, "serves; runs wait until a `corral worker` takes them")
+    said = announcement(settings, listener, "serves; runs wait until a `corral worker` takes them")
     async with opened(settings, works=False) as app:
-        await serve_api(app, host, port, stop, announce=lambda: print(said, flush=True))
+        await serve_api(app, listener, stop, announce=said)
     return stop.exit_code

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from corral.cli.options import Host, Port
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from corral.settings import Settings
 
 
@@ -17,25 +19,25 @@ def up(host: Host = "127.0.0.1", port: Port = 8000) -> None:
     APP_WRITE_TOKEN=… corral up --host 0.0.0.0
     """
     from corral.cli.running import finish_serving
-    from corral.cli.serving import checked_address
+    from corral.cli.serving import listening
     from corral.log import configure_logging
     from corral.settings import load_settings
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    finish_serving(_up(settings, host, checked_address(settings, host, port)))
+    finish_serving(_up(settings, listening(settings, host, port)))
 
 
-async def _up(settings: "Settings", host: str, port: int) -> int:
+async def _up(settings: "Settings", listener: "socket") -> int:
     from corral.cli.running import Stop
     from corral.cli.serving import announcement, serve_api
     from corral.wiring import opened
 
     stop = Stop()
     stop.listen()
-    said = announcement(settings, host, port, "is up")
+    said = announcement(settings, listener, "is up")
     async with opened(settings, works=True) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
-        await serve_api(app, host, port, stop, announce=lambda: print(said, flush=True))
+        await serve_api(app, listener, stop, announce=said)
     return stop.exit_code
