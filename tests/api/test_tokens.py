@@ -29,7 +29,8 @@ def test_only_health_and_the_dashboard_are_public(guarded: Stack) -> None:
             status = _asked(guarded, None, method.upper(), concrete)
             assert (status != 401) == expected_public, f"{method} {path} answered {status} without a token"
     assert _asked(guarded, None, "GET", "/") == 200
-    assert _asked(guarded, None, "GET", "/docs") == 401
+    assert _asked(guarded, None, "GET", "/docs") == 200
+    assert _asked(guarded, None, "GET", "/metrics") == 401
     assert _asked(guarded, None, "GET", "/openapi.json") == 401
 
 

@@ -2,7 +2,7 @@ import asyncio
 
 import psycopg
 
-from corral.domain.event import EventKind
+from corral.domain.event import Event, EventKind
 from corral.domain.run import Move
 from corral.store.open import open_store
 from corral.store.store import Store
@@ -14,7 +14,8 @@ async def test_the_feed_tells_everything_in_order_page_by_page(store: Store) -> 
     lease = await claim_new(store)
     await store.settle(build.completed(lease))
     other = await add(store)
-    told, after = [], 0
+    told: list[Event] = []
+    after = 0
     while len(told) < 4:
         page = await store.feed(after, 2)
         told += page

@@ -16,7 +16,7 @@ DAY_MS = 86_400_000
 
 
 async def _finished(store: Store, count: int) -> list[str]:
-    ids = []
+    ids: list[str] = []
     for _ in range(count):
         lease = await claim_new(store)
         await store.settle(build.completed(lease, [{"n": 1}]))

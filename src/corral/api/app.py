@@ -1,5 +1,7 @@
 """The application: routes, limits, error shape, dashboard."""
 
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -21,6 +23,8 @@ _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+# The API reference styles its parts inline; it shows our own schema only.
+_DOCS_CSP = _CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 _ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 422, 503, 507)}
 
 
@@ -31,6 +35,8 @@ def create_app(app: App) -> FastAPI:
         version=corral.__version__,
         description="Say what to collect; Corral decides how, runs it, and shows what happened.",
         redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
         responses=_ERRORS,  # type: ignore[arg-type]
         middleware=[Middleware(Gate, app=app, count=metrics.count)],
     )
@@ -43,9 +49,16 @@ def create_app(app: App) -> FastAPI:
         api.include_router(router)
     api.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
-    @api.get("/", include_in_schema=False)
-    async def dashboard() -> Response:
-        headers = {"Content-Security-Policy": _CSP, "Cache-Control": "no-cache"}
-        return FileResponse(_STATIC / "index.html", headers=headers)
-
+    assets = Path(str(files("fastapi_swagger"))) / "resources"
+    api.mount("/docs/assets", StaticFiles(directory=assets), name="docs-assets")
+    api.add_api_route("/", _page("index.html", _CSP), include_in_schema=False)
+    api.add_api_route("/docs", _page("docs.html", _DOCS_CSP), include_in_schema=False)
     return api
+
+
+def _page(name: str, policy: str) -> Callable[[], Awaitable[Response]]:
+    async def page() -> Response:
+        headers = {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
+        return FileResponse(_STATIC / name, headers=headers)
+
+    return page

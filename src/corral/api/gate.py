@@ -17,7 +17,9 @@ from corral.wiring import App
 MAX_BODY = 1024 * 1024
 MAX_DEPTH = 32
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_PUBLIC = frozenset({"/", "/health", "/ready", "/favicon.ico"})
+# Pages without data of their own: what they show they have to ask for, with a token.
+_PUBLIC = frozenset({"/", "/docs", "/health", "/ready"})
+_PUBLIC_FILES = ("/static/", "/docs/assets/")
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 _SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -77,7 +79,7 @@ class Gate:
 
     def _unauthorized(self, scope: Scope, request_id: str, *, is_write: bool) -> Response | None:
         path = scope["path"]
-        if self._write is None or path in _PUBLIC or path.startswith("/static/"):
+        if self._write is None or path in _PUBLIC or path.startswith(_PUBLIC_FILES):
             return None
         given = Headers(scope=scope).get("authorization", "")
         token = _hashed(given[7:].strip()) if given[:7].lower() == "bearer " else None

@@ -82,7 +82,8 @@ def _as_csv(names: Sequence[str], records: Records) -> str:
     """A column per asked field. Text that a spreadsheet would execute gets a leading apostrophe."""
     columns = list(dict.fromkeys([*names, *(name for record in records for name in record)]))
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    # With the line end of the standard; given a bare \n the writer leaves a bare \r inside a cell unquoted.
+    writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow([_cell(name) for name in columns])
     for record in records:
         writer.writerow([_cell(record.get(name)) for name in columns])

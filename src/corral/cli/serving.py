@@ -3,11 +3,12 @@
 import asyncio
 import ipaddress
 import socket
+import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from corral.cli.running import Stop
-from corral.domain.errors import BadConfiguration
+from corral.domain.errors import BadConfiguration, CorralError
 
 if TYPE_CHECKING:
     from corral.settings import Settings
@@ -98,13 +99,21 @@ async def _until_stopped(stop: Stop, server: "asyncio.Task[None]", companion: "a
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+        if not asked.done():
+            raise CorralError("the API stopped by itself", hint="the log lines above say why; start it again")
     finally:
         asked.cancel()
 
 
 async def stop_working(app: "App") -> None:
-    if app.node is not None:
-        await app.node.stop()
+    """Let what runs finish for a while, and give back the rest."""
+    if app.node is None:
+        return
+    if app.node.executing:
+        grace_s = app.settings.grace_seconds
+        said = f"stopping: {app.node.executing} under way may finish within {grace_s:g} s; once more stops at once"
+        print(said, file=sys.stderr, flush=True)
+    await app.node.stop()
 
 
 async def _gone(server: "asyncio.Task[None]") -> None:

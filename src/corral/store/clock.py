@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# Only Linux has one that goes on while the machine sleeps.
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock(Protocol):
@@ -22,7 +24,7 @@ class SystemClock:
         return _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else "unknown"
 
     def since_boot_ms(self) -> int:
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+        return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -18,6 +18,9 @@ from corral.store.store import Store
 
 _MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a PostgreSQL server
 
+# The longest a retry is ever put off.
+_LONGEST_WAIT_MS = 3600 * 1000
+
 
 def open_store(url: str, *, clock: Clock | None = None) -> Store:
     """The store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
@@ -104,8 +107,18 @@ def _anchor(database: SqliteDatabase) -> None:
             stored["offset_ms"] = str(clock.wall_ms() - clock.since_boot_ms())
             for key, value in (("boot_id", boot), ("offset_ms", stored["offset_ms"])):
                 connection.execute("INSERT OR REPLACE INTO corral_meta VALUES (?, ?)", (key, value))
-            connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
+            _start_anew(connection, clock.wall_ms())
     database.anchor(int(stored["offset_ms"]))
+
+
+def _start_anew(connection: sqlite_file.Connection, now_ms: int) -> None:
+    """Nobody who held a lease is left, and due times were set by a clock that may have been ahead of ours."""
+    connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
+    connection.execute(
+        "UPDATE runs SET due_at = ? WHERE state = 'queued' AND started_at IS NULL AND due_at > ?", (now_ms, now_ms)
+    )
+    latest_ms = now_ms + _LONGEST_WAIT_MS
+    connection.execute("UPDATE runs SET due_at = ? WHERE state = 'queued' AND due_at > ?", (latest_ms, latest_ms))
 
 
 def _open_postgres(url: str) -> Store:

@@ -22,8 +22,9 @@ from corral.domain.errors import (
 
 _MAGIC = b"SQLite format 3\x00"
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
-# Checking reads the whole file; above this size that would delay every restart, and `corral doctor` does it.
-_QUICK_CHECK_MAX_BYTES = 128 * 1024 * 1024
+# Checking reads the whole file; above these sizes that would delay every restart, and `corral doctor` does it.
+_CHECK_ALWAYS_BYTES = 16 * 1024 * 1024
+_CHECK_UNCLEAN_BYTES = 128 * 1024 * 1024
 _LOCK_WAIT_S = 10.0
 _NO_ROOM_BYTES = 256 * 1024
 
@@ -66,7 +67,7 @@ def check_file(path: Path) -> None:
         connection = connect(path, readonly=True)
         try:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if _was_not_closed(path) and path.stat().st_size <= _QUICK_CHECK_MAX_BYTES:
+            if path.stat().st_size <= (_CHECK_UNCLEAN_BYTES if _was_not_closed(path) else _CHECK_ALWAYS_BYTES):
                 answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if answer != "ok":
                     raise StorageUnusable(f"{path} is damaged: {answer}", hint=remedy)

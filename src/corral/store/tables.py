@@ -1,5 +1,7 @@
 """The tables. Times are UTC milliseconds; documents are JSON (JSONB on PostgreSQL)."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -98,3 +100,19 @@ meta = sa.Table(
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
+
+
+def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique: bool = False) -> None:
+    condition = None if where is None else sa.text(where)
+    sa.Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
+
+_index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
+_index("runs_queued", runs.c.priority, runs.c.due_at, runs.c.id, where="state = 'queued'")
+_index("runs_leased", runs.c.lease_until, where="state = 'running'")
+_index("runs_by_job", runs.c.job_id, runs.c.id)
+for _state in ("held", "partial", "failed", "cancelled"):
+    _index(f"runs_{_state}", runs.c.id, where=f"state = '{_state}'")
+_index("events_by_run", events.c.run_id, events.c.seq, unique=True)
+_index("records_by_run", records.c.run_id, records.c.item_key, unique=True)
+_index("records_by_job", records.c.job_id, records.c.id)

@@ -102,15 +102,16 @@ def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
 
 async def _shown(app: "App", site: "RunningSite", url: str) -> None:
     """Start the demo jobs, wait for the quick ones, say what happened."""
-    from corral.cli import render
+    from corral.cli import progress, render
 
-    print("\nstarting a run of each demo job …", flush=True)
-    started = [(demo_job, await _run_of(app, demo_job, site)) for demo_job in _demo_jobs()]
-    deadline = time.monotonic() + _WAIT_S
-    runs = [run for _, run in started]
-    while not all(run.state.is_terminal for run in runs) and time.monotonic() < deadline:
-        await app.pulse.wait(0.25)
-        runs = [await app.store.run(run.id) for run in runs]
+    print("\nstarting a run of each demo job", flush=True)
+    with progress.waiting("waiting for the quick ones"):
+        started = [(demo_job, await _run_of(app, demo_job, site)) for demo_job in _demo_jobs()]
+        deadline = time.monotonic() + _WAIT_S
+        runs = [run for _, run in started]
+        while not all(run.state.is_terminal for run in runs) and time.monotonic() < deadline:
+            await app.pulse.wait(0.25)
+            runs = [await app.store.run(run.id) for run in runs]
     rows = [_row(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
     render.print_table(("job", "shows", "status", "tries", "result"), rows)
     print(f"look around at {url}/ or, in another terminal: {_elsewhere(app)}", flush=True)

@@ -1,0 +1,97 @@
+"""With what the browser is started: constants, so that no string of a job can ever become an argument."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+BYPASS_NOTHING: Final = "<-loopback>"  # Chromium leaves loopback and link-local addresses out of a proxy by default
+
+CHROMIUM_ARGS: Final = (
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-gpu",
+    "--disable-notifications",
+    "--disable-print-preview",
+    "--disable-quic",
+    "--disable-remote-fonts",
+    "--disable-speech-api",
+    "--disable-sync",
+    "--dns-prefetch-disable",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    # Second wall: whatever would not go through the proxy cannot find out where to go.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--no-pings",
+    f"--proxy-bypass-list={BYPASS_NOTHING}",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+BLOCKED_TYPES: Final = frozenset({"font", "image", "media"})
+VIEWPORT_WIDTH: Final = 1280
+VIEWPORT_HEIGHT: Final = 720
+
+# Would send what the browser asks of this machine around the proxy.
+FORBIDDEN_VARIABLE: Final = "PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"
+HOW_TO_INSTALL: Final = "install the Debian package chromium-headless-shell, or run `playwright install chromium`"
+
+# The headless shell first: it starts and renders several times faster. Binaries before the scripts that wrap them,
+# which add arguments of their own and stay around as a parent.
+_USUAL_PLACES: Final = (
+    "/usr/lib/chromium/chromium-headless-shell",
+    "/usr/bin/chromium-headless-shell",
+    "/usr/local/bin/chromium-headless-shell",
+    "/opt/chromium/chrome-headless-shell",
+)
+_SLOWER_PLACES: Final = (
+    "/usr/lib/chromium/chromium",
+    "/usr/bin/chromium",
+    "/usr/local/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/snap/bin/chromium",
+    "/opt/google/chrome/chrome",
+    "/usr/bin/google-chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+_OWN_SHELLS: Final = ("*/headless_shell", "*/chrome-headless-shell")
+
+
+def chromium_args() -> list[str]:
+    return list(CHROMIUM_ARGS)
+
+
+def is_sandboxed() -> bool:
+    """Chromium refuses to run its sandbox as root."""
+    return os.geteuid() != 0
+
+
+def chromium_environment(home: Path) -> dict[str, str | float | bool]:
+    """All that the browser sees of ours."""
+    path = "/usr/local/bin:/usr/bin:/bin"
+    return {"HOME": str(home), "TMPDIR": str(home), "XDG_CONFIG_HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
+
+
+def find_chromium(own: str = "") -> str | None:
+    """The fastest Chromium on this machine; `own` is where Playwright would have put its own."""
+    named = (shutil.which(name) for name in ("chromium-headless-shell", "chrome-headless-shell"))
+    slower = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    candidates = [*_own_shells(own), *_USUAL_PLACES, *named, own, *_SLOWER_PLACES, *slower]
+    return next((found for found in candidates if found and os.access(found, os.X_OK) and Path(found).is_file()), None)
+
+
+def _own_shells(own: str) -> list[str]:
+    """Playwright keeps the headless shell beside the full browser: chromium-1200, chromium_headless_shell-1200."""
+    for folder in Path(own).parents if own else ():
+        kind, _, revision = folder.name.partition("-")
+        if kind == "chromium" and revision:
+            beside = folder.parent / f"chromium_headless_shell-{revision}"
+            return [str(found) for pattern in _OWN_SHELLS for found in sorted(beside.glob(pattern))]
+    return []

@@ -1,0 +1,205 @@
+"""One Playwright driver with one Chromium: started together, watched, ended together."""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
+from playwright.async_api import Error as PlaywrightError
+
+from corral.fetch.browser_args import (
+    BYPASS_NOTHING,
+    FORBIDDEN_VARIABLE,
+    HOW_TO_INSTALL,
+    chromium_args,
+    chromium_environment,
+    find_chromium,
+    is_sandboxed,
+)
+from corral.fetch.browser_home import BrowserHome, homes_root
+from corral.fetch.browser_processes import ProcessRecord, children, descendants, is_renderer, resident_bytes
+from corral.fetch.limits import MIB
+
+_WATCH_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserLimits:
+    launch_s: float = 10.0
+    close_s: float = 5.0
+    max_pages: int = 200  # per browser, as are the next two
+    max_age_s: float = 1800.0
+    max_resident_bytes: int = 1024 * MIB
+    # Beyond this some page is to blame: the largest one is ended before the machine suffers.
+    kill_resident_bytes: int = 2048 * MIB
+    max_at_once: int = 2 * (os.cpu_count() or 1)
+    max_content_bytes: int = 10 * MIB
+    max_popups: int = 20
+    max_navigations: int = 20
+
+
+class CannotStart(Exception):
+    """There is no browser to be had: now, or (`is_final`) on this installation as it is."""
+
+    def __init__(self, message: str, *, is_final: bool) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+
+
+class Engine:
+    def __init__(self, playwright: Playwright, browser: Browser, home: BrowserHome, limits: BrowserLimits) -> None:
+        self._playwright = playwright
+        self._home = home
+        self._limits = limits
+        self._started = time.monotonic()
+        self._drivers, self._browsers = _processes_in(home)
+        self._watching = asyncio.create_task(self._watch_memory(), name="browser memory")
+        self._ending: asyncio.Task[None] | None = None
+        home.write_down([*self._drivers, *self._browsers])
+        self.browser = browser
+        self.pages = 0
+        self.active = 0
+        self.memory_killed_at = float("-inf")
+        self.gone = asyncio.Event()
+        browser.on("disconnected", lambda _: self.gone.set())
+
+    @property
+    def is_worn(self) -> bool:
+        """True once it is time for a new one."""
+        limits = self._limits
+        return (
+            self.gone.is_set()
+            or self.pages >= limits.max_pages
+            or time.monotonic() - self._started > limits.max_age_s
+            or sum(self._sizes().values()) > limits.max_resident_bytes
+        )
+
+    @property
+    def user_agent(self) -> str:
+        major = self.browser.version.partition(".")[0]
+        engine = "AppleWebKit/537.36 (KHTML, like Gecko)"
+        return f"Mozilla/5.0 (X11; Linux x86_64) {engine} HeadlessChrome/{major}.0.0.0 Safari/537.36"
+
+    @property
+    def pids(self) -> list[int]:
+        """The driver and the browser; the browser's own children come and go."""
+        return [record.pid for record in (*self._drivers, *self._browsers)]
+
+    async def dismiss(self, context: BrowserContext) -> None:
+        """Close a context; where that cannot be done in time, the browser is beyond help."""
+        try:
+            async with asyncio.timeout(self._limits.close_s):
+                await context.close()
+        except TimeoutError:
+            self.kill()
+        except PlaywrightError:
+            pass  # it went with its browser
+
+    def kill(self) -> None:
+        """End the browser now, with every page in it."""
+        self.gone.set()
+        for record in self._browsers:
+            record.kill()
+
+    async def end(self) -> None:
+        """Close everything, by force where it takes too long. May be called twice."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(), name="browser end")
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
+        self._watching.cancel()
+        if not self.gone.is_set():
+            await _within(self._limits.close_s, self.browser.close())
+        self.kill()
+        await _stop(self._playwright, self._home, self._limits)
+
+    def _sizes(self) -> dict[int, int]:
+        pids = {record.pid for record in self._browsers}
+        pids |= {below for pid in pids for below in descendants(pid)}
+        return {pid: resident_bytes(pid) for pid in pids}
+
+    async def _watch_memory(self) -> None:
+        while not self.gone.is_set():
+            await asyncio.sleep(_WATCH_EVERY_S)
+            sizes = self._sizes()
+            if sum(sizes.values()) <= self._limits.kill_resident_bytes:
+                continue
+            largest = max((pid for pid in sizes if is_renderer(pid)), key=lambda pid: sizes[pid], default=0)
+            record = ProcessRecord.of(largest)
+            if record is not None:
+                self.memory_killed_at = time.monotonic()
+                record.kill()
+
+
+async def start_engine(proxy_address: str, limits: BrowserLimits) -> Engine:
+    if os.environ.get(FORBIDDEN_VARIABLE):
+        raise CannotStart(f"{FORBIDDEN_VARIABLE} is set, and would let pages reach this machine", is_final=True)
+    home = await asyncio.to_thread(lambda: BrowserHome(homes_root()))
+    playwright: Playwright | None = None
+    try:
+        async with asyncio.timeout(limits.launch_s):
+            playwright = await _start_driver(home)
+            return Engine(playwright, await _launch(playwright, proxy_address, home, limits), home, limits)
+    except BaseException as error:
+        await asyncio.shield(_stop(playwright, home, limits))
+        if isinstance(error, TimeoutError):
+            raise CannotStart(f"not within {limits.launch_s:g} s", is_final=False) from None
+        if isinstance(error, PlaywrightError | OSError):
+            raise CannotStart(str(error).strip().partition("\n")[0][:300], is_final=False) from None
+        raise
+
+
+async def _start_driver(home: BrowserHome) -> Playwright:
+    """The driver makes the browser's profile where TMPDIR says, and knows no other way to be told."""
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = str(home.path)
+    try:
+        return await async_playwright().start()
+    finally:
+        if before is None:
+            os.environ.pop("TMPDIR", None)
+        else:
+            os.environ["TMPDIR"] = before
+
+
+async def _launch(playwright: Playwright, proxy_address: str, home: BrowserHome, limits: BrowserLimits) -> Browser:
+    executable = await asyncio.to_thread(find_chromium, playwright.chromium.executable_path)
+    if executable is None:
+        raise CannotStart(f"no Chromium was found; {HOW_TO_INSTALL}", is_final=True)
+    return await playwright.chromium.launch(
+        executable_path=executable,
+        args=chromium_args(),
+        chromium_sandbox=is_sandboxed(),
+        env=chromium_environment(home.path),
+        headless=True,
+        # Without credentials: what the browser asks on its own account is refused.
+        proxy={"server": proxy_address, "bypass": BYPASS_NOTHING},
+        timeout=limits.launch_s * 1000,
+    )
+
+
+async def _stop(playwright: Playwright | None, home: BrowserHome, limits: BrowserLimits) -> None:
+    drivers, browsers = _processes_in(home)
+    if playwright is not None:
+        await _within(limits.close_s, playwright.stop())
+    for record in (*browsers, *drivers):
+        record.kill()
+    await asyncio.to_thread(home.remove)
+
+
+def _processes_in(home: BrowserHome) -> tuple[list[ProcessRecord], list[ProcessRecord]]:
+    drivers = home.processes()
+    found = [ProcessRecord.of(pid) for driver in drivers for pid in children(driver.pid)]
+    return drivers, [record for record in found if record is not None]
+
+
+async def _within(seconds: float, closing: Awaitable[Any]) -> None:
+    # A driver that died leaves its side of the connection in any state; whatever that raises, force comes next.
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(seconds):
+            await closing

@@ -1,0 +1,81 @@
+"""The one browser of a worker: started when first asked for, shared by the runs, replaced when worn or broken."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from playwright.async_api import BrowserContext
+
+from corral.fetch.browser_engine import BrowserLimits, Engine, start_engine
+
+
+class BrowserHost:
+    def __init__(self, limits: BrowserLimits) -> None:
+        self._limits = limits
+        self._places = asyncio.Semaphore(limits.max_at_once)
+        self._changed = asyncio.Condition()
+        self._starting: asyncio.Task[Engine] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.engine: Engine | None = None
+
+    async def enter(self, proxy_address: str) -> Engine:
+        """A place in a working browser, to be given back with `leave`. CannotStart where there is none."""
+        await self._places.acquire()
+        try:
+            async with self._changed:
+                engine = await self._usable(proxy_address)
+                engine.active += 1
+                engine.pages += 1
+                return engine
+        except BaseException:
+            self._places.release()
+            raise
+
+    def leave(self, engine: Engine, context: BrowserContext | None) -> None:
+        """Give the place back. Nobody waits for the context to close, except whoever wants the place."""
+        self._spawn(self._left(engine, context))
+
+    async def close(self) -> None:
+        if self._starting is not None:
+            await asyncio.gather(self._starting, return_exceptions=True)
+        engine, self.engine = self.engine, None
+        if engine is not None:
+            await engine.end()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _left(self, engine: Engine, context: BrowserContext | None) -> None:
+        try:
+            if context is not None and not engine.gone.is_set():
+                await engine.dismiss(context)
+        finally:
+            engine.active -= 1
+            self._places.release()
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _usable(self, proxy_address: str) -> Engine:
+        while self.engine is not None and self.engine.is_worn:
+            if self.engine.gone.is_set() or not self.engine.active:
+                self._spawn(self.engine.end())
+                self.engine = None
+            else:
+                await self._changed.wait()
+        if self.engine is None:
+            self.engine = await self._started(proxy_address)
+        return self.engine
+
+    async def _started(self, proxy_address: str) -> Engine:
+        """A run that is cancelled meanwhile leaves the start to the next one: half a start would leave processes."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(start_engine(proxy_address, self._limits), name="browser start")
+        starting = self._starting
+        try:
+            return await asyncio.shield(starting)
+        finally:
+            if starting.done():
+                self._starting = None
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,77 @@
+"""The command line as a person has it: real processes with a data folder of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_COMMAND = (sys.executable, "-m", "corral.cli.main")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Corral:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+
+    def environment(self, settings: dict[str, str]) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+        ours = {"APP_DATA_DIR": str(self.data), "APP_RETRY_BASE_SECONDS": "0.05", "APP_GRACE_SECONDS": "1"}
+        return {**inherited, "TERM": "dumb", **ours, **settings}
+
+    def __call__(self, *arguments: str, **settings: str) -> Answer:
+        done = subprocess.run(
+            [*_COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environment(settings),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*_COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environment(settings),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def descendants(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return list(psutil.Process(process.pid).children(recursive=True))
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=2)
+    return not alive
+
+
+def line_with(process: subprocess.Popen[str], text: str) -> str:
+    """Read what a command prints until a line holds the text."""
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if text in line:
+            return line
+    raise AssertionError(f"{text!r} was never printed:\n{''.join(seen)}")

@@ -1,0 +1,48 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Corral
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of a demo site in a process of its own."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+    command = [sys.executable, "-m", "corral.demo", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().rpartition(" ")[2].strip()
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Corral:
+    """One data folder for the tests of a file, where they do not get in each other's way."""
+    return Corral(tmp_path_factory.mktemp("corral"))
+
+
+@pytest.fixture
+def corral(tmp_path: Path) -> Corral:
+    return Corral(tmp_path)
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts commands that go on until they are told to stop, and ends those that a failed test left behind."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(corral: Corral, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        process = corral.start(*arguments, **settings)
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

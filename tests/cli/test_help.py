@@ -1,0 +1,38 @@
+import subprocess
+import sys
+
+import pytest
+
+from corral import __version__
+from tests.cli.command import Corral
+
+VERBS = ["up", "serve", "worker", "demo", "scrape", "events", "records", "doctor", "bench"]
+JOB_VERBS = ["add", "list", "show", "rm"]
+RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry"]
+
+
+@pytest.mark.parametrize(
+    "verb", [[verb] for verb in VERBS] + [["job", verb] for verb in JOB_VERBS] + [["run", verb] for verb in RUN_VERBS]
+)
+def test_every_verb_explains_itself_with_an_example(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    from corral.cli.main import build
+
+    with pytest.raises(SystemExit) as ended:
+        build()([*verb, "-h"], prog_name="corral")
+
+    assert ended.value.code == 0
+    assert f"\n  corral {verb[0]}" in capsys.readouterr().out
+
+
+def test_the_version_is_told_and_what_does_not_exist_is_a_bad_argument(corral: Corral) -> None:
+    assert corral("--version").out == f"corral {__version__}\n"
+    assert corral("crawl").code == 2
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, corral.cli.main as cli; cli.build();"
+        "print([name for name in ('sqlalchemy', 'fastapi', 'pydantic', 'structlog', 'wreq') if name in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"

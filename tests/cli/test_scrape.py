@@ -1,0 +1,122 @@
+import csv
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Corral, all_gone, descendants
+
+Started = Callable[..., subprocess.Popen[str]]
+
+
+def test_a_page_is_collected_and_its_progress_is_told_line_by_line(shared: Corral, site: str) -> None:
+    done = shared("scrape", f"{site}/articles", "--fields", "title")
+
+    assert done.code == 0
+    assert done.out == "title  Articles, page 1 of 6\n"
+    assert "→ Run started" in done.err
+    assert "← Run completed" in done.err
+
+
+def test_json_and_a_file_carry_the_same_records(shared: Corral, site: str) -> None:
+    done = shared("scrape", f"{site}/articles", "--css", "heading=h1", "--json", "-o", "found.jsonl")
+
+    assert done.code == 0
+    assert done.json["run"]["status"] == "completed"
+    assert done.json["records"] == [{"heading": done.json["records"][0]["heading"]}]
+    assert [json.loads(line) for line in (shared.folder / "found.jsonl").open()] == done.json["records"]
+
+
+def test_a_missing_page_fails_with_code_reason_and_remedy_and_touches_no_file(shared: Corral, site: str) -> None:
+    kept = shared.folder / "kept.json"
+    kept.write_text("from before")
+
+    done = shared("scrape", f"{site}/missing", "--fields", "title", "-o", "kept.json")
+
+    assert done.code == 1
+    assert "corral: failed: bad_response (http_404): the target answered 404\n  fix: " in done.err
+    assert kept.read_text() == "from before"
+    assert not list(shared.folder.glob("*.part"))
+
+
+def test_a_page_without_some_fields_is_partial_and_its_file_is_written(shared: Corral, site: str) -> None:
+    done = shared("scrape", f"{site}/articles", "--fields", "title,shoe_size", "--max-attempts", "1", "-o", "part.csv")
+
+    assert done.code == 3
+    assert "partial: extraction" in done.err
+    assert "shoe_size" in done.err
+    rows = list(csv.reader((shared.folder / "part.csv").open()))
+    assert rows == [["title", "shoe_size"], ["Articles, page 1 of 6", ""]]
+
+
+def test_a_target_that_is_down_is_refused_at_once(shared: Corral, site: str) -> None:
+    done = shared("scrape", f"{site}/broken", "--fields", "title")
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("corral: the target answers 500\n  fix: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ftp://example.com", "--fields", "title"],
+        ["http://127.0.0.1:1/", "--fields", ""],
+        ["http://127.0.0.1:1/", "--fields", "a,a"],
+        ["http://127.0.0.1:1/", "--css", "price=:::"],
+        ["http://127.0.0.1:1/", "--fields", "a", "-o", "records.doc"],
+        ["http://127.0.0.1:1/", "--fields", "a", "--max-attempts", "0"],
+    ],
+)
+def test_bad_arguments_end_with_2_and_write_nothing(corral: Corral, arguments: list[str]) -> None:
+    done = corral("scrape", *arguments)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+    assert not corral.data.exists()
+
+
+def test_a_dry_run_validates_and_writes_nothing(corral: Corral) -> None:
+    done = corral("scrape", "http://127.0.0.1:1/page", "--fields", "title", "--dry-run", "--json", "-o", "x.csv")
+
+    assert done.code == 0
+    assert done.json["job"]["target_url"] == "http://127.0.0.1:1/page"
+    assert list(corral.folder.iterdir()) == []
+
+
+def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
+    corral: Corral, site: str, started: Started
+) -> None:
+    process = started(corral, "scrape", f"{site}/slow?seconds=30", "--fields", "title", "--strategy", "http")
+    assert process.stderr is not None
+    while "Run started" not in process.stderr.readline():
+        assert process.poll() is None
+    children = descendants(process)
+
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = process.communicate(timeout=15)
+
+    assert process.returncode == 130
+    assert time.monotonic() - began < 5
+    assert "is cancelled\n  fix: start it anew with `corral run retry " in err
+    assert "Traceback" not in err
+    assert children
+    assert all_gone(children)
+    assert [run["status"] for run in corral("run", "list", "--json").json] == ["cancelled"]
+
+
+def test_only_the_typed_host_is_trusted() -> None:
+    from corral.cli.options import drafted_job, parse_fields
+    from corral.settings import Settings
+
+    fields = parse_fields("title", ())
+    settings = Settings(data_dir=Path("nowhere"))
+    odd = drafted_job(settings, "http://10.0.0.7:8080/a", fields, trusts_host=True)
+    usual = drafted_job(settings, "https://intranet/a", fields, trusts_host=True)
+
+    assert odd.trusted_hosts == ("10.0.0.7:8080",)
+    assert usual.trusted_hosts == ("intranet:80", "intranet:443")

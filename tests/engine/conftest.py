@@ -1,0 +1,30 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from corral.settings import Settings
+from corral.wiring import App
+from tests import services
+from tests.engine.build import settings_for, working
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_for(tmp_path)
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncIterator[App]:
+    """A node with two workers on a SQLite file."""
+    async with working(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(params=("file", "postgres"))
+def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """A database that several nodes can open."""
+    if request.param == "file":
+        return settings_for(tmp_path)
+    cluster: services.PostgresCluster = request.getfixturevalue("postgres")
+    return settings_for(tmp_path, cluster.create_database())

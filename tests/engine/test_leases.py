@@ -1,0 +1,126 @@
+"""Leases are kept while their worker lives, and nothing is started under one that may be lost."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from corral.domain.errors import StorageUnavailable
+from corral.domain.run import RunState
+from corral.engine.renewer import LEASE_S, SELF_FENCE_S
+from corral.wiring import App
+from tests.engine.build import With, drill, ended, events, kinds, node_of, put, settings_for, sound, started, until
+from tests.engine.build import working as a_node
+
+
+@pytest.mark.slow
+async def test_a_loop_that_stands_still_costs_no_lease(app: App) -> None:
+    ids = await put(app, *[drill("sleep", seconds=13, record=True, timeout_s=60) for _ in range(5)])
+    short = await put(app, *[drill("sleep", seconds=2, record=True) for _ in range(5)])
+    await started(app, *ids, *short)
+    time.sleep(15)
+    runs = await ended(app, ids + short)
+    assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
+    await sound(app)
+
+
+@pytest.mark.slow
+async def test_a_stopped_worker_is_replaced_and_gets_nothing_new(tmp_path: Path) -> None:
+    async with a_node(settings_for(tmp_path, workers=2, concurrency=4)) as app:
+        ids = await put(app, *[drill("sleep", seconds=1, record=True, timeout_s=300) for _ in range(8)])
+        await started(app, *ids)
+        stopped = node_of(app).worker_pids[0]
+        os.kill(stopped, signal.SIGSTOP)
+        await asyncio.sleep(6)  # by now it is known to be silent
+        later = await put(app, *[drill(record=True, timeout_s=300) for _ in range(20)])
+        runs = await ended(app, later, timeout_s=3)
+        assert {run.losses for run in runs} == {0}
+        runs = await ended(app, ids, timeout_s=20)
+        assert {run.state for run in runs} == {RunState.COMPLETED}
+        assert max(run.losses for run in runs) == 1
+        lost = [run for run in runs if run.losses]
+        [event] = [event for event in await events(app, lost[0].id) if event.kind == "worker_lost"]
+        assert "without a heartbeat" in event.meta["exit"]
+        await until(lambda: not psutil.pid_exists(stopped) and node_of(app).worker_count == 2)
+        await sound(app)
+
+
+class Outage:
+    """A store that can be cut off from its node, for renewals or for everything."""
+
+    def __init__(self, app: App) -> None:
+        self.is_on = False
+        node, store = node_of(app), app.store
+
+        def renew(leases: Sequence[tuple[str, int]], *rest: object) -> object:
+            self._check()
+            return store.renew_from_thread(leases, *rest)  # type: ignore[arg-type]
+
+        async def claim(*args: object) -> object:
+            self._check()
+            return await store.claim(*args)  # type: ignore[arg-type]
+
+        async def settle_all(*args: object) -> object:
+            self._check()
+            return await store.settle_all(*args)  # type: ignore[arg-type]
+
+        async def release(*args: object) -> object:
+            self._check()
+            return await store.release(*args)  # type: ignore[arg-type]
+
+        cut = With(store, renew_from_thread=renew, claim=claim, settle_all=settle_all, release=release)
+        node._store = node._renewer._store = cut  # type: ignore[assignment]
+
+    def _check(self) -> None:
+        if self.is_on:
+            raise StorageUnavailable("cut off")
+
+
+@pytest.mark.slow
+async def test_a_node_without_confirmed_renewals_starts_nothing_and_then_lets_go(app: App) -> None:
+    outage = Outage(app)
+    [running] = await put(app, drill("sleep", seconds=60, timeout_s=120))
+    await started(app, running)
+    outage.is_on = True
+    await asyncio.sleep(SELF_FENCE_S + 1)
+    node = node_of(app)
+    assert node._renewer.is_fenced
+    assert node.executing == 1
+    await until(lambda: node.executing == 0, timeout_s=LEASE_S - SELF_FENCE_S + 2)
+    [waiting] = await put(app, drill())
+    outage.is_on = False
+    [run] = await ended(app, [waiting])
+    assert run.losses == 0
+    await started(app, running)
+    assert (await app.store.run(running)).losses == 0
+    assert (await kinds(app, running)) == ["created", "started", "released", "started"]
+    await sound(app)
+
+
+@pytest.mark.slow
+async def test_what_was_done_during_an_outage_is_kept_and_nobody_is_blamed(app: App) -> None:
+    """The outcome waits for the database for longer than a lease lasts, and is written all the same."""
+    outage = Outage(app)
+    ids = await put(app, *[drill("sleep", seconds=0.5, record=True) for _ in range(5)])
+    await started(app, *ids)
+    reap = app.store.reap
+
+    async def cut_reap(limit: int = 500) -> int:
+        outage._check()
+        return await reap(limit)
+
+    app.store.reap = cut_reap  # type: ignore[method-assign]
+    outage.is_on = True
+    await asyncio.sleep(LEASE_S + 1.5)
+    assert node_of(app).storage_problem is not None
+    outage.is_on = False
+    runs = await ended(app, ids)
+    assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
+    assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in ids])
+    await until(lambda: node_of(app).storage_problem is None)
+    await sound(app)

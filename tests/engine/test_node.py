@@ -1,0 +1,195 @@
+"""A node executes runs and settles them: outcomes, retries, bands, bounds, neighbours."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from corral.domain.errors import StorageError
+from corral.domain.job import Priority, Strategy
+from corral.domain.outcome import Failed, FailureCode
+from corral.domain.retry import RetryPolicy
+from corral.domain.run import Lease, RunState
+from corral.domain.settlement import Settlement
+from corral.engine.attempt import settlement_of
+from corral.settings import Settings
+from corral.wiring import App, opened
+from tests.engine.build import (
+    With,
+    drill,
+    ended,
+    events,
+    kinds,
+    node_of,
+    put,
+    settings_for,
+    sound,
+    started,
+    until,
+    working,
+)
+
+
+async def test_a_run_is_executed_and_settled_with_its_record(app: App) -> None:
+    [run_id] = await put(app, drill(record=True))
+    [run] = await ended(app, [run_id])
+    assert run.state is RunState.COMPLETED
+    assert (run.attempt, run.epoch, run.losses) == (1, 1, 0)
+    assert await kinds(app, run_id) == ["created", "started", "completed"]
+    assert [record.data for record in await app.store.records_of(run_id, "", 10)] == [{"drill": "done"}]
+    await sound(app)
+
+
+async def test_a_failure_is_retried_until_the_attempts_are_used_up(app: App) -> None:
+    [run_id] = await put(app, drill("fail", max_attempts=3))
+    [run] = await ended(app, [run_id])
+    assert (run.state, run.attempt, run.failure_code) == (RunState.FAILED, 3, "network")
+    assert [entry["outcome"] for entry in run.attempts] == ["network"] * 3
+    assert await kinds(app, run_id) == ["created", *["started", "retry_scheduled"] * 2, "started", "failed"]
+
+
+async def test_a_blocked_attempt_escalates_to_the_browser(app: App) -> None:
+    [run_id] = await put(app, drill("sleep", seconds=30))
+    await started(app, run_id)
+    lease = Lease(await app.store.run(run_id), node_of(app).owner)
+    blocked = Failed(FailureCode.BLOCKED, "the target answered 403", "http_403", http_status=403)
+    landed = await app.store.settle(settlement_of(lease, blocked, RetryPolicy(), now=lease.run.created_at, took_s=0))
+    assert landed
+    run = await app.store.run(run_id)
+    assert (run.state, run.attempt, run.resolved_strategy) == (RunState.QUEUED, 2, Strategy.BROWSER)
+    assert (await kinds(app, run_id))[-2:] == ["escalated", "retry_scheduled"]
+
+
+async def test_a_bug_in_a_kind_fails_the_run_and_keeps_the_traceback(app: App) -> None:
+    [run_id] = await put(app, drill("no such drill", max_attempts=1))
+    [run] = await ended(app, [run_id])
+    assert (run.failure_code, run.failure_detail) == ("unknown", "bug")
+    assert "unknown drill" in (await events(app, run_id))[-1].meta["traceback"]
+
+
+async def test_no_more_runs_are_executed_at_once_than_allowed(tmp_path: Path) -> None:
+    async with working(settings_for(tmp_path, workers=2, concurrency=4)) as app:
+        ids = await put(app, *[drill("sleep", seconds=0.05) for _ in range(60)])
+        highest = 0
+        while (await app.store.count_live())["queued"]:
+            highest = max(highest, (await app.store.count_live())["running"])
+            await asyncio.sleep(0.002)
+        assert {run.state for run in await ended(app, ids)} == {RunState.COMPLETED}
+        assert 4 < highest <= 8
+
+
+async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:
+    async with working(settings_for(tmp_path, workers=1, concurrency=1)) as app:
+        [blocker] = await put(app, drill("sleep", seconds=0.5))
+        await started(app, blocker)
+        bands = [Priority.LOW, Priority.MEDIUM, Priority.CRITICAL, Priority.HIGH] * 3
+        runs = [drill(priority=band) for band in bands]
+        ids = await put(app, *runs)
+        await ended(app, ids)
+        feed = await app.store.feed(0, 1000)
+        order = [event.run_id for event in feed if event.kind == "started" and event.run_id != blocker]
+        wanted = sorted(runs, key=lambda run: (run.priority, run.id))
+        assert order == [run.id for run in wanted]
+
+
+async def test_a_stalled_run_is_killed_at_its_deadline_and_its_neighbours_are_given_back(tmp_path: Path) -> None:
+    async with working(settings_for(tmp_path, workers=1, concurrency=10)) as app:
+        neighbours = await put(app, *[drill("sleep", seconds=4.5, record=True) for _ in range(5)])
+        await started(app, *neighbours)
+        [stalled] = await put(app, drill("stall", seconds=30, timeout_s=1, max_attempts=1))
+        began = time.monotonic()
+        runs = await ended(app, [stalled, *neighbours])
+        assert (runs[0].state, runs[0].failure_code) == (RunState.FAILED, "timeout")
+        assert time.monotonic() - began < 15
+        assert {(run.state, run.attempt, run.losses) for run in runs[1:]} == {(RunState.COMPLETED, 1, 0)}
+        assert all([await kinds(app, id_) == GIVEN_BACK for id_ in neighbours])
+        assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in neighbours])
+        await sound(app)
+
+
+GIVEN_BACK = ["created", "started", "released", "started", "completed"]
+
+
+async def test_a_deadline_stops_a_run_that_only_sleeps_without_a_kill(app: App) -> None:
+    pids = node_of(app).worker_pids
+    [run_id] = await put(app, drill("sleep", seconds=30, timeout_s=0.3, max_attempts=1))
+    [run] = await ended(app, [run_id])
+    assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "timeout", "total")
+    assert node_of(app).worker_pids == pids
+
+
+async def test_a_manual_retry_is_linked_to_the_run_it_repeats(app: App) -> None:
+    [old] = await put(app, drill("fail", max_attempts=1))
+    await ended(app, [old])
+    new, _ = await app.submitter.retry(old)
+    assert (new.retry_of, new.attempt, new.payload) == (old, 1, {"do": "fail"})
+    await ended(app, [new.id])
+    assert await kinds(app, old) == ["created", "started", "failed"]
+
+
+async def test_a_worker_that_dies_at_once_is_replaced_and_its_runs_are_claimed_again(app: App) -> None:
+    ids = await put(app, *[drill("sleep", seconds=1, record=True) for _ in range(10)])
+    await started(app, *ids)
+    await asyncio.sleep(0.3)
+    victim = node_of(app).worker_pids[0]
+    os.kill(victim, signal.SIGKILL)
+    runs = await ended(app, ids)
+    assert {run.state for run in runs} == {RunState.COMPLETED}
+    lost = [run for run in runs if run.losses]
+    assert lost
+    assert all(run.losses == 1 and run.epoch == 2 for run in lost)
+    await until(lambda: node_of(app).worker_count == 2 and victim not in node_of(app).worker_pids)
+    await sound(app)
+
+
+async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings: Settings) -> None:
+    async with working(replaced(settings, concurrency=20)) as app:
+        good = await put(app, *[drill(record=True) for _ in range(100)])
+        [poison] = await put(app, drill("die", signal="SIGSEGV"))
+        good += await put(app, *[drill(record=True) for _ in range(100)])
+        [run] = await ended(app, [poison], timeout_s=60)
+        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "worker_lost", "poison")
+        assert (run.losses, run.attempt) == (3, 1)
+        assert "SIGSEGV" in str(run.error_message)
+        [quarantined] = [event for event in await events(app, poison) if event.kind == "quarantined"]
+        assert quarantined.meta["exit"] == "killed by SIGSEGV"
+        assert "drill: this worker kills itself now" in quarantined.meta["stderr"]
+        assert {each.state for each in await ended(app, good, timeout_s=60)} == {RunState.COMPLETED}
+        assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in good])
+        await sound(app)
+
+
+def replaced(settings: Settings, **changed: object) -> Settings:
+    return settings.model_copy(update=changed)
+
+
+async def test_only_the_named_run_is_executed_by_a_node_for_one_run(settings: Settings) -> None:
+    async with opened(settings, works=False) as app:
+        first, second = await put(app, drill(), drill())
+    async with opened(settings, works=True, only_run=second) as app:
+        await until(lambda: _is_done(app, second))
+        assert (await app.store.run(first)).state is RunState.QUEUED
+
+
+async def _is_done(app: App, run_id: str) -> bool:
+    return (await app.store.run(run_id)).state.is_terminal
+
+
+async def test_an_outcome_the_database_refuses_fails_the_run_and_not_its_company(app: App) -> None:
+    """One result nobody can write down must not be tried for ever, nor keep others from being written."""
+    node = node_of(app)
+    real = node._store.settle_all
+    ids = await put(app, drill("sleep", seconds=0.5), drill("sleep", seconds=0.5))
+
+    async def picky(settlements: Sequence[Settlement]) -> list[bool]:
+        if any(each.lease.run_id == ids[0] and each.transition.to == "completed" for each in settlements):
+            raise StorageError("refused a row")
+        return await real(settlements)
+
+    node._store = With(app.store, settle_all=picky)  # type: ignore[assignment]
+    bad, good = await ended(app, ids)
+    assert good.state is RunState.COMPLETED
+    assert (bad.state, bad.failure_code, bad.failure_detail) == (RunState.FAILED, "unknown", "bug")
+    assert "cannot be stored" in str((await events(app, ids[0]))[2].meta["error_message"])

@@ -1,0 +1,28 @@
+"""One of several processes that claim from the same database until nothing is left; prints what it got."""
+
+import asyncio
+import json
+import sys
+
+from corral.domain.ids import new_owner
+from corral.store.open import open_store
+from tests.store.build import completed
+
+
+async def race(url: str, batch: int) -> list[tuple[str, int]]:
+    store = open_store(url)
+    owner = new_owner()
+    claimed: list[tuple[str, int]] = []
+    # Begin together: a line on standard input is the starting shot.
+    print("ready", flush=True)  # noqa: T201
+    await asyncio.to_thread(sys.stdin.readline)
+    while leases := await store.claim(owner, batch, 60):
+        claimed += [lease.key for lease in leases]
+        assert all(await store.settle_all([completed(lease, [{"by": owner}]) for lease in leases]))
+        await store.reap()
+    await store.close()
+    return claimed
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(race(sys.argv[1], int(sys.argv[2])))))  # noqa: T201

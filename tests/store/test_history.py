@@ -1,0 +1,160 @@
+"""Any sequence of what workers and people do, against a model a page long."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from corral.domain.errors import WrongState
+from corral.domain.event import EventKind, fold
+from corral.domain.run import Lease, Move, RunState, advance
+from corral.store.open import open_store
+from tests.store import build
+from tests.store.build import ME, OTHER
+
+SETTLEMENTS = {
+    Move.COMPLETE: build.completed,
+    Move.COMPLETE_PARTLY: build.partial,
+    Move.FAIL: build.failed,
+    Move.RETRY: build.retried,
+    Move.HOLD: build.held,
+}
+
+
+class Histories(RuleBasedStateMachine):
+    leases: Bundle[Lease] = Bundle("leases")
+
+    @initialize()
+    def open(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.store = open_store("sqlite://")
+        self.states: dict[str, RunState] = {}
+        self.holders: dict[str, Lease] = {}  # who may write to a run
+        self.records: dict[str, int] = {}
+        self.refused: dict[str, int] = {}
+        self.losses: dict[str, int] = {}
+
+    def teardown(self) -> None:
+        if hasattr(self, "loop"):
+            self.wait(self.store.close())
+            self.loop.close()
+
+    def wait(self, awaitable: Any) -> Any:
+        return self.loop.run_until_complete(awaitable)
+
+    @rule()
+    def submit(self) -> None:
+        run_id = self.wait(build.add(self.store))
+        self.states[run_id] = RunState.QUEUED
+        self.records[run_id] = self.refused[run_id] = self.losses[run_id] = 0
+
+    @rule(target=leases, owner=st.sampled_from([ME, OTHER]), lease_s=st.sampled_from([60, -1]))
+    def claim(self, owner: Any, lease_s: float) -> Any:
+        queued = [run_id for run_id, state in self.states.items() if state is RunState.QUEUED]
+        found = self.wait(self.store.claim(owner, 1, lease_s))
+        assert len(found) == min(1, len(queued))
+        if not found:
+            return _no_lease()
+        [lease] = found
+        assert lease.run_id in queued
+        self.states[lease.run_id] = RunState.RUNNING
+        self.holders[lease.run_id] = lease
+        return lease
+
+    def is_held(self, lease: Lease) -> bool:
+        return self.holders.get(lease.run_id) is lease
+
+    @rule(lease=leases, move=st.sampled_from(sorted(SETTLEMENTS)), records=st.integers(0, 2))
+    def settle(self, lease: Lease, move: Move, records: int) -> None:
+        settlement = SETTLEMENTS[move](lease)
+        if move is Move.RETRY and lease.run.attempt == lease.run.max_attempts:
+            return
+        if move is Move.COMPLETE:
+            settlement = build.completed(lease, [{"n": 1}] * records)
+        run = self.wait(self.store.run(lease.run_id))
+        is_repeat = (run.state, run.epoch, run.owner) == (settlement.transition.to, lease.epoch, lease.owner)
+        settled = self.wait(self.store.settle(settlement))
+        assert settled == (self.is_held(lease) or is_repeat)
+        if self.is_held(lease):
+            self.states[lease.run_id] = advance(RunState.RUNNING, move)
+            self.records[lease.run_id] += len(settlement.transition.records)
+            del self.holders[lease.run_id]
+        elif not settled:
+            self.refused[lease.run_id] += 1
+
+    @rule(lease=consumes(leases))
+    def release(self, lease: Lease) -> None:
+        assert self.wait(self.store.release([lease], "test")) == self.is_held(lease)
+        if self.is_held(lease):
+            self.states[lease.run_id] = RunState.QUEUED
+            del self.holders[lease.run_id]
+
+    @rule(lease=leases, alone=st.booleans())
+    def lose(self, lease: Lease, alone: bool) -> None:
+        assert self.wait(self.store.lose([build.lost(lease, alone=alone)])) == self.is_held(lease)
+        if self.is_held(lease):
+            self.lost(lease, alone=alone)
+
+    def lost(self, lease: Lease, *, alone: bool) -> None:
+        self.losses[lease.run_id] += 1
+        is_over = alone and self.losses[lease.run_id] >= 3
+        self.states[lease.run_id] = RunState.FAILED if is_over else RunState.QUEUED
+        del self.holders[lease.run_id]
+
+    @rule()
+    def reap(self) -> None:
+        late = self._expired()
+        assert self.wait(self.store.reap()) == len(late)
+        count = {owner: sum(lease.owner == owner for lease in late) for owner in (ME, OTHER)}
+        for lease in late:
+            self.lost(lease, alone=lease.run.suspect or count[lease.owner] == 1)
+
+    def _expired(self) -> list[Lease]:
+        rows = self.store._db.connection.execute(  # type: ignore[attr-defined]
+            "SELECT id FROM runs WHERE state = 'running' AND lease_until < ?",
+            (self.store._db._tx(None).now_ms,),  # type: ignore[attr-defined]
+        ).fetchall()
+        return [self.holders[row[0]] for row in rows]
+
+    @rule(move=st.sampled_from([Move.CANCEL, Move.PAUSE, Move.RESUME]), number=st.integers(0, 5))
+    def person(self, move: Move, number: int) -> None:
+        if not self.states:
+            return
+        run_id = list(self.states)[number % len(self.states)]
+        state = self.states[run_id]
+        try:
+            expected = advance(state, move)
+        except WrongState as refusal:
+            with pytest.raises(WrongState, match=state.value) as found:
+                self.wait(self.store.move(run_id, move))
+            assert found.value.code == refusal.code
+            return
+        assert self.wait(self.store.move(run_id, move)).state is expected
+        self.states[run_id] = expected
+        self.holders.pop(run_id, None)
+
+    @invariant()
+    def everything_agrees(self) -> None:
+        for run_id, state in getattr(self, "states", {}).items():
+            run = self.wait(self.store.run(run_id))
+            events = self.wait(self.store.events_of(run_id, 0, 1000))
+            kinds = [event.kind for event in events]
+            assert run.state is state is fold(kinds)
+            assert [event.seq for event in events] == list(range(1, len(events) + 1))
+            assert kinds.count(EventKind.STALE_WRITE_REFUSED) == self.refused[run_id]
+            assert len(self.wait(self.store.records_of(run_id, "", 100))) == self.records[run_id]
+            assert run.losses == self.losses[run_id]
+            assert run.attempt <= run.max_attempts
+
+
+def _no_lease() -> Any:
+    from hypothesis.stateful import multiple
+
+    return multiple()
+
+
+Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestHistories = Histories.TestCase
