@@ -5,6 +5,7 @@ import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from corral.domain.address import EgressPolicy
 from corral.domain.job import Strategy
@@ -17,6 +18,7 @@ from corral.engine.pulse import Pulse
 from corral.engine.schedule import Scheduler
 from corral.engine.submit import Submitter
 from corral.engine.sweep import Sweeper
+from corral.fetch.browser_args import find_chromium
 from corral.fetch.egress import Egress
 from corral.fetch.limits import FetchLimits
 from corral.fetch.probe import probe
@@ -45,8 +47,25 @@ class App:
     submitter: Submitter
     pulse: Pulse
     node: Node | None
-    sweeper: Sweeper
+    sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
     draining: bool = False  # set first when stopping: nothing new is taken
+    sweeping: asyncio.Task[None] | None = None
+
+    async def start_work(self) -> None:
+        if self.node is not None:
+            await self.node.start()
+            if self.sweeper is not None:
+                self.sweeping = asyncio.create_task(self.sweeper.run(), name="sweep")
+
+    async def stop_work(self) -> None:
+        """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
+        sweeping, self.sweeping = self.sweeping, None
+        if sweeping is not None:
+            sweeping.cancel()
+            await asyncio.gather(sweeping, return_exceptions=True)
+        node, self.node = self.node, None
+        if node is not None:
+            await node.stop()
 
 
 @asynccontextmanager
@@ -57,8 +76,11 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
     try:
         async with prober(settings) as probe:
             app = _assembled(settings, store, probe, pulse, works=works, only_run=only_run)
-            async with _running(app):
+            await app.start_work()
+            try:
                 yield app
+            finally:
+                await app.stop_work()
     finally:
         await store.close()
 
@@ -79,24 +101,9 @@ def _assembled(
             node.abort(run_id)
 
     submitter = Submitter(store, probe, wake=wake, abort=abort)
-    sweeper = Sweeper(store, Scheduler(store, submitter), retention(settings), wake)
+    sweeper = None if only_run else Sweeper(store, Scheduler(store, submitter), retention(settings), wake)
     jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow))
     return App(settings, store, jobs, submitter, pulse, node, sweeper)
-
-
-@asynccontextmanager
-async def _running(app: App) -> AsyncIterator[None]:
-    if app.node is None:
-        yield
-        return
-    await app.node.start()
-    sweeping = asyncio.create_task(app.sweeper.run(), name="sweep")
-    try:
-        yield
-    finally:
-        sweeping.cancel()
-        await asyncio.gather(sweeping, return_exceptions=True)
-        await app.node.stop()
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:
@@ -105,7 +112,16 @@ def retry_policy(settings: Settings) -> RetryPolicy:
         factor=settings.retry_factor,
         cap_s=settings.retry_cap_seconds,
         max_wait_s=settings.retry_max_wait_seconds,
+        offers=offered_strategies(),
     )
+
+
+def offered_strategies() -> frozenset[Strategy]:
+    """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
+    offers = {Strategy.HTTP}
+    if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
+        offers.add(Strategy.BROWSER)
+    return frozenset(offers)
 
 
 def node_options(settings: Settings, only_run: str | None = None) -> NodeOptions:

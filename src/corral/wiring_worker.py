@@ -1,5 +1,6 @@
 """What a worker process is made of. Apart from `wiring`, so that starting one loads neither store nor settings."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from corral.domain.job import Strategy
 from corral.domain.ports import Executor, Kind
 from corral.engine.kinds.drill import DrillKind
 from corral.engine.kinds.page import PageKind
+from corral.fetch.browser import BrowserExecutor
+from corral.fetch.browser_args import BrowserLimits
+from corral.fetch.browser_home import homes_root, sweep_homes
 from corral.fetch.egress import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
@@ -33,10 +37,13 @@ async def worker_kinds(config: WorkerConfig) -> AsyncIterator[dict[str, Kind]]:
     """Everything a worker process can execute."""
     limits = FetchLimits(max_bytes=config.max_body_bytes)
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
-    executors: dict[Strategy, Executor] = {
-        Strategy.HTTP: HttpExecutor(egress, Robots(egress, config.user_agent)),
-    }
+    robots = Robots(egress, config.user_agent)
+    await asyncio.to_thread(lambda: sweep_homes(homes_root()))
+    browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes)
+    browser = BrowserExecutor(egress, robots, config.user_agent, browser_limits)
+    executors: dict[Strategy, Executor] = {Strategy.HTTP: HttpExecutor(egress, robots), Strategy.BROWSER: browser}
     try:
         yield {"page": PageKind(executors), "drill": DrillKind()}
     finally:
+        await browser.close()
         await egress.close()

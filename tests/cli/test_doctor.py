@@ -4,7 +4,7 @@ from tests.cli.command import Corral
 
 
 def test_a_healthy_data_folder_has_nothing_wrong(corral: Corral) -> None:
-    assert corral("job", "list").out == "no jobs yet; add one with `corral job add URL --fields title`\n"
+    assert corral.here("job", "list").out == "no jobs yet; add one with `corral job add URL --fields title`\n"
 
     done = corral("doctor", "--json")
 
@@ -14,7 +14,7 @@ def test_a_healthy_data_folder_has_nothing_wrong(corral: Corral) -> None:
 
 
 def test_a_place_without_data_is_fine_and_stays_empty(corral: Corral) -> None:
-    done = corral("doctor")
+    done = corral.here("doctor")
 
     assert done.code == 0
     assert "is not there yet" in done.out
@@ -22,7 +22,7 @@ def test_a_place_without_data_is_fine_and_stays_empty(corral: Corral) -> None:
 
 
 def test_a_broken_invariant_is_found_with_what_to_do(corral: Corral) -> None:
-    corral("job", "list")
+    corral.here("job", "list")
     with sqlite3.connect(corral.data / "corral.db") as connection:
         connection.execute(
             "INSERT INTO events (run_id, seq, kind, meta, created_at) "
@@ -43,20 +43,20 @@ def test_a_damaged_database_is_found_and_not_touched(corral: Corral) -> None:
     file = corral.data / "corral.db"
     file.write_bytes(b"this is not a database" * 100)
 
-    done = corral("doctor")
+    done = corral.here("doctor")
 
     assert done.code == 1
     assert "✗" in done.out
     assert "is not a SQLite database" in done.out
     assert file.read_bytes() == b"this is not a database" * 100
-    assert corral("job", "list").code == 78
+    assert corral.here("job", "list").code == 78
 
 
 def test_bad_settings_are_all_listed_with_their_values_masked(corral: Corral) -> None:
     settings = {"APP_WORKERS": "many", "APP_WROKERS": "2", "APP_WRITE_TOKEN": "short-secret", "APP_GRACE_SECONDS": "-1"}
 
     up = corral("up", "--port", "0", **settings)
-    doctor = corral("doctor", "--json", **settings)
+    doctor = corral.here("doctor", "--json", **settings)
 
     assert (up.code, up.out) == (78, "")
     assert up.err.count("corral: ") == up.err.count("  fix: ") == 4

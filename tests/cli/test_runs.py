@@ -25,12 +25,12 @@ def _site_is_allowed(site: str, monkeypatch: pytest.MonkeyPatch, shared: Corral)
 def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, started: Started) -> None:
     options = ("--fields", "title", "--frequency", "daily", "--priority", "high", "--strategy", "http")
     job_id = shared("job", "add", f"{site}/articles", *options).out.strip()
-    [job] = shared("job", "list", "--json").json
+    [job] = shared.here("job", "list", "--json").json
     assert (job["id"], job["status"], job["frequency"], job["priority"]) == (job_id, "validated", "daily", "high")
 
-    run_id = shared("run", "start", job_id).out.strip()
-    assert run_id in shared("job", "show", job_id).out
-    assert shared("job", "rm", job_id).code == 1
+    run_id = shared.here("run", "start", job_id).out.strip()
+    assert run_id in shared.here("job", "show", job_id).out
+    assert shared.here("job", "rm", job_id).code == 1
 
     worker = started(shared, "worker")
     line_with(worker, "Corral works: 2 worker processes")
@@ -39,34 +39,31 @@ def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, sta
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(10) == 0
 
-    assert [record["data"] for record in shared("records", run_id, "--json").json] == [
+    assert [record["data"] for record in shared.here("records", run_id, "--json").json] == [
         {"title": "Articles, page 1 of 6"}
     ]
-    assert shared("records", run_id).out == "title  Articles, page 1 of 6\n"
-    assert [event["seq"] for event in shared("events", run_id, "--json").json] == [1, 2, 3]
-    assert shared("run", "show", run_id, "--json").json["status"] == "completed"
-    assert shared("run", "cancel", run_id).code == 1
+    assert shared.here("records", run_id).out == "title  Articles, page 1 of 6\n"
+    assert shared.here("run", "show", run_id).out.splitlines()[2].split() == ["status", "completed"]
     again = shared("run", "retry", run_id, "--json").json
     assert again["retry_of"] == run_id
 
-    assert shared("run", "cancel", again["id"]).code == 0
-    assert shared("job", "rm", job_id).code == 0
-    assert shared("job", "list", "--json").json == []
+    assert shared.here("run", "cancel", again["id"]).code == 0
+    assert shared.here("job", "rm", job_id).code == 0
+    assert shared.here("job", "list", "--json").json == []
 
 
 def test_a_run_is_held_and_let_go(shared: Corral, site: str) -> None:
-    job_id = shared("job", "add", f"{site}/articles", "--fields", "title").out.strip()
-    run_id = shared("run", "start", job_id, "--strategy", "http").out.strip()
+    job_id = shared.here("job", "add", f"{site}/articles", "--fields", "title").out.strip()
+    run_id = shared.here("run", "start", job_id, "--strategy", "http").out.strip()
 
-    for verb in ("pause", "cancel"):
-        assert "nothing was written" in shared("run", verb, run_id, "--dry-run").out
-    assert shared("run", "pause", run_id).out.strip() == run_id
-    assert [run["id"] for run in shared("run", "list", "--status", "paused", "--job", job_id, "--json").json] == [
+    assert "nothing was written" in shared.here("run", "pause", run_id, "--dry-run").out
+    assert shared.here("run", "pause", run_id).out.strip() == run_id
+    assert [run["id"] for run in shared.here("run", "list", "--status", "paused", "--job", job_id, "--json").json] == [
         run_id
     ]
-    assert "the run is held" in shared("run", "pause", run_id).err
-    assert shared("run", "resume", run_id, "--json").json["status"] == "queued"
-    assert shared("run", "retry", run_id, "--dry-run").code == 1
+    assert "the run is held" in shared.here("run", "pause", run_id).err
+    assert shared.here("run", "resume", run_id, "--json").json["status"] == "queued"
+    assert shared.here("run", "retry", run_id, "--dry-run").code == 1
     assert [json.loads(line)["message"] for line in _first_lines(shared, run_id, 3)] == [
         "Run created",
         "Run paused",
@@ -86,16 +83,16 @@ def _first_lines(corral: Corral, run_id: str, count: int) -> list[str]:
 
 
 def test_an_unknown_id_fails_and_a_malformed_one_is_a_bad_argument(corral: Corral) -> None:
-    assert corral("run", "cancel", UNKNOWN, "--dry-run").code == 1
+    assert corral.here("run", "cancel", UNKNOWN, "--dry-run").code == 1
     assert not corral.data.exists(), "a dry run creates no database"
     missing = corral("run", "show", UNKNOWN)
     assert (missing.code, missing.out) == (1, "")
     assert missing.err == f"corral: no run {UNKNOWN}\n  fix: list runs with `corral run list`\n"
-    assert corral("job", "show", "nonsense").code == 2
+    assert corral.here("job", "show", "nonsense").code == 2
 
 
 def test_a_loopback_job_that_nobody_allowed_is_refused(corral: Corral, site: str) -> None:
-    done = corral("job", "add", f"{site}/articles", "--fields", "title", APP_EGRESS_ALLOW="")
+    done = corral.here("job", "add", f"{site}/articles", "--fields", "title", APP_EGRESS_ALLOW="")
 
     assert done.code == 1
     assert "private or reserved address" in done.err
@@ -104,9 +101,9 @@ def test_a_loopback_job_that_nobody_allowed_is_refused(corral: Corral, site: str
 
 def test_a_dry_run_of_a_job_says_what_it_would_be(corral: Corral, site: str) -> None:
     options = ("--fields", "title", "--frequency", "*/5 * * * *", "--no-robots", "--dry-run", "--json")
-    done = corral("job", "add", f"{site}/articles", *options)
+    done = corral.here("job", "add", f"{site}/articles", *options)
 
     assert done.json["job"]["frequency"] == "*/5 * * * *"
     assert done.json["job"]["respect_robots"] is False
     assert not corral.data.exists()
-    assert corral("job", "add", f"{site}/a", "--fields", "title", "--frequency", "often", "--dry-run").code == 2
+    assert corral.here("job", "add", f"{site}/a", "--fields", "title", "--frequency", "often", "--dry-run").code == 2

@@ -23,6 +23,7 @@ async def test_a_loop_that_stands_still_costs_no_lease(app: App) -> None:
     ids = await put(app, *[drill("sleep", seconds=13, record=True, timeout_s=60) for _ in range(5)])
     short = await put(app, *[drill("sleep", seconds=2, record=True) for _ in range(5)])
     await started(app, *ids, *short)
+    await asyncio.sleep(0.3)
     time.sleep(15)
     runs = await ended(app, ids + short)
     assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
@@ -73,8 +74,14 @@ class Outage:
             self._check()
             return await store.release(*args)  # type: ignore[arg-type]
 
+        async def reap(limit: int = 500) -> int:
+            self._check()
+            return await real_reap(limit)
+
+        real_reap = store.reap
+        store.reap = reap  # type: ignore[method-assign]
         cut = With(store, renew_from_thread=renew, claim=claim, settle_all=settle_all, release=release)
-        node._store = node._renewer._store = cut  # type: ignore[assignment]
+        node._store = node._renewer._store = cut
 
     def _check(self) -> None:
         if self.is_on:
@@ -108,13 +115,6 @@ async def test_what_was_done_during_an_outage_is_kept_and_nobody_is_blamed(app: 
     outage = Outage(app)
     ids = await put(app, *[drill("sleep", seconds=0.5, record=True) for _ in range(5)])
     await started(app, *ids)
-    reap = app.store.reap
-
-    async def cut_reap(limit: int = 500) -> int:
-        outage._check()
-        return await reap(limit)
-
-    app.store.reap = cut_reap  # type: ignore[method-assign]
     outage.is_on = True
     await asyncio.sleep(LEASE_S + 1.5)
     assert node_of(app).storage_problem is not None

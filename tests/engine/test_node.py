@@ -188,7 +188,7 @@ async def test_an_outcome_the_database_refuses_fails_the_run_and_not_its_company
             raise StorageError("refused a row")
         return await real(settlements)
 
-    node._store = With(app.store, settle_all=picky)  # type: ignore[assignment]
+    node._store = With(app.store, settle_all=picky)
     bad, good = await ended(app, ids)
     assert good.state is RunState.COMPLETED
     assert (bad.state, bad.failure_code, bad.failure_detail) == (RunState.FAILED, "unknown", "bug")

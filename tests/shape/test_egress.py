@@ -16,6 +16,7 @@ _LOCAL = frozenset({"socket"})
 EXEMPT = {
     "demo/": MEANS,
     "api/server.py": _LOCAL,
+    "cli/serving.py": _LOCAL,
     "engine/pool.py": _LOCAL,
     "engine/worker.py": _LOCAL,
     "child.py": _LOCAL,

@@ -20,7 +20,10 @@ _MIB = 1024 * 1024
 _LITTLE_BYTES = 1024 * _MIB
 _TOO_LITTLE_BYTES = 100 * _MIB
 _FILES_PER_RUN = 2
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_BROWSERS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chromium-headless-shell"),
+    "/usr/lib/chromium/chromium-headless-shell",
+)
 
 
 class Verdict(StrEnum):

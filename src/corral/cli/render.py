@@ -31,6 +31,7 @@ TONES = {
     "·": "bright_black",
 }
 _MAX_CELL = 500
+_WIDE = 100
 # Control characters that JSON leaves as they are and some terminals obey.
 _LEFT_BY_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -79,26 +80,30 @@ def print_json(value: object, *, compact: bool = False) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, nothing: str = "nothing to show") -> None:
-    """Columns named in capitals are shown whole (ids); the others give way when the terminal is narrow."""
+    """On a narrow terminal columns marked with ? are left out; those marked with … are folded where need be."""
     if not rows:
         print(nothing)
     elif on_terminal():
         _print_rich(columns, rows)
     else:
-        _print_plain(columns, rows)
+        _print_plain([_title(name) for name in columns], rows)
+
+
+def _title(name: str) -> str:
+    return name.rstrip("?…")
 
 
 def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=(0, 1))
-    for name in columns:
-        whole = name.isupper()
-        table.add_column(name.lower(), no_wrap=whole, overflow="fold", min_width=36 if whole else None)
+    terminal = console()
+    shown = [place for place, name in enumerate(columns) if terminal.width >= _WIDE or not name.endswith("?")]
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for place in shown:
+        table.add_column(_title(columns[place]), no_wrap=not columns[place].endswith("…"), overflow="fold", min_width=1)
     for row in rows:
-        table.add_row(*(toned(cell) for cell in row))
-    console().print(table)
+        table.add_row(*(toned(row[place]) for place in shown))
+    terminal.print(table)
 
 
 def toned(cell: Cell) -> "Text":
@@ -110,7 +115,7 @@ def toned(cell: Cell) -> "Text":
 
 def _print_plain(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Aligned and never cut: what reads a pipe wants the whole value."""
-    lines = [[name.lower() for name in columns], *([printable(cell) or "-" for cell in row] for row in rows)]
+    lines = [list(columns), *([printable(cell) or "-" for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -2,9 +2,9 @@
 
 import asyncio
 import ipaddress
-import socket
 import sys
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corral.cli.running import Stop
@@ -17,8 +17,23 @@ if TYPE_CHECKING:
 _SERVER_STOPS_WITHIN_S = 10.0
 
 
-def listening(settings: "Settings", host: str, port: int) -> socket.socket:
-    """A listening socket (on a free port for 0), or BadConfiguration before anything is started."""
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A port that is ours already, before anything is served on it or executed."""
+
+    socket: Any  # only handed on to the server
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def listening(settings: "Settings", host: str, port: int) -> Listener:
+    """Take the port (a free one for 0), or BadConfiguration before anything is started."""
     from corral.api.server import bound
 
     if settings.write_token is None and not _is_loopback(host):
@@ -28,28 +43,22 @@ def listening(settings: "Settings", host: str, port: int) -> socket.socket:
                 "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
             ]
         )
-    return bound(host, port)
+    taken = bound(host, port)
+    return Listener(taken, *taken.getsockname()[:2])
 
 
 def _is_loopback(host: str) -> bool:
+    """Judged by how it is written: what a name leads to may be another machine tomorrow."""
     try:
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
-        return bool(found) and all(ipaddress.ip_address(address).is_loopback for address in found)
-    except (OSError, UnicodeError, ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
         return False
 
 
-def base_url(listener: socket.socket) -> str:
-    """Where a browser on this machine finds it."""
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def announcement(settings: "Settings", listener: socket.socket, role: str) -> str:
+def announcement(settings: "Settings", listener: Listener, role: str) -> str:
     from corral import __version__
 
-    url = base_url(listener)
+    url = listener.url
     lines = [
         f"Corral {__version__} {role}",
         f"  dashboard  {url}/",
@@ -64,7 +73,7 @@ def announcement(settings: "Settings", listener: socket.socket, role: str) -> st
 
 async def serve_api(
     app: "App",
-    listener: socket.socket,
+    listener: Listener,
     stop: Stop,
     *,
     announce: str,
@@ -73,9 +82,9 @@ async def serve_api(
     """The API, and `beside` with it, until a stop is asked for; then the ordered stop."""
     from corral.api.server import serve
 
-    host, port = listener.getsockname()[:2]
     ended = asyncio.Event()
-    server = asyncio.create_task(serve(app, host, port, stop=ended, listening=listener), name="api")
+    serving = serve(app, listener.host, listener.port, stop=ended, listening=listener.socket)
+    server = asyncio.create_task(serving, name="api")
     companion = asyncio.create_task(beside, name="beside") if beside is not None else None
     print(announce, flush=True)
     try:
@@ -113,7 +122,7 @@ async def stop_working(app: "App") -> None:
         grace_s = app.settings.grace_seconds
         said = f"stopping: {app.node.executing} under way may finish within {grace_s:g} s; once more stops at once"
         print(said, file=sys.stderr, flush=True)
-    await app.node.stop()
+    await app.stop_work()
 
 
 async def _gone(server: "asyncio.Task[None]") -> None:

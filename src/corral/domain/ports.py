@@ -15,9 +15,7 @@ from corral.domain.settlement import Loss, Settlement
 
 
 class JobStore(Protocol):
-    async def add_job(
-        self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None
-    ) -> tuple[str, bool]:
+    async def add_job(self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None) -> tuple[str, bool]:
         """Write a job. With a key seen before: the id from then, and True."""
         ...
 
@@ -99,6 +97,4 @@ class Executor(Protocol):
 
 
 class Prober(Protocol):
-    async def __call__(
-        self, url: str, fields: Sequence[FieldSpec], trusted_hosts: frozenset[str]
-    ) -> Probe: ...
+    async def __call__(self, url: str, fields: Sequence[FieldSpec], trusted_hosts: frozenset[str]) -> Probe: ...

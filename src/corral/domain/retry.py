@@ -34,6 +34,8 @@ class RetryPolicy:
     jitter: float = 0.2
     # The longest a target may send us away for; told to wait longer, the run ends and says so.
     max_wait_s: float = 3600.0
+    # What this installation can do: escalating to a browser that is not there would only hide the real failure.
+    offers: frozenset[Strategy] = frozenset(Strategy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Tr
     wait_s = retry_after_s(outcome.retry_after, now)
     if wait_s is not None and wait_s > policy.max_wait_s:
         return _fail(outcome, retry_after_s=round(wait_s, 3))
-    escalates = outcome.code in _ESCALATED and run.resolved_strategy in ESCALATES_TO
+    escalates = outcome.code in _ESCALATED and _can_escalate(run, policy)
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
 
 
@@ -80,7 +82,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         message=f"not found on the page: {', '.join(outcome.missing)}",
         stats=outcome.stats,
     )
-    if run.attempt < run.max_attempts and run.resolved_strategy in ESCALATES_TO:
+    if run.attempt < run.max_attempts and _can_escalate(run, policy):
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
     found = any(_is_filled(record) for record in outcome.records)
     if not found:
@@ -93,6 +95,10 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         stats={**outcome.stats, "problems": problems},
         records=outcome.records,
     )
+
+
+def _can_escalate(run: Run, policy: RetryPolicy) -> bool:
+    return ESCALATES_TO.get(run.resolved_strategy) in policy.offers
 
 
 def _is_filled(record: dict[str, Any]) -> bool:
@@ -123,9 +129,7 @@ def _retry(
     events = []
     strategy = ESCALATES_TO[run.resolved_strategy] if escalates else None
     if strategy is not None:
-        events.append(
-            EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": strategy.value})
-        )
+        events.append(EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": strategy.value}))
     due_at = now + timedelta(seconds=delay_s)
     meta = {
         "attempt": run.attempt + 1,

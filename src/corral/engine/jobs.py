@@ -26,9 +26,14 @@ class Jobs:
         self._prober = prober
         self._policy = policy
 
-    async def create(self, job: Job, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
-        """Write a job whose target can be reached. With a key seen before: the job from then, and True."""
-        checked = await self._checked(job)
+    async def create(
+        self, job: Job, key: IdempotencyKey | None = None, *, probes: bool = True
+    ) -> tuple[StoredJob, bool]:
+        """Write a job. With a key seen before: the job from then, and True.
+
+        The target is asked once, to refuse what cannot work; whoever runs the job right away learns it from the run.
+        """
+        checked = await self._checked(job, probes=probes)
         job_id, replayed = await self._store.add_job(checked, _next_slot_ms(checked), key)
         return await self._store.job(job_id), replayed
 
@@ -37,7 +42,8 @@ class Jobs:
         stored = await self._store.job(job_id)
         job = replace(stored.job, **changes)
         if job.target_url != stored.job.target_url:
-            job = await self._checked(job)
+            # Trust was given to the target a person typed, not to whatever the job is aimed at later.
+            job = await self._checked(replace(job, trusted_hosts=()), probes=True)
         else:
             check_fields(job.fields)
             check_frequency(job.frequency)
@@ -50,13 +56,14 @@ class Jobs:
         copy_id, replayed = await self._store.add_job(copy, _next_slot_ms(copy), key)
         return await self._store.job(copy_id), replayed
 
-    async def _checked(self, job: Job) -> Job:
+    async def _checked(self, job: Job, *, probes: bool) -> Job:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
         check_fields(job.fields)
         check_frequency(job.frequency)
-        refuse_unreachable(await self._prober(target.url, job.fields, trusted))
+        if probes:
+            refuse_unreachable(await self._prober(target.url, job.fields, trusted))
         return replace(job, target_url=target.url)
 
 

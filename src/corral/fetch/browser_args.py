@@ -2,8 +2,11 @@
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from corral.fetch.limits import MIB
 
 BYPASS_NOTHING: Final = "<-loopback>"  # Chromium leaves loopback and link-local addresses out of a proxy by default
 
@@ -62,6 +65,21 @@ _SLOWER_PLACES: Final = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
 _OWN_SHELLS: Final = ("*/headless_shell", "*/chrome-headless-shell")
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserLimits:
+    launch_s: float = 10.0
+    close_s: float = 5.0
+    max_pages: int = 200  # per browser, as are the next two
+    max_age_s: float = 1800.0
+    max_resident_bytes: int = 1024 * MIB
+    # Beyond this some page is to blame: the largest one is ended before the machine suffers.
+    kill_resident_bytes: int = 2048 * MIB
+    max_at_once: int = 2 * (os.cpu_count() or 1)
+    max_content_bytes: int = 10 * MIB
+    max_popups: int = 20
+    max_navigations: int = 20
 
 
 def chromium_args() -> list[str]:

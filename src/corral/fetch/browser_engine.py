@@ -5,7 +5,6 @@ import contextlib
 import os
 import time
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
@@ -15,6 +14,7 @@ from corral.fetch.browser_args import (
     BYPASS_NOTHING,
     FORBIDDEN_VARIABLE,
     HOW_TO_INSTALL,
+    BrowserLimits,
     chromium_args,
     chromium_environment,
     find_chromium,
@@ -22,24 +22,8 @@ from corral.fetch.browser_args import (
 )
 from corral.fetch.browser_home import BrowserHome, homes_root
 from corral.fetch.browser_processes import ProcessRecord, children, descendants, is_renderer, resident_bytes
-from corral.fetch.limits import MIB
 
 _WATCH_EVERY_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class BrowserLimits:
-    launch_s: float = 10.0
-    close_s: float = 5.0
-    max_pages: int = 200  # per browser, as are the next two
-    max_age_s: float = 1800.0
-    max_resident_bytes: int = 1024 * MIB
-    # Beyond this some page is to blame: the largest one is ended before the machine suffers.
-    kill_resident_bytes: int = 2048 * MIB
-    max_at_once: int = 2 * (os.cpu_count() or 1)
-    max_content_bytes: int = 10 * MIB
-    max_popups: int = 20
-    max_navigations: int = 20
 
 
 class CannotStart(Exception):
@@ -89,11 +73,14 @@ class Engine:
         """The driver and the browser; the browser's own children come and go."""
         return [record.pid for record in (*self._drivers, *self._browsers)]
 
-    async def dismiss(self, context: BrowserContext) -> None:
+    async def dismiss(self, opening: asyncio.Task[BrowserContext]) -> None:
         """Close a context; where that cannot be done in time, the browser is beyond help."""
+        if self.gone.is_set():
+            opening.cancel()
+            return
         try:
             async with asyncio.timeout(self._limits.close_s):
-                await context.close()
+                await (await opening).close()
         except TimeoutError:
             self.kill()
         except PlaywrightError:

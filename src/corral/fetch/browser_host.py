@@ -6,7 +6,8 @@ from typing import Any
 
 from playwright.async_api import BrowserContext
 
-from corral.fetch.browser_engine import BrowserLimits, Engine, start_engine
+from corral.fetch.browser_args import BrowserLimits
+from corral.fetch.browser_engine import Engine, start_engine
 
 
 class BrowserHost:
@@ -31,22 +32,23 @@ class BrowserHost:
             self._places.release()
             raise
 
-    def leave(self, engine: Engine, context: BrowserContext | None) -> None:
+    def leave(self, engine: Engine, opening: asyncio.Task[BrowserContext] | None) -> None:
         """Give the place back. Nobody waits for the context to close, except whoever wants the place."""
-        self._spawn(self._left(engine, context))
+        self._spawn(self._left(engine, opening))
 
     async def close(self) -> None:
-        if self._starting is not None:
-            await asyncio.gather(self._starting, return_exceptions=True)
         engine, self.engine = self.engine, None
+        if self._starting is not None:
+            [started] = await asyncio.gather(self._starting, return_exceptions=True)
+            engine = started if isinstance(started, Engine) else engine
         if engine is not None:
             await engine.end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _left(self, engine: Engine, context: BrowserContext | None) -> None:
+    async def _left(self, engine: Engine, opening: asyncio.Task[BrowserContext] | None) -> None:
         try:
-            if context is not None and not engine.gone.is_set():
-                await engine.dismiss(context)
+            if opening is not None:
+                await engine.dismiss(opening)
         finally:
             engine.active -= 1
             self._places.release()

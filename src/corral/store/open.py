@@ -1,5 +1,6 @@
 """Opening a store by its address: checked, migrated, with its clock set."""
 
+import errno
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -7,7 +8,7 @@ import psycopg
 import pysqlite3
 import sqlalchemy as sa
 
-from corral.domain.errors import StorageUnusable
+from corral.domain.errors import StorageFull, StorageUnusable
 from corral.domain.ids import new_owner
 from corral.store import schema, sqlite_file
 from corral.store.clock import Clock
@@ -39,15 +40,32 @@ def _open_sqlite(url: str, clock: Clock | None) -> Store:
     text = url.removeprefix("sqlite://").removeprefix("/")
     path = Path(text) if text and text != ":memory:" else None
     if path is None:
-        database = SqliteDatabase(None, clock=clock)
-        schema.upgrade(schema.sqlite_engine(database.connection))
-    else:
+        return Store(_prepared(None, clock))
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sqlite_file.check_file(path)
         _migrate_file(path)
-        database = SqliteDatabase(path, clock=clock)
-    _anchor(database)
-    return Store(database)
+        return Store(_prepared(path, clock))
+    except pysqlite3.Error as error:
+        raise sqlite_file.translated(error, path) from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StorageFull(f"no room left to write {path}", hint="free some disk space") from error
+        raise StorageUnusable(
+            f"{path} cannot be opened ({error.strerror})", hint="check the owner and mode of the folder"
+        ) from error
+
+
+def _prepared(path: Path | None, clock: Clock | None) -> SqliteDatabase:
+    database = SqliteDatabase(path, clock=clock)
+    try:
+        if path is None:
+            schema.upgrade(schema.sqlite_engine(database.connection))
+        _anchor(database)
+    except BaseException:
+        database.close_now()
+        raise
+    return database
 
 
 def _migrate_file(path: Path) -> None:

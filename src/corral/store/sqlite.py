@@ -123,7 +123,7 @@ class SqliteDatabase:
     def exclusively(self) -> Iterator[None]:
         """One transaction by hand, for setting the database up."""
         with self._lock, self._process_lock.held():
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._begin_patiently()
             try:
                 yield
                 self._connection.execute("COMMIT")

@@ -10,8 +10,7 @@ import typer
 from corral.cli.options import Host, Port
 
 if TYPE_CHECKING:
-    from socket import socket
-
+    from corral.cli.serving import Listener
     from corral.demo import DemoJob, RunningSite
     from corral.domain.job import Job, StoredJob
     from corral.domain.run import Run
@@ -54,9 +53,9 @@ def demo(
     finish_serving(_demo(settings, listening(settings, host, port), site_port))
 
 
-async def _demo(settings: "Settings", listener: "socket", site_port: int | None) -> int:
+async def _demo(settings: "Settings", listener: "Listener", site_port: int | None) -> int:
     from corral.cli.running import Stop
-    from corral.cli.serving import announcement, base_url, serve_api
+    from corral.cli.serving import announcement, serve_api
     from corral.demo import running_site
     from corral.wiring import opened
 
@@ -68,7 +67,7 @@ async def _demo(settings: "Settings", listener: "socket", site_port: int | None)
         async with opened(adapted, works=True) as app:
             assert app.node is not None
             stop.on_haste = app.node.hurry
-            await serve_api(app, listener, stop, announce=said, beside=_shown(app, site, base_url(listener)))
+            await serve_api(app, listener, stop, announce=said, beside=_shown(app, site, listener.url))
     return stop.exit_code
 
 
@@ -113,7 +112,7 @@ async def _shown(app: "App", site: "RunningSite", url: str) -> None:
             await app.pulse.wait(0.25)
             runs = [await app.store.run(run.id) for run in runs]
     rows = [_row(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
-    render.print_table(("job", "shows", "status", "tries", "result"), rows)
+    render.print_table(("job", "shows…", "status", "tries", "result…"), rows)
     print(f"look around at {url}/ or, in another terminal: {_elsewhere(app)}", flush=True)
 
 
@@ -139,7 +138,7 @@ async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run"
     """A run of the demo job: the one under way, or a new one."""
     from corral.domain.run import TERMINAL, RunState
 
-    stored = await _job_for(app, demo_job, site)
+    stored = await job_for(app, demo_job, site)
     if stored.latest_state is not None and RunState(stored.latest_state) not in TERMINAL:
         [latest] = await app.store.newest_runs(stored.job.id, None, None, 1)
         return latest
@@ -147,7 +146,7 @@ async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run"
     return run
 
 
-async def _job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "StoredJob":
+async def job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "StoredJob":
     """The job from an earlier start, turned to where the site is now, or a new one."""
     wanted = _job(demo_job, site)
     for stored in await app.store.newest_jobs(None, _MANY_JOBS):

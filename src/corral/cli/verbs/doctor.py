@@ -27,6 +27,6 @@ async def _examined(*, as_json: bool) -> int:
         render.print_json({"ok": not wrong, "checks": [check.shape() for check in found]})
     else:
         rows = [(check.verdict.value, check.name, check.found, check.remedy) for check in found]
-        render.print_table(("", "check", "found", "what to do"), rows)
+        render.print_table(("", "check…", "found…", "what to do…"), rows)
         print(f"{wrong} thing{'s' if wrong != 1 else ''} wrong" if wrong else "everything is fine")
     return exits.FAILED if wrong else exits.DONE

@@ -116,7 +116,7 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
         return exits.DONE
     rows = [(stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found]
     nothing = "no jobs yet; add one with `corral job add URL --fields title`"
-    render.print_table(("ID", "status", "frequency", "target"), rows, nothing=nothing)
+    render.print_table(("id", "status", "frequency", "target…"), rows, nothing=nothing)
     return exits.DONE
 
 

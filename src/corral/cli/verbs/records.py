@@ -67,5 +67,4 @@ def print_records(found: "list[dict[str, object]]") -> None:
         return
     columns = list(dict.fromkeys(name for data in found for name in data))
     rows = [[render.printable(data.get(name)) for name in columns] for data in found]
-    # A field in capitals is not an id: the table would show it whole at the cost of the others.
-    render.print_table([column.lower() for column in columns], rows)
+    render.print_table([f"{render.printable(column)}…" for column in columns], rows)

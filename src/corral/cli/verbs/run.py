@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Executions of jobs: start, list, s
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
 _MANY = 1000
-RUN_COLUMNS = ("ID", "status", "try", "by", "started", "took", "why")
+RUN_COLUMNS = ("id", "status", "try", "by?", "started", "took?", "why")
 
 
 class Status(StrEnum):

@@ -120,7 +120,7 @@ async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | Non
     made: list[Run] = []
 
     async def make(app: "App") -> None:
-        stored, _ = await app.jobs.create(job)
+        stored, _ = await app.jobs.create(job, probes=False)
         run, _ = await app.submitter.start(stored.job.id)
         made.append(run)
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from corral.cli.options import Host, Port
 
 if TYPE_CHECKING:
-    from socket import socket
-
+    from corral.cli.serving import Listener
     from corral.settings import Settings
 
 
@@ -28,7 +27,7 @@ def up(host: Host = "127.0.0.1", port: Port = 8000) -> None:
     finish_serving(_up(settings, listening(settings, host, port)))
 
 
-async def _up(settings: "Settings", listener: "socket") -> int:
+async def _up(settings: "Settings", listener: "Listener") -> int:
     from corral.cli.running import Stop
     from corral.cli.serving import announcement, serve_api
     from corral.wiring import opened

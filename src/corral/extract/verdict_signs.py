@@ -1,0 +1,265 @@
+"""What an answer shows, each thing looked up at most once, in time that grows with the document and no faster."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from selectolax.lexbor import LexborNode
+
+from corral.extract.page import Page
+from corral.extract.verdict_words import plain_text
+
+MAX_LOOKED_AT_CHARS = 2_000_000
+# Text outside links, menus and buttons. A block page that explains itself at length has some 700 characters.
+LITTLE_PROSE_CHARS = 700
+LONG_PROSE_CHARS = 1_500
+_NOT_PROSE = frozenset(
+    ("a", "aside", "button", "dialog", "footer", "head", "header", "label", "nav", "noscript", "option", "script")
+) | frozenset(("select", "style", "svg", "template", "textarea", "title"))
+# A form or widget in one of these stands beside the content, not in its place.
+_BESIDE = frozenset(("aside", "dialog", "footer", "header", "nav", "noscript", "template"))
+
+WIDGETS = (
+    ".g-recaptcha:not([data-size=invisible]), .h-captcha:not([data-size=invisible]), .cf-turnstile, .frc-captcha, "
+    ".smart-captcha, .geetest_holder, #px-captcha, #captcha-container, #captcha-box, #sec-if-cpt-container, "
+    '#challenge-stage, iframe[src*="/recaptcha/api2/anchor"], iframe[src*="hcaptcha.com/"], '
+    'iframe[src*="challenges.cloudflare.com/"], iframe[src*="captcha-delivery.com/"], '
+    'iframe[src*="arkoselabs.com/"], iframe[src*="funcaptcha.com/"], img[src*="captcha" i]'
+)
+CHALLENGE_MARKUP = (
+    "#challenge-form, #challenge-running, #challenge-error-text, #px-captcha, #sec-if-cpt-container, #anubis_challenge, "
+    "[data-translate=block_headline], [data-translate=unable_to_access], [data-translate=challenge_headline], "
+    'iframe[src*="_Incapsula_Resource"], iframe[src*="captcha-delivery.com/"], form[action*="validateCaptcha"], '
+    'form[action*="/cdn-cgi/"], form[action*="/checkcaptcha"], form#captcha-form, [name=cf_captcha_kind], '
+    'meta[http-equiv=refresh i][content*="/.well-known/sgcaptcha" i], '
+    'meta[http-equiv=refresh i][content*="/cdn-cgi/" i]'
+)
+CHALLENGE_SCRIPT = re.compile(
+    r"_cf_chl_opt|/cdn-cgi/challenge-platform/h/\w{1,4}/orchestrate|gokuProps|sucuri_cloudproxy_js"
+    r"|captcha-delivery\.com/[a-z]\.js|captcha\.px-(?:cdn|cloud)\.net|/ddos-guard/js-challenge|/ips\.js\?"
+)
+# These also run on pages that were let through.
+WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|/cdn-cgi/challenge-platform/|\.awswaf\.com/|/ddos-guard/")
+
+_LOGIN_PLACES = frozenset(
+    ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
+) | frozenset(("oauth2", "saml", "sign-in", "sign_in", "signin", "sso", "user-login", "wp-login"))
+_ACCOUNT_PLACES = _LOGIN_PLACES | frozenset(
+    ("account", "join", "password", "register", "registration", "sign-up", "sign_up", "signup")
+)
+_LOGIN_HOSTS = ("accounts.", "auth.", "id.", "idp.", "login.", "signin.", "sso.")
+_GONE_PLACES = frozenset(("404", "error", "error404", "not-found", "not_found", "notfound", "page-not-found"))
+_CONTENT_TYPES = (
+    r"\w{0,30}Article|BlogPosting|\w{0,30}Posting|Product|ProductGroup|Offer|Recipe|Event|Book|Movie|TVSeries|Dataset"
+    r"|VideoObject|MusicAlbum|Course|FAQPage|QAPage|HowTo|LocalBusiness|Restaurant|Hotel|Person|SoftwareApplication|Review"
+)
+_LD_TYPE = re.compile(rf'"@type"\s{{0,9}}:\s{{0,9}}\[?\s{{0,9}}"(?:{_CONTENT_TYPES})"')
+_ITEM_TYPE = re.compile(rf"schema\.org/(?:{_CONTENT_TYPES})\s*$")
+_FILLED_IN = frozenset(("", "date", "email", "file", "number", "password", "search", "tel", "text", "url"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, as far as it can be judged. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content_type: str
+    final_url: str
+    requested_url: str
+    text: str  # decoded
+    title: str | None = None
+
+
+class Signs:
+    def __init__(self, answer: Answer, fields_missing: tuple[str, ...]) -> None:
+        self.answer = answer
+        self.fields_missing = fields_missing
+
+    @cached_property
+    def html(self) -> str:
+        return self.answer.text[:MAX_LOOKED_AT_CHARS]
+
+    @cached_property
+    def page(self) -> Page:
+        return Page(self.html, self.answer.final_url)
+
+    @cached_property
+    def title(self) -> str | None:
+        return self.answer.title or self.page.title
+
+    @cached_property
+    def headings(self) -> tuple[str, ...]:
+        return tuple(text[:300] for node in self.page.tree.css("h1")[:3] if (text := self.page.text_of(node)))
+
+    @cached_property
+    def prose(self) -> str:
+        """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
+        return plain_text(" ".join(_prose_of(self.page.tree.body)))
+
+    @property
+    def has_little_prose(self) -> bool:
+        return len(self.prose) < LITTLE_PROSE_CHARS
+
+    @property
+    def has_long_prose(self) -> bool:
+        return len(self.prose) >= LONG_PROSE_CHARS
+
+    def first(self, selector: str) -> LexborNode | None:
+        return self.page.tree.css_first(selector)
+
+    @cached_property
+    def widget(self) -> LexborNode | None:
+        """Something to be solved that stands in the middle of the page."""
+        return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
+
+    @cached_property
+    def password(self) -> LexborNode | None:
+        found = self.page.tree.css("input[type=password i]")[:20]
+        return next((node for node in found if not _is_beside(node)), None)
+
+    @cached_property
+    def has_other_inputs(self) -> bool:
+        """Something a person fills in that is not part of a captcha."""
+        return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select"))
+
+    @cached_property
+    def submit_labels(self) -> tuple[str, ...]:
+        buttons = self.page.tree.css("button")[:50]
+        inputs = self.page.tree.css("input[type=submit i]")[:50]
+        said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
+        return tuple(text[:100] for text in said if text)
+
+    def in_scripts(self, pattern: re.Pattern[str]) -> str | None:
+        for node in self.page.tree.css("script"):
+            found = pattern.search(node.attributes.get("src") or "") or pattern.search(node.text(deep=True) or "")
+            if found:
+                return found[0]
+        return None
+
+    @cached_property
+    def content_mark(self) -> str | None:
+        """The page's own statement that it is an article, a product, a listing."""
+        for node in self.page.tree.css('script[type="application/ld+json" i]')[:50]:
+            if found := _LD_TYPE.search(node.text(deep=True) or ""):
+                return found[0].rpartition('"')[0].rpartition('"')[2]
+        for node in self.page.tree.css("[itemtype]")[:500]:
+            if found := _ITEM_TYPE.search((node.attributes.get("itemtype") or "")[:200].rstrip()):
+                return found[0].rpartition("/")[2]
+        kind = self._meta('meta[property="og:type"]')
+        return kind if kind.startswith(("article", "product", "book", "video", "music", "profile")) else None
+
+    def _meta(self, selector: str) -> str:
+        node = self.first(selector)
+        return (node.attributes.get("content") or "").lower()[:500] if node is not None else ""
+
+    @cached_property
+    def is_article(self) -> bool:
+        return self.first("article") is not None and len(self.page.tree.css("p")) >= 3 and not self.has_little_prose
+
+    @cached_property
+    def is_noindex(self) -> bool:
+        return "noindex" in self._meta("meta[name=robots i]") or "noindex" in self.answer.headers.get("x-robots-tag", "")
+
+    @cached_property
+    def is_listing(self) -> bool:
+        """Much to follow or to look at, though little to read."""
+        counts = {"a[href]": 30, "img": 8, "tr": 8, "li": 40}
+        return any(len(self.page.tree.css(selector)) >= count for selector, count in counts.items())
+
+    @cached_property
+    def refresh(self) -> bool:
+        return "url=" in self._meta("meta[http-equiv=refresh i]").replace(" ", "")
+
+    @cached_property
+    def is_blank(self) -> bool:
+        """Nothing to read, to look at or to click."""
+        seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, input"
+        return len(self.prose) < 40 and self.first(seen) is None
+
+    @cached_property
+    def root_classes(self) -> str:
+        nodes = (self.first("html"), self.page.tree.body)
+        return " ".join((node.attributes.get("class") or "")[:1000] for node in nodes if node is not None).lower()
+
+    # -- addresses ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _final(self) -> SplitResult:
+        return _split(self.answer.final_url)
+
+    @cached_property
+    def _requested(self) -> SplitResult:
+        return _split(self.answer.requested_url)
+
+    @cached_property
+    def is_account_page_asked(self) -> bool:
+        return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
+
+    @cached_property
+    def is_sent_to_login(self) -> bool:
+        if self.is_account_page_asked and not self._final.netloc.startswith(_LOGIN_HOSTS):
+            return bool((_places(self._final) - _places(self._requested)) & _LOGIN_PLACES)
+        arrived = _places(self._final) & _LOGIN_PLACES or self._final.netloc.startswith(_LOGIN_HOSTS)
+        return bool(arrived) and self._final.netloc + self._final.path != self._requested.netloc + self._requested.path
+
+    @cached_property
+    def is_asked_path_carried(self) -> bool:
+        path = self._requested.path
+        return len(path) > 1 and path != self._final.path and path in unquote(self._final.query)
+
+    @cached_property
+    def is_sent_to_dead_end(self) -> bool:
+        return bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
+
+    @cached_property
+    def is_sent_home(self) -> bool:
+        return len(self._requested.path) > 1 and self._final.path in ("", "/") and not self._requested.query
+
+
+def _prose_of(body: LexborNode | None) -> list[str]:
+    """In document order, without what lies inside menus, links and scripts; stops when there is plenty."""
+    pieces: list[str] = []
+    chars = 0
+    waiting = [body.first_child] if body is not None else []
+    while waiting and chars < 2 * LONG_PROSE_CHARS:
+        node = waiting.pop()
+        if node is None:
+            continue
+        waiting.append(node.next)
+        if node.tag == "-text":
+            text = " ".join((node.text_content or "").split())
+            pieces.append(text)
+            chars += len(text)
+        elif node.tag not in _NOT_PROSE and "hidden" not in node.attributes:
+            waiting.append(node.first_child)
+    return pieces
+
+
+def _is_beside(node: LexborNode | None) -> bool:
+    while node is not None:
+        if node.tag in _BESIDE or "hidden" in node.attributes:
+            return True
+        node = node.parent
+    return False
+
+
+def _is_filled_in(node: LexborNode) -> bool:
+    attributes = node.attributes
+    name = f"{attributes.get('name')} {attributes.get('id')} {attributes.get('class')}".lower()
+    kind = (attributes.get("type") or "").lower() if node.tag == "input" else ""
+    return kind in _FILLED_IN and "captcha" not in name and "turnstile" not in name
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url[:8000].lower())
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+def _places(url: SplitResult) -> frozenset[str]:
+    """The parts of the path, without the endings of files."""
+    return frozenset(part.partition(".")[0] for part in url.path.split("/") if part)

@@ -1,0 +1,98 @@
+"""The sentences by which refusals, login forms and dead ends give themselves away: whole ones, never single words."""
+
+import re
+
+_MAX_TITLE_CHARS = 300
+_BETWEEN = re.compile(r"\s[|\-–—·•»]\s|\|")
+_EDGES = " \t\r\n.…!?:;,\"'“”‘’«»()[]*-–—"
+
+
+def _whole(*sentences: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{sentence})" for sentence in sentences))
+
+
+BLOCK_TITLE = _whole(
+    r"just a moment",
+    r"one moment,? please",
+    r"please wait(?: while we (?:verify|check).{0,60})?",
+    r"attention required",
+    r"(?:error )?(?:403 )?access (?:is |was |has been )?(?:denied|restricted|blocked)(?: 403)?",
+    r"access to this (?:page|site|website) (?:is|was|has been) (?:denied|blocked|restricted)",
+    r"(?:error )?403(?: error)?(?: - )?(?: ?forbidden)?|forbidden",
+    r"(?:sorry, )?you (?:have been|are|were) blocked|blocked|ip (?:address )?(?:blocked|banned)",
+    r"are you (?:a )?(?:robot|human|bot)|robot check|robot or human|bot (?:check|verification|detected)",
+    r"(?:human|security) (?:verification|check|checkpoint|challenge)|vercel security checkpoint",
+    r"(?:please )?verify(?:ing)? (?:that )?you(?: are|'re) (?:a )?human.{0,40}",
+    r"making sure you're not a bot",
+    r"checking your browser.{0,60}|ddos-guard|ddos protection.{0,40}",
+    r"pardon our interruption|request rejected|unusual traffic(?: detected)?|challenge validation|captcha",
+    r"sucuri website firewall|(?:error: ?)?the request could not be satisfied|error 10\d\d|too many requests",
+    # As Cloudflare and Akamai say it elsewhere.
+    r"un instant|nur einen moment|un momento|um momento|een moment geduld|один момент|请稍候|しばらくお待ちください",
+    r"accès refusé|zugriff verweigert|acceso denegado|acesso negado|accesso negato|доступ (?:запрещен|запрещён|ограничен)",
+)
+BLOCK_PHRASES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?:unusual|suspicious|automated) (?:traffic|activity|requests?|queries|access|behaviou?r)",
+        r"(?:verify|confirm|prove|make sure|check)(?:ing)? (?:that )?you(?: are|'re) (?:a |not a )?(?:human|robot|bot)",
+        r"(?:i am|i'm|you're|you are) not a (?:robot|bot)",
+        r"checking (?:your browser|if the site connection is secure)",
+        r"(?:you have been|you are|you were|has been|have been|was) (?:temporarily |permanently )?(?:blocked|banned)",
+        r"access (?:to (?:this|the) [a-z ]{0,30})?(?:is|was|has been) (?:denied|blocked|restricted)",
+        r"you (?:don't|do not) have permission to (?:access|view)",
+        r"enable (?:javascript and cookies|cookies and javascript|cookies) to (?:continue|proceed)",
+        r"(?:complete|solve|passing|pass) the (?:security (?:check|challenge)|captcha|challenge|puzzle)",
+        r"(?:enter|type) the (?:characters|letters|text|code) (?:you see|shown|from|in|below)",
+        r"incapsula incident id|reference #\d|(?:cloudflare )?ray id|incident id|support id is",
+        r"press (?:&|and) hold",
+        r"security (?:service|solution) to protect (?:itself|against)|blocked by (?:our|the|a) [a-z ]{0,30}(?:firewall|waf)",
+    )
+)
+LOGIN_TITLE = _whole(
+    r"(?:please )?(?:log ?in|sign ?in|log ?on|sign ?on)(?: (?:to|with|or|and|required|page|form|here)\b.{0,60})?",
+    r"(?:member|user|account|customer|admin) (?:log ?in|sign ?in)|(?:login|authentication|authorization) required",
+    r"connexion|se connecter|s'identifier|anmelden|einloggen|iniciar sesión|entrar|accedi|inloggen|logga in",
+    r"вход|войти|авторизация|登录|登入|ログイン|로그인",
+)
+LOGIN_PHRASE = re.compile(
+    r"(?:please |must |need to |have to )(?:be )?(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in)"
+    r"|(?:log|sign) ?in (?:or [a-z ]{1,20} )?to (?:continue|view|see|access|read|proceed|your account)"
+    r"|(?:login|authentication|membership) (?:is )?required|session (?:has )?expired"
+)
+GONE = _whole(
+    r"(?:error |http )?404(?: error)?(?: page)?(?:[ :–-]{1,3}(?:page |file )?not found)?",
+    r"(?:sorry,? |oops,? |error:? )?(?:the |this |that )?(?:page|product|item|article|content|file|url|resource|listing"
+    r"|post|document)(?: you.{0,40})? (?:was |is |has )?"
+    r"(?:not found|not available|unavailable|missing|(?:could ?n[o']t|cannot|can't|can not) be found"
+    r"|doesn't exist|does not exist|no longer (?:available|exists?)|been (?:removed|deleted))",
+    r"(?:sorry,? )?we (?:can't|cannot|couldn't|could not) find (?:that|this|the) page.{0,40}",
+    r"page (?:introuvable|non trouvée)|seite nicht gefunden|página no encontrada|página não encontrada",
+    r"pagina non trovata|pagina niet gevonden|страница не найдена|页面不存在|找不到页面|ページが見つかりません(?:でした)?",
+)
+GONE_BARE = _whole(r"(?:error )?not found")
+GONE_PHRASE = re.compile(
+    r"(?:page|url|product|item|article|listing|address|link|content) (?:that )?(?:you (?:are|were|have|'re)|you)"
+    r" (?:looking for|requested|tried|trying|followed|entered|asked)"
+    r"|requested (?:url|page|resource|document) (?:\S{1,80} )?(?:was|could|can|is|does)(?: ?not|n't)"
+    r"|(?:no longer|not|isn't) (?:available|exists?) (?:on|here|any)|(?:does not|doesn't|no longer) exists?"
+    r"|(?:has|have) been (?:removed|deleted|moved)|(?:could ?n[o']t|cannot|can't) (?:be found|find (?:the|that|this) page)"
+)
+SUBMIT_LOGIN = _whole(
+    r"(?:log ?in|sign ?in|log ?on|sign me in|log me in|enter)(?: .{0,20})?",
+    r"connexion|se connecter|anmelden|einloggen|iniciar sesión|entrar|accedi|inloggen|войти|вход|登录|ログイン|로그인",
+)
+PRICE = re.compile(r"[$€£¥₽₹]\s?\d|\d\s?(?:€|£|zł|kr|руб|₽|usd|eur|gbp)\b")
+
+
+def plain_text(text: str) -> str:
+    """Lower case, with straight apostrophes and single spaces: as the patterns here are written."""
+    return " ".join(text.replace("’", "'").casefold().split())
+
+
+def says(pattern: re.Pattern[str], text: str | None) -> bool:
+    """Whether the title, or one part of it between bars and dashes, is such a sentence as a whole."""
+    if not text:
+        return False
+    whole = plain_text(text[:_MAX_TITLE_CHARS])
+    return any(pattern.fullmatch(part.strip(_EDGES)) for part in (whole, *_BETWEEN.split(whole)))

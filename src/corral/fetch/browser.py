@@ -1,0 +1,44 @@
+"""By browser. What it takes is loaded at the first page: most workers never see one, and every worker starts."""
+
+from typing import TYPE_CHECKING
+
+from corral.domain.outcome import Outcome, Task
+from corral.fetch.browser_args import BrowserLimits
+from corral.fetch.egress import Egress
+from corral.fetch.forward_proxy import ProxyLimits
+from corral.fetch.robots import Robots
+
+if TYPE_CHECKING:
+    from corral.fetch.browser_renderer import Renderer
+
+
+class BrowserExecutor:
+    def __init__(
+        self,
+        egress: Egress,
+        robots: Robots,
+        user_agent: str,
+        limits: BrowserLimits | None = None,
+        proxy_limits: ProxyLimits | None = None,
+    ) -> None:
+        self._egress = egress
+        self._robots = robots
+        self._user_agent = user_agent
+        self._limits = limits or BrowserLimits()
+        self._proxy_limits = proxy_limits or ProxyLimits()
+        self._renderer: Renderer | None = None
+
+    async def execute(self, task: Task) -> Outcome:
+        return await self.renderer.execute(task)
+
+    async def close(self) -> None:
+        if self._renderer is not None:
+            await self._renderer.close()
+
+    @property
+    def renderer(self) -> "Renderer":
+        if self._renderer is None:
+            from corral.fetch.browser_renderer import Renderer  # noqa: PLC0415 - it brings Playwright: 0.1 s, 10 MB
+
+            self._renderer = Renderer(self._egress, self._robots, self._user_agent, self._limits, self._proxy_limits)
+        return self._renderer

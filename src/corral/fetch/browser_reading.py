@@ -1,0 +1,182 @@
+"""When a page is ready to be read, and what its reading means."""
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from corral.domain.classify import failure_of_status
+from corral.domain.errors import BadInput
+from corral.domain.job import FieldSpec
+from corral.domain.outcome import Failed, Fetched, Outcome
+from corral.domain.url import parse_target
+from corral.extract.fields import Extraction, extract_from
+from corral.extract.page import Page, is_too_deep
+from corral.fetch.browser_faults import browser_fault, fault_of_net_error
+from corral.fetch.browser_visit import Arrival, Snapshot, Visit
+from corral.fetch.faults import fault
+from corral.fetch.forward_proxy import ProxyPass
+from corral.fetch.forward_proxy_wire import FAULT_HEADER
+
+_COST = 100
+_POLL_EVERY_S = 0.15
+_QUIET_S = 1.0
+# How often a document that is still arriving is looked at: it may be too large already.
+_LARGE_PAGE_S = 1.0
+# A page that only sends its reader on (a meta refresh, a script) has begun to by then.
+_SECOND_LOOK_S = 0.05
+_MAX_SHOWN_CHARS = 500
+_MAX_REFUSED_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    snapshot: Snapshot
+    extraction: Extraction
+    title: str | None
+    first_at: float  # when a document was first there to be read
+
+
+async def settled(
+    visit: Visit, granted: ProxyPass, fields: tuple[FieldSpec, ...], until: float, max_chars: int
+) -> Reading | Failed | None:
+    """The page once every field is there, or once nothing more is coming; None where there is nothing to read."""
+    if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
+        return fault("limit:body_too_large", f"it announces {visit.arrival.announced_bytes} bytes, {max_chars} allowed")
+    reading: Reading | None = None
+    while not _is_over(visit, granted):
+        await visit.parsed(min(_LARGE_PAGE_S, until - time.monotonic()))
+        snapshot = None if visit.is_navigating else await visit.snapshot()
+        if snapshot is not None:
+            read = _read(snapshot, fields, reading, max_chars)
+            if isinstance(read, Failed):
+                return read
+            reading = read
+            if _is_ready(visit, reading):
+                await asyncio.sleep(_SECOND_LOOK_S)
+                if not visit.is_navigating:
+                    return reading
+        if time.monotonic() > until:
+            return reading if reading is not None and _has_arrived(reading) else out_of_time(granted, max_chars)
+        await asyncio.sleep(_POLL_EVERY_S)
+    return reading
+
+
+def out_of_time(granted: ProxyPass, max_bytes: int) -> Failed:
+    """A page that brought more than a page may hold was not slow."""
+    if granted.exceeded is not None:
+        return browser_fault("limit:browser", granted.exceeded)
+    if granted.bytes_in > max_bytes:
+        return fault("limit:body_too_large", f"{granted.bytes_in} bytes and not at its end, {max_bytes} allowed")
+    return browser_fault("timeout:browser")
+
+
+def _is_over(visit: Visit, granted: ProxyPass) -> bool:
+    """Nothing worth reading will come."""
+    arrival = visit.arrival
+    return granted.exceeded is not None or (arrival is not None and arrival.error is not None)
+
+
+def _has_arrived(reading: Reading) -> bool:
+    """What hangs at the end of a document that has all it was asked for is of no interest."""
+    return reading.snapshot.is_parsed or not reading.extraction.missing
+
+
+def _is_ready(visit: Visit, reading: Reading) -> bool:
+    if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
+        return True  # an error page; its title is all that is asked of it
+    is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > _QUIET_S
+    if not reading.snapshot.is_parsed or not is_loaded:
+        return False
+    return not reading.extraction.missing or visit.quiet_s() > _QUIET_S
+
+
+def _read(
+    snapshot: Snapshot, fields: tuple[FieldSpec, ...], before: Reading | None, max_chars: int
+) -> Reading | Failed:
+    if snapshot.size > max_chars:
+        return fault("limit:body_too_large", f"the rendered page has {snapshot.size} characters, {max_chars} allowed")
+    if before is not None and (before.snapshot.html, before.snapshot.url) == (snapshot.html, snapshot.url):
+        return replace(before, snapshot=snapshot)
+    if is_too_deep(snapshot.html):
+        return fault("limit:parse")
+    page = Page(snapshot.html, snapshot.url)
+    first_at = before.first_at if before is not None else time.monotonic()
+    return Reading(snapshot, extract_from(page, fields), page.title, first_at)
+
+
+def outcome_of(
+    arrival: Arrival | None,
+    granted: ProxyPass,
+    fields: tuple[FieldSpec, ...],
+    reading: Reading | Failed | None,
+    timings: dict[str, int],
+) -> Outcome:
+    stats = _stats(arrival, granted, reading, timings)
+    if granted.exceeded is not None:
+        return browser_fault("limit:browser", granted.exceeded, **stats)
+    if arrival is None:
+        return browser_fault("timeout:browser", "it never arrived anywhere", **stats)
+    failure = _failure_of(arrival, granted, stats)
+    if failure is not None:
+        return failure
+    if isinstance(reading, Failed):
+        return replace(reading, stats={**stats, **reading.stats})
+    if reading is None:
+        # Answered without a document, as 204 is; the page stayed where it was.
+        record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields}
+        return Fetched(stats, (record,), tuple(record))
+    if not reading.snapshot.url.startswith(("http://", "https://")):
+        return fault("policy:scheme", "the page went elsewhere by itself", **stats)
+    return Fetched(stats, (reading.extraction.record,), reading.extraction.missing)
+
+
+def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:
+    failure = _of_the_proxy(arrival, granted)
+    is_empty_answer = arrival.error == "ABORTED" and arrival.status is not None
+    if failure is None and arrival.error is not None and not is_empty_answer:
+        failure = fault_of_net_error(arrival.error)
+    if failure is not None:
+        return replace(failure, stats={**stats, **failure.stats})
+    # Without a status the document came from no server: the scheme tells, later.
+    return failure_of_status(arrival.status or 200, retry_after=arrival.headers.get("retry-after"), stats=stats)
+
+
+def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:
+    """Why our own proxy did not let the page through; Chromium knows only that it did not."""
+    if arrival.error is None and FAULT_HEADER not in arrival.headers:
+        return None
+    try:
+        target = parse_target(arrival.url, max_chars=len(arrival.url))
+    except BadInput:
+        return None
+    return granted.faults.get((target.host, target.port))
+
+
+def _stats(
+    arrival: Arrival | None, granted: ProxyPass, reading: Reading | Failed | None, timings: dict[str, int]
+) -> dict[str, Any]:
+    stats: dict[str, Any] = {
+        "http_status": arrival.status if arrival else None,
+        "content_type": _content_type(arrival) if arrival else None,
+        "content_length": None,
+        "title": None,
+        "final_url": arrival.url if arrival else None,
+        "browser": "chromium",
+        "redirects": arrival.redirects if arrival else 0,
+        "requests": granted.requests,
+        "bytes": granted.bytes_in,
+        "cost": _COST,
+        "timings": timings,
+    }
+    if granted.refused:
+        stats["refused"] = granted.refused[:_MAX_REFUSED_SHOWN]
+    if isinstance(reading, Reading):
+        stats["content_length"] = len(reading.snapshot.html.encode("utf-8", "replace"))
+        stats["title"] = reading.title[:_MAX_SHOWN_CHARS] if reading.title else None
+        stats["final_url"] = reading.snapshot.url
+    return stats
+
+
+def _content_type(arrival: Arrival) -> str | None:
+    return arrival.headers.get("content-type", "").split(";")[0].strip().lower()[:_MAX_SHOWN_CHARS] or None

@@ -1,0 +1,154 @@
+"""One page rendered by Chromium, read once its fields are there, turned into a record."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from playwright.async_api import Error as PlaywrightError
+
+from corral.domain.errors import BadInput
+from corral.domain.outcome import Failed, Outcome, Task
+from corral.domain.url import BadScheme, Target, parse_target
+from corral.fetch.browser_args import BrowserLimits
+from corral.fetch.browser_engine import CannotStart, Engine
+from corral.fetch.browser_faults import browser_fault
+from corral.fetch.browser_host import BrowserHost
+from corral.fetch.browser_reading import out_of_time, outcome_of, settled
+from corral.fetch.browser_visit import Visit
+from corral.fetch.egress import Egress
+from corral.fetch.faults import fault
+from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
+from corral.fetch.http import fields_of
+from corral.fetch.robots import Robots
+
+# What is kept of the budget to answer in: whoever gave it counts from before we did.
+_RESERVE_SHARE = 0.1
+_MAX_RESERVE_S = 0.5
+_CRASH_NEWS_S = 0.5
+
+
+class Renderer:
+    def __init__(
+        self,
+        egress: Egress,
+        robots: Robots,
+        user_agent: str,
+        limits: BrowserLimits,
+        proxy_limits: ProxyLimits,
+    ) -> None:
+        self._robots = robots
+        self._user_agent = user_agent
+        self._limits = limits
+        self._proxy = ForwardProxy(egress, proxy_limits)
+        self.host = BrowserHost(self._limits)
+
+    async def execute(self, task: Task) -> Outcome:
+        clock = _Clock(task.timeout_s)
+        payload = task.payload
+        trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
+        target = _parsed(payload["url"])
+        if isinstance(target, Failed):
+            return target
+        if payload.get("respect_robots", True):
+            refusal = await self._robots.refusal(target, trusted_hosts=trusted_hosts, budget_s=clock.left_s())
+            if refusal is not None:
+                return refusal
+        engine = await self._engine(clock)
+        if isinstance(engine, Failed):
+            return engine
+        clock.mark("ready_ms")
+        visit = Visit(engine, self._limits)
+        granted = self._proxy.admit(trusted_hosts)
+        try:
+            return await self._visited(visit, target, granted, task, clock)
+        finally:
+            visit.finish()
+            self._proxy.revoke(granted)
+            self.host.leave(engine, visit.opening)
+
+    async def close(self) -> None:
+        await self.host.close()
+        await self._proxy.close()
+
+    async def _engine(self, clock: "_Clock") -> Engine | Failed:
+        try:
+            async with asyncio.timeout(clock.left_s()):
+                await self._proxy.start()
+                return await self.host.enter(self._proxy.address)
+        except TimeoutError:
+            return browser_fault("timeout:total", timings=clock.timings())
+        except CannotStart as problem:
+            name = "policy:strategy_unavailable" if problem.is_final else "unknown:browser_launch"
+            return browser_fault(name, str(problem))
+
+    async def _visited(self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock") -> Outcome:
+        try:
+            async with asyncio.timeout(clock.left_s()):
+                outcome = await _unless_ended(visit, self._look(visit, target, granted, task, clock))
+        except TimeoutError:
+            outcome = out_of_time(granted, self._limits.max_content_bytes)
+        except PlaywrightError as error:
+            # The call that failed is often told before the reason for it is.
+            await asyncio.wait({visit.ended}, timeout=_CRASH_NEWS_S)
+            said = str(error).strip().partition("\n")[0][:200]
+            outcome = visit.ended.result() if visit.ended.done() else browser_fault("unknown:browser_crash", said)
+        if "timings" not in outcome.stats:
+            outcome.stats.update(bytes=granted.bytes_in, requests=granted.requests, timings=clock.timings())
+        return outcome
+
+    async def _look(self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock") -> Outcome:
+        fields = fields_of(task.payload)
+        await visit.open(self._proxy.address, granted, self._user_agent)
+        clock.mark("open_ms")
+        await visit.load(target.url)
+        clock.mark("load_ms")
+        reading = await settled(visit, granted, fields, clock.reading_ends_at(), self._limits.max_content_bytes)
+        return outcome_of(visit.arrival, granted, fields, reading, clock.timings())
+
+
+class _Clock:
+    """The time of one run: how much is left, and what it was spent on."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._started = time.monotonic()
+        self._reserve_s = min(_MAX_RESERVE_S, timeout_s * _RESERVE_SHARE)
+        self._ends_at = self._started + timeout_s - self._reserve_s
+        self._marks: dict[str, int] = {}
+
+    def left_s(self) -> float:
+        return max(0.0, self._ends_at - time.monotonic())
+
+    def reading_ends_at(self) -> float:
+        """A page that does not get ready is read as it is by then."""
+        return self._ends_at - self._reserve_s
+
+    def mark(self, name: str) -> None:
+        self._marks[name] = self._elapsed_ms()
+
+    def timings(self) -> dict[str, int]:
+        return {**self._marks, "total_ms": self._elapsed_ms()}
+
+    def _elapsed_ms(self) -> int:
+        return round((time.monotonic() - self._started) * 1000)
+
+
+async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """What the work finds, unless the visit ends from outside first."""
+    task = asyncio.create_task(work)
+    try:
+        either: set[asyncio.Future[Any]] = {task, visit.ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else visit.ended.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _parsed(url: str) -> Target | Failed:
+    try:
+        return parse_target(url)
+    except BadScheme as problem:
+        return fault("policy:scheme", problem.message)
+    except BadInput as problem:
+        return fault("policy:url", problem.message)

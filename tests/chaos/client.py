@@ -1,0 +1,49 @@
+"""A client that submits to the database and remembers what it was told."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from corral.domain.event import Event
+from corral.domain.run import NewRun, Run
+from corral.wiring import App, opened
+from tests.engine.build import put, settings_for
+
+
+class Client:
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.answered: list[str] = []
+
+    async def submit(self, *runs: NewRun) -> list[str]:
+        ids = await put(self.app, *runs)
+        self.answered += ids
+        return ids
+
+    async def drained(self, timeout_s: float = 60) -> float:
+        """Wait until nothing is queued or running; how long that took."""
+        began = time.monotonic()
+        while True:
+            counts = await self.app.store.count_live()
+            if not counts["queued"] and not counts["running"]:
+                return time.monotonic() - began
+            assert time.monotonic() < began + timeout_s, f"not drained after {timeout_s} s: {counts}"
+            await asyncio.sleep(0.05)
+
+    async def runs(self, ids: Sequence[str] | None = None) -> list[Run]:
+        return [await self.app.store.run(id_) for id_ in (self.answered if ids is None else ids)]
+
+    async def events(self) -> list[Event]:
+        """Everything that has happened, in order."""
+        found: list[Event] = []
+        while more := await self.app.store.feed(found[-1].position if found else 0, 5000):
+            found += more
+        return found
+
+
+@asynccontextmanager
+async def client_of(url: str, folder: Path) -> AsyncIterator[Client]:
+    async with opened(settings_for(folder, url), works=False) as app:
+        yield Client(app)

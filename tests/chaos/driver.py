@@ -1,0 +1,68 @@
+"""The real stack in a process of its own: `python -m tests.chaos.driver '{"database_url": …}'`.
+
+It says `ready` once it claims, and stops as the command line does: at the first SIGTERM in order, at the second in a
+hurry.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+
+import uvloop
+
+from corral.api.server import bound, serve
+from corral.settings import Settings, load_settings
+from corral.wiring import App, opened
+
+
+def say(what: str, **more: object) -> None:
+    sys.stdout.write(json.dumps({"what": what, **more}) + "\n")
+    sys.stdout.flush()
+
+
+async def work(settings: Settings, port: int | None, began: float) -> None:
+    stop = asyncio.Event()
+
+    async with opened(settings, works=True) as app:
+        assert app.node is not None
+        hurry = app.node.hurry
+
+        def on_signal() -> None:
+            if stop.is_set():
+                hurry()
+            app.draining = True
+            stop.set()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, on_signal)
+        say("ready", took_s=time.monotonic() - began, owner=app.node.owner)
+        telling = asyncio.create_task(_tell_workers(app))
+        if port is None:
+            await stop.wait()
+        else:
+            await serve(app, "127.0.0.1", port, stop=stop, listening=bound("127.0.0.1", port))
+        telling.cancel()
+        say("stopping", executing=app.node.executing)
+    say("stopped")
+
+
+async def _tell_workers(app: App) -> None:
+    """The pids of the workers, each time they change."""
+    told: list[int] = []
+    while app.node is not None:
+        if app.node.worker_pids != told:
+            told = app.node.worker_pids
+            say("workers", pids=told)
+        await asyncio.sleep(0.02)
+
+
+def main() -> None:
+    began = time.monotonic()
+    given = json.loads(sys.argv[1])
+    port = given.pop("port", None)
+    uvloop.run(work(load_settings(**given), port, began))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Killed exactly before or after any commit, the stack loses nothing, does nothing twice, and comes back in time."""
+
+import asyncio
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import services
+from tests.chaos.history import check
+from tests.chaos.level import LEVEL, by_level, seeded
+from tests.chaos.stack import Stack, stack_on
+from tests.chaos.workload import main as workload
+
+PROGRAM = workload.__module__
+SIDES = ("before", "after")
+LEASE_S = 10.0
+# On a machine with many of these at once, processes start slowly.
+NOISE_S = 15.0
+AT_ONCE = 16
+
+
+def run_workload(stack: Stack, *, again: bool, env: dict[str, str] | None = None) -> tuple[int, float]:
+    """How it ended, and how long it took."""
+    began = time.monotonic()
+    node = stack.node(PROGRAM, env, workers=1, journal=str(stack.folder / "journal"), again=again)
+    code = node.wait(100)
+    return code, time.monotonic() - began
+
+
+def count_points(stack: Stack) -> tuple[int, float]:
+    """The commits of an undisturbed workload, and its duration."""
+    counter = stack.folder / "commits"
+    code, took_s = run_workload(stack, again=False, env={"CORRAL_COUNT_COMMITS": str(counter)})
+    assert code == 0
+    return counter.stat().st_size, took_s
+
+
+def answered(stack: Stack) -> list[str]:
+    return (stack.folder / "journal").read_text().split()
+
+
+def crash_at(point: str, url: str, folder: Path, plain_s: float) -> list[str]:
+    """Crash there, start again, and what is broken afterwards."""
+    with stack_on(url, folder) as stack:
+        code, _ = run_workload(stack, again=False, env={"CORRAL_CRASH_AT": point})
+        if code == 0:
+            return check(url, answered(stack))  # it was done before it got that far
+        assert code == -signal.SIGKILL, f"{point}: ended with {code}"
+        code, took_s = run_workload(stack, again=True)
+        broken = check(url, answered(stack))
+        if code != 0:
+            broken.append(f"the second start ended with {code}")
+        if took_s > plain_s + LEASE_S + 2 + NOISE_S:
+            broken.append(f"it took {took_s:.1f} s to be drained; undisturbed, {plain_s:.1f} s")
+    return [f"{point}: {each}" for each in broken]
+
+
+def sampled(points: int, wanted: int) -> list[str]:
+    """Both sides of points spread over the workload, or of all of them."""
+    if LEVEL:
+        chosen = list(range(1, points + 1))
+    else:
+        step = points / wanted
+        chosen = sorted({min(points, 1 + int(number * step + seeded().random() * step)) for number in range(wanted)})
+    return [f"{side}:{number}" for number in chosen for side in SIDES]
+
+
+async def crash_everywhere(points: list[str], url_of: "UrlOf", folder: Path, plain_s: float) -> list[str]:
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(point: str) -> list[str]:
+        async with gate:
+            place = Path(tempfile.mkdtemp(prefix=point.replace(":", "-") + "-", dir=folder))
+            return await asyncio.to_thread(crash_at, point, url_of(place), place, plain_s)
+
+    return [each for broken in await asyncio.gather(*map(one, points)) for each in broken]
+
+
+class UrlOf:
+    """Where the database of one crash lies."""
+
+    def __init__(self, cluster: services.PostgresCluster | None = None) -> None:
+        self._cluster = cluster
+
+    def __call__(self, folder: Path) -> str:
+        if self._cluster is None:
+            return f"sqlite:///{folder}/corral.db"
+        return self._cluster.create_database()
+
+
+async def test_a_kill_at_any_commit_of_sqlite_breaks_no_promise(tmp_path: Path) -> None:
+    await hold_everywhere(UrlOf(), tmp_path, by_level(12, 0))
+
+
+async def test_a_kill_at_any_commit_of_postgres_breaks_no_promise(
+    tmp_path: Path, postgres: services.PostgresCluster
+) -> None:
+    await hold_everywhere(UrlOf(postgres), tmp_path, by_level(3, 0))
+
+
+async def hold_everywhere(url_of: UrlOf, tmp_path: Path, wanted: int) -> None:
+    place = tmp_path / "undisturbed"
+    url = url_of(place)
+    with stack_on(url, place) as stack:
+        points, plain_s = await asyncio.to_thread(count_points, stack)
+        assert check(url, answered(stack)) == []
+    assert points > 20
+    broken = await crash_everywhere(sampled(points, wanted), url_of, tmp_path, plain_s)
+    assert broken == []
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_process_really_dies_at_the_point(tmp_path: Path, side: str) -> None:
+    with stack_on(f"sqlite:///{tmp_path}/corral.db", tmp_path) as stack:
+        code, _ = run_workload(stack, again=False, env={"CORRAL_CRASH_AT": f"{side}:3"})
+        assert code == -signal.SIGKILL

@@ -1,0 +1,52 @@
+"""A long queue survives a crash in order, and the restart is quick."""
+
+import asyncio
+import time
+
+from corral.domain.event import EventKind
+from corral.domain.job import Priority
+from corral.domain.run import NewRun
+from tests.chaos.client import client_of
+from tests.chaos.history import check
+from tests.chaos.level import by_level
+from tests.chaos.report import report
+from tests.chaos.stack import Stack
+from tests.engine.build import drill, states
+
+QUEUED = by_level(10_000, 100_000)
+
+
+async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None:
+    stack = file_stack
+    async with client_of(stack.url, stack.folder) as client:
+        bands = [Priority.LOW, Priority.HIGH, Priority.MEDIUM]
+        runs = [drill(priority=bands[number % 3]) for number in range(QUEUED)]
+        for start in range(0, QUEUED, 1000):
+            await client.submit(*runs[start : start + 1000])
+        first = stack.node(workers=1, concurrency=20)
+        while (await client.app.store.count_live())["queued"] > QUEUED * 0.9:
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(first.kill)
+        before = await client.events()
+        second = stack.node(workers=2, concurrency=50)
+        began = time.time()
+        ready_s = float((await asyncio.to_thread(second.heard, "ready"))["took_s"])
+        await client.drained(by_level(100, 1000))
+        after = (await client.events())[len(before) :]
+        claimed_s = min(event.created_at.timestamp() for event in after if event.kind is EventKind.STARTED) - began
+        report(f"{QUEUED} queued, killed: ready {ready_s:.2f} s after the start, first claim {claimed_s:.2f} s after")
+        assert ready_s < 10
+        assert check(stack.url, client.answered) == []
+        assert in_order(runs, [event.run_id for event in before + after if is_first_start(event.meta, event.kind)])
+        done = {event.run_id for event in before if event.kind is EventKind.COMPLETED}
+        again = {event.run_id for event in after if event.kind is EventKind.STARTED}
+        assert not done & again, "what was done is not done again"
+        assert states(await client.runs()) == {"completed": QUEUED}
+
+
+def is_first_start(meta: dict[str, object], kind: EventKind) -> bool:
+    return kind is EventKind.STARTED and meta["epoch"] == 1
+
+
+def in_order(runs: list[NewRun], order: list[str]) -> bool:
+    return order == [run.id for run in sorted(runs, key=lambda run: (run.priority, run.id))]

@@ -1,0 +1,86 @@
+"""The reference workload, in one process with its node: every commit point of it can be crashed at.
+
+`python -m tests.chaos.workload '{…settings…, "journal": path, "again": bool}'`. Each id is written to the journal when
+it was answered. Called again after a crash, it submits nothing and only brings what is there to its end.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from corral.domain.errors import WrongState
+from corral.domain.run import Move, NewRun
+from corral.settings import Settings, load_settings
+from corral.wiring import App, opened
+from tests.chaos.driver import say
+from tests.engine.build import drill, put, started, until
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(self, ids: list[str]) -> None:
+        for id_ in ids:
+            os.write(self._file, f"{id_}\n".encode())
+
+
+async def submit_all(app: App, journal: Journal) -> None:
+    """Twenty runs with records, one that is retried, one cancelled, one paused and resumed."""
+
+    async def submit(run: NewRun) -> str:
+        [id_] = await put(app, run)
+        journal.note([id_])
+        return id_
+
+    for number in range(20):
+        await submit(drill("sleep", seconds=0.01 * (number % 4), record=True))
+    await submit(drill("fail", max_attempts=2))
+    cancelled = await submit(drill("sleep", seconds=20, record=True))
+    await started(app, cancelled)
+    await app.submitter.move(cancelled, Move.CANCEL)
+    paused = await submit(drill("sleep", seconds=0.3, record=True))
+    try:
+        await app.submitter.move(paused, Move.PAUSE)
+        await app.submitter.move(paused, Move.RESUME)
+    except WrongState:
+        return
+
+
+async def bring_to_an_end(app: App) -> None:
+    """Resume what was left paused, cancel what would take for ever, wait for the rest."""
+    for run in await app.store.newest_runs(None, None, None, 100):
+        if run.state == "held":
+            await app.submitter.move(run.id, Move.RESUME)
+        if run.payload.get("seconds") == 20 and not run.state.is_terminal:
+            await app.submitter.move(run.id, Move.CANCEL)
+    await until(lambda: _is_drained(app), timeout_s=90)
+
+
+async def _is_drained(app: App) -> bool:
+    return not any((await app.store.count_live()).values())
+
+
+async def work(settings: Settings, journal: Journal, again: bool) -> None:
+    began = time.monotonic()
+    async with opened(settings, works=True) as app:
+        say("ready")
+        if not again:
+            await submit_all(app, journal)
+        await bring_to_an_end(app)
+        say("drained", took_s=time.monotonic() - began)
+
+
+def main() -> None:
+    given: dict[str, Any] = json.loads(sys.argv[1])
+    journal, again = Journal(Path(given.pop("journal"))), given.pop("again")
+    uvloop.run(work(load_settings(**given), journal, again))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corral.domain.event import EventKind, fold
+from corral.domain.ids import RunId
+from corral.domain.job import Strategy
+from corral.domain.outcome import Failed, FailureCode, Fetched
+from corral.domain.retry import RetryPolicy, backoff_s, decide, retry_after_s
+from corral.domain.run import Move, RunState
+from tests.domain.test_run import A_RUN, NOW
+
+POLICY = RetryPolicy()
+RUNS = st.builds(
+    lambda attempt, more, strategy: replace(
+        A_RUN, attempt=attempt, max_attempts=attempt + more, resolved_strategy=strategy
+    ),
+    st.integers(1, 100),
+    st.integers(0, 5),
+    st.sampled_from([Strategy.HTTP, Strategy.BROWSER, Strategy.API_REPLAY]),
+)
+FAILURES = st.builds(
+    Failed,
+    code=st.sampled_from(FailureCode),
+    message=st.text(max_size=20),
+    detail=st.none() | st.text(max_size=10),
+    http_status=st.none() | st.integers(100, 599),
+    retry_after=st.none() | st.sampled_from(["5", "0", "99999", "garbage", "-3"]),
+)
+
+# The whole policy, said a second time: code -> (retried, escalated).
+TABLE = {
+    FailureCode.BLOCKED: (True, True),
+    FailureCode.RATE_LIMITED: (True, True),
+    FailureCode.TIMEOUT: (True, False),
+    FailureCode.NETWORK: (True, False),
+    FailureCode.UNKNOWN: (True, False),
+    FailureCode.BAD_RESPONSE: (None, False),  # only the server's own errors
+    FailureCode.EXTRACTION: (False, False),
+    FailureCode.POLICY: (False, False),
+    FailureCode.LIMIT: (False, False),
+    FailureCode.WORKER_LOST: (False, False),
+    FailureCode.CANCELLED: (False, False),
+}
+
+
+def test_the_table_covers_every_code() -> None:
+    assert set(TABLE) == set(FailureCode)
+
+
+@given(RUNS, FAILURES)
+def test_decisions_about_failures_follow_the_table(run: object, failure: Failed) -> None:
+    assert isinstance(run, type(A_RUN))
+    retried, escalated = TABLE[failure.code]
+    if retried is None:
+        retried = failure.http_status is not None and failure.http_status >= 500
+    transition = decide(run, failure, POLICY, NOW)
+    kinds = [draft.kind for draft in transition.events]
+    assert transition.failure is failure
+    if not retried or run.attempt >= run.max_attempts:
+        assert (transition.move, kinds) == (Move.FAIL, [EventKind.FAILED])
+        return
+    assert transition.move is Move.RETRY
+    assert kinds[-1] is EventKind.RETRY_SCHEDULED
+    is_higher = escalated and run.resolved_strategy is not Strategy.BROWSER
+    assert transition.strategy is (Strategy.BROWSER if is_higher else None)
+    assert (EventKind.ESCALATED in kinds) == is_higher
+    asked = retry_after_s(failure.retry_after, NOW)
+    assert transition.due_in_s == (asked if asked is not None else backoff_s(POLICY, run.attempt, seed=run.id))
+
+
+@given(RUNS, FAILURES | st.builds(Fetched, missing=st.sampled_from([(), ("price",)])))
+def test_what_is_decided_is_what_the_events_say(run: object, outcome: Failed | Fetched) -> None:
+    assert isinstance(run, type(A_RUN))
+    transition = decide(run, outcome, POLICY, NOW)
+    started = [EventKind.CREATED, EventKind.STARTED]
+    assert fold([*started, *(draft.kind for draft in transition.events)]) is transition.to
+    if transition.move is Move.RETRY:
+        assert run.attempt < run.max_attempts
+
+
+def test_a_good_answer_completes_with_its_records() -> None:
+    transition = decide(A_RUN, Fetched(stats={"n": 1}, records=({"a": 1},)), POLICY, NOW)
+    assert (transition.to, transition.records, transition.stats) == (RunState.COMPLETED, ({"a": 1},), {"n": 1})
+
+
+@pytest.mark.parametrize("strategy", [Strategy.HTTP, Strategy.API_REPLAY])
+def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy) -> None:
+    run = replace(A_RUN, resolved_strategy=strategy)
+    transition = decide(run, Fetched(records=({"a": 1},), missing=("b",)), POLICY, NOW)
+    assert (transition.move, transition.strategy, transition.records) == (Move.RETRY, Strategy.BROWSER, ())
+
+
+def test_missing_fields_after_the_last_resort_leave_a_partial_result() -> None:
+    run = replace(A_RUN, resolved_strategy=Strategy.BROWSER)
+    transition = decide(run, Fetched(records=({"a": 1, "b": None},), missing=("b",)), POLICY, NOW)
+    assert (transition.to, len(transition.records)) == (RunState.PARTIAL, 1)
+    assert transition.stats["problems"] == {"missing": ["b"]}
+
+
+@pytest.mark.parametrize("records", [(), ({},), ({"a": None, "b": ""},), ({"a": []},)])
+def test_nothing_found_at_all_is_a_failure(records: tuple[dict[str, object], ...]) -> None:
+    run = replace(A_RUN, attempt=3)
+    transition = decide(run, Fetched(records=records, missing=("a", "b")), POLICY, NOW)
+    assert (transition.to, transition.records) == (RunState.FAILED, ())
+
+
+def test_a_wait_that_is_too_long_ends_the_run_and_says_so() -> None:
+    failure = Failed(FailureCode.RATE_LIMITED, "slow down", retry_after="3000")
+    transition = decide(A_RUN, failure, RetryPolicy(max_wait_s=600), NOW)
+    assert transition.to is RunState.FAILED
+    assert transition.events[0].meta["retry_after_s"] == 3000
+
+
+@given(st.integers(1, 10_000), st.text(max_size=40))
+def test_backoff_grows_to_its_cap_and_spreads_by_a_fifth(attempt: int, seed: str) -> None:
+    plain_s = min(300.0, 10.0 * 3.0 ** min(attempt - 1, 10))
+    waited_s = backoff_s(POLICY, attempt, seed=seed)
+    assert 0.8 * plain_s <= waited_s <= 1.2 * plain_s
+    assert waited_s == backoff_s(POLICY, attempt, seed=seed)
+
+
+def test_backoff_of_many_runs_is_spread() -> None:
+    waits = [backoff_s(POLICY, 1, seed=RunId(str(number))) for number in range(1000)]
+    assert min(waits) < 8.2
+    assert max(waits) > 11.8
+    assert len(set(waits)) > 990
+
+
+@pytest.mark.parametrize(
+    "value, seconds",
+    [
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1.5", None),
+        ("٣", None),
+        ("0", 1),
+        ("1", 1),
+        (" 120 ", 120),
+        ("3600", 3600),
+        ("999999999", 3600),
+        ("9" * 1_000_000, 3600),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 1),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3600),
+        ("Fri, 31 Dec 99999 23:59:59 GMT", None),
+        ("Thu, 99 Foo 2026 25:61:61 GMT", None),
+    ],
+)
+def test_retry_after_is_read_and_kept_in_bounds(value: str | None, seconds: float | None) -> None:
+    assert retry_after_s(value, NOW) == seconds
+
+
+@given(st.text(max_size=60))
+def test_any_retry_after_is_survived(text: str) -> None:
+    seconds = retry_after_s(text, NOW)
+    assert seconds is None or 1 <= seconds <= 3600
+
+
+@given(st.integers(-10_000, 10_000), st.sampled_from([UTC]))
+def test_a_date_is_read_against_the_clock(ahead_s: int, zone: object) -> None:
+    when = NOW + timedelta(seconds=ahead_s)
+    assert retry_after_s(format_datetime(when, usegmt=True), NOW) == max(1, min(3600, ahead_s))
+
+
+def test_a_date_without_a_zone_is_taken_for_utc() -> None:
+    text = datetime(2026, 1, 1, 0, 2).strftime("%d %b %Y %H:%M:%S")  # noqa: DTZ001 - what is tested
+    assert retry_after_s(text, NOW) == 120

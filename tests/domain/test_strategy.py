@@ -1,0 +1,58 @@
+import pytest
+
+from corral.domain.ids import JobId
+from corral.domain.job import Job, Strategy
+from corral.domain.probe import Probe
+from corral.domain.strategy import needs_probe, resolve
+from tests.domain.test_run import NOW
+
+JOB = Job(JobId("j"), "http://example.test/", (), NOW)
+WITH_LOGIN = Job(JobId("j"), "http://example.test/", (), NOW, requires_auth=True)
+FIXED = [Strategy.HTTP, Strategy.BROWSER, Strategy.API_REPLAY]
+
+
+def _probe(status: int | None, *, is_shell: bool = False) -> Probe:
+    return Probe(status=status, is_shell=is_shell)
+
+
+@pytest.mark.parametrize("asked", list(Strategy))
+def test_a_job_with_a_login_needs_the_browser_and_no_probe(asked: Strategy) -> None:
+    assert not needs_probe(WITH_LOGIN, asked)
+    assert resolve(WITH_LOGIN, asked, None).strategy is Strategy.BROWSER
+
+
+@pytest.mark.parametrize("asked", FIXED)
+def test_what_was_asked_for_is_done_without_a_probe(asked: Strategy) -> None:
+    assert not needs_probe(JOB, asked)
+    assert resolve(JOB, asked, None).strategy is asked
+
+
+def test_only_auto_asks_the_target() -> None:
+    assert needs_probe(JOB, Strategy.AUTO)
+
+
+@pytest.mark.parametrize(
+    "probe, expected",
+    [
+        (None, Strategy.HTTP),
+        (_probe(None), Strategy.HTTP),
+        (_probe(200), Strategy.HTTP),
+        (_probe(404), Strategy.HTTP),
+        (_probe(500), Strategy.HTTP),
+        (_probe(401), Strategy.BROWSER),
+        (_probe(403), Strategy.BROWSER),
+        (_probe(429), Strategy.BROWSER),
+        (_probe(200, is_shell=True), Strategy.BROWSER),
+    ],
+)
+def test_auto_takes_the_cheapest_that_can_work(probe: Probe | None, expected: Strategy) -> None:
+    resolution = resolve(JOB, Strategy.AUTO, probe)
+    assert resolution.strategy is expected
+    assert resolution.reason
+    assert resolution.meta == {"resolved_strategy": expected.value, "reason": resolution.reason}
+
+
+@pytest.mark.parametrize("asked", list(Strategy))
+@pytest.mark.parametrize("job", [JOB, WITH_LOGIN])
+def test_a_run_is_never_left_on_auto(job: Job, asked: Strategy) -> None:
+    assert resolve(job, asked, None).strategy is not Strategy.AUTO

@@ -1,0 +1,72 @@
+"""What the tests with a real Chromium share."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from corral.domain.address import AllowEntry, EgressPolicy
+from corral.domain.outcome import Task
+from corral.fetch.browser import BrowserExecutor
+from corral.fetch.browser_args import HOW_TO_INSTALL, BrowserLimits, find_chromium
+from corral.fetch.browser_engine import Engine
+from corral.fetch.egress import Egress
+from corral.fetch.forward_proxy import ProxyLimits
+from corral.fetch.limits import FetchLimits
+from corral.fetch.robots import Robots
+from tests.fetch.hostile import ROUTES, Request
+
+
+def needs_chromium() -> None:
+    """Skipped on a laptop without one, an error on CI."""
+    if find_chromium() is None:
+        if os.environ.get("CI"):
+            pytest.fail(f"no Chromium on CI; {HOW_TO_INSTALL}")
+        pytest.skip(f"no Chromium; {HOW_TO_INSTALL}")
+
+
+@asynccontextmanager
+async def browsing(
+    *ports: int, limits: BrowserLimits | None = None, proxy_limits: ProxyLimits | None = None
+) -> AsyncIterator[BrowserExecutor]:
+    """A browser that may reach these ports of 127.0.0.1 and nothing else that is private."""
+    needs_chromium()
+    policy = EgressPolicy(tuple(AllowEntry.parse(f"127.0.0.1/32:{port}") for port in ports))
+    egress = Egress(policy, FetchLimits(), "corral-test")
+    executor = BrowserExecutor(egress, Robots(egress, "corral-test"), "corral-test", limits, proxy_limits)
+    try:
+        yield executor
+    finally:
+        await executor.close()
+        await egress.close()
+
+
+def a_task(url: str, *names: str, timeout_s: float = 20, **more: Any) -> Task:
+    fields = [{"name": name} for name in names]
+    payload = {"url": url, "fields": fields, "respect_robots": False, "trusted_hosts": [], **more}
+    return Task("run", 1, "page", "browser", 1, payload, timeout_s)
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, path: str, html: str, *headers: str, status: str = "200 OK") -> None:
+    async def route(request: Request) -> None:
+        kind = (
+            () if any(header.lower().startswith("content-type") for header in headers) else ("Content-Type: text/html",)
+        )
+        await request.answer(html.encode(), *kind, *headers, status=status)
+
+    monkeypatch.setitem(ROUTES, path, route)
+
+
+def engine_of(executor: BrowserExecutor) -> Engine:
+    engine = executor.renderer.host.engine
+    assert engine is not None
+    return engine
+
+
+async def until(is_so: Callable[[], bool], within_s: float = 5) -> None:
+    async with asyncio.timeout(within_s):
+        while not is_so():  # noqa: ASYNC110 - other processes set no event of ours
+            await asyncio.sleep(0.02)
