@@ -12,7 +12,7 @@ from corral.engine.kinds.drill import DrillKind
 from corral.engine.kinds.page import PageKind
 from corral.fetch.browser import BrowserExecutor
 from corral.fetch.browser_args import BrowserLimits
-from corral.fetch.browser_home import homes_root, sweep_homes
+from corral.fetch.browser_home import sweep_homes
 from corral.fetch.egress import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
@@ -38,7 +38,7 @@ async def worker_kinds(config: WorkerConfig) -> AsyncIterator[dict[str, Kind]]:
     limits = FetchLimits(max_bytes=config.max_body_bytes)
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
     robots = Robots(egress, config.user_agent)
-    await asyncio.to_thread(lambda: sweep_homes(homes_root()))
+    await asyncio.to_thread(sweep_homes)
     browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes)
     browser = BrowserExecutor(egress, robots, config.user_agent, browser_limits)
     executors: dict[Strategy, Executor] = {Strategy.HTTP: HttpExecutor(egress, robots), Strategy.BROWSER: browser}

@@ -12,7 +12,6 @@ import time
 
 import uvloop
 
-from corral.api.server import bound, serve
 from corral.settings import Settings, load_settings
 from corral.wiring import App, opened
 
@@ -41,6 +40,8 @@ async def work(settings: Settings, port: int | None, began: float) -> None:
         if port is None:
             await stop.wait()
         else:
+            from corral.api.server import bound, serve
+
             await serve(app, "127.0.0.1", port, stop=stop, listening=bound("127.0.0.1", port))
         telling.cancel()
         say("stopping", executing=app.node.executing)

@@ -21,7 +21,7 @@ KILLS = by_level(25, 1000, 10_000)
 
 async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behind(file_stack: Stack) -> None:
     stack = file_stack
-    node = stack.node(workers=2, concurrency=10)
+    node = stack.node(workers=2, concurrency=5)
     async with client_of(stack.url, stack.folder) as client:
         feeding = asyncio.create_task(keep_fed(client))
         node.heard("ready")
@@ -33,7 +33,7 @@ async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behi
         runs = await client.runs()
         quarantined = [run for run in runs if run.state is not RunState.COMPLETED]
         assert all((run.failure_detail, run.losses) == ("poison", 3) for run in quarantined), states(runs)
-        assert len(quarantined) <= KILLS / 4
+        assert len(quarantined) <= KILLS / 3, "each of them took a kill that met it alone"
         records = read(stack.url).records
         assert {run.id for run in runs if run.state is RunState.COMPLETED} == set(records)
         reclaims = reclaim_times(await client.events(), kills)
@@ -47,32 +47,26 @@ async def keep_fed(client: Client) -> None:
     rng = seeded()
     while True:
         if (await client.app.store.count_live())["queued"] < 100:
-            await client.submit(*[drill("sleep", seconds=rng.uniform(0.02, 0.15), record=True) for _ in range(100)])
+            await client.submit(*[drill("sleep", seconds=rng.uniform(0.01, 0.05), record=True) for _ in range(100)])
         await asyncio.sleep(0.05)
 
 
 async def kill_workers(node: NodeProcess, count: int) -> list[float]:
     """Kill a random one again and again; when that was."""
-    rng, kills = seeded(), []
+    rng = seeded()
+    kills: list[float] = []
     while len(kills) < count:
         await asyncio.sleep(rng.uniform(0.05, 0.2))
         pids = list(node.worker_pids)
-        if not pids or not is_grown(pid := rng.choice(pids)):
+        if not pids:
             continue
+        pid = rng.choice(pids)
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
         kills.append(time.time())
     return kills
-
-
-def is_grown(pid: int) -> bool:
-    """A worker that has only just been started holds nothing worth losing."""
-    try:
-        return bool(time.time() - psutil.Process(pid).create_time() > 0.4)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def reclaim_times(events: list[Event], kills: list[float]) -> list[float]:
@@ -105,23 +99,22 @@ async def test_the_runs_of_a_killed_node_are_claimed_by_another(stack: Stack) ->
     first = stack.node(workers=2, concurrency=5)
     first.heard("ready")
     async with client_of(stack.url, stack.folder) as client:
-        await client.submit(*[drill("sleep", seconds=3, record=True) for _ in range(10)])
+        await client.submit(*[drill("sleep", seconds=2.5, record=True) for _ in range(10)])
         await asyncio.to_thread(wait_for, lambda: len(first.worker_pids) == 2)
         await asyncio.sleep(1)
         running = [run for run in await client.runs() if run.state is RunState.RUNNING]
         assert len(running) == 10
-        second = stack.node(workers=1, concurrency=20)
-        second.heard("ready")
         children = first.children()
         os.kill(first.pid, signal.SIGKILL)
         killed = time.time()
-        assert await asyncio.to_thread(psutil.wait_procs, children, 2) == (children, [])
+        _, alive = await asyncio.to_thread(psutil.wait_procs, children, 2)
+        assert alive == []
+        stack.node(workers=1, concurrency=20)
         await client.drained()
         runs = await client.runs()
         assert states(runs) == {"completed": 10}
-        again = [
-            event for event in await client.events() if event.kind is EventKind.STARTED and event.meta["epoch"] == 2
-        ]
+        starts = [event for event in await client.events() if event.kind is EventKind.STARTED]
+        again = [event for event in starts if event.meta["epoch"] == 2]
         assert len(again) == 10
         took_s = max(event.created_at.timestamp() - killed for event in again)
         report(f"runs of a killed node claimed again after at most {took_s:.1f} s")

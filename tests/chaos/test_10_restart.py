@@ -6,12 +6,12 @@ import time
 from corral.domain.event import EventKind
 from corral.domain.job import Priority
 from corral.domain.run import NewRun
-from tests.chaos.client import client_of
+from tests.chaos.client import Client, client_of
 from tests.chaos.history import check
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.chaos.stack import Stack
-from tests.engine.build import drill, states
+from tests.engine.build import drill, states, until
 
 QUEUED = by_level(10_000, 100_000)
 
@@ -24,8 +24,7 @@ async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None
         for start in range(0, QUEUED, 1000):
             await client.submit(*runs[start : start + 1000])
         first = stack.node(workers=1, concurrency=20)
-        while (await client.app.store.count_live())["queued"] > QUEUED * 0.9:
-            await asyncio.sleep(0.01)
+        await until(lambda: is_well_begun(client), timeout_s=60)
         await asyncio.to_thread(first.kill)
         before = await client.events()
         second = stack.node(workers=2, concurrency=50)
@@ -42,6 +41,10 @@ async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None
         again = {event.run_id for event in after if event.kind is EventKind.STARTED}
         assert not done & again, "what was done is not done again"
         assert states(await client.runs()) == {"completed": QUEUED}
+
+
+async def is_well_begun(client: Client) -> bool:
+    return (await client.app.store.count_live())["queued"] < QUEUED * 0.9
 
 
 def is_first_start(meta: dict[str, object], kind: EventKind) -> bool:

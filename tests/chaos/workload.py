@@ -1,13 +1,10 @@
 """The reference workload, in one process with its node: every commit point of it can be crashed at.
 
-`python -m tests.chaos.workload '{…settings…, "journal": path, "again": bool}'`. Each id is written to the journal when
-it was answered. Called again after a crash, it submits nothing and only brings what is there to its end.
+Each id is written to a journal when it was answered. Called again after a crash, it submits nothing and only brings
+what is there to its end.
 """
 
-import json
 import os
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,6 @@ from corral.domain.errors import WrongState
 from corral.domain.run import Move, NewRun
 from corral.settings import Settings, load_settings
 from corral.wiring import App, opened
-from tests.chaos.driver import say
 from tests.engine.build import drill, put, started, until
 
 
@@ -67,20 +63,17 @@ async def _is_drained(app: App) -> bool:
 
 
 async def work(settings: Settings, journal: Journal, again: bool) -> None:
-    began = time.monotonic()
     async with opened(settings, works=True) as app:
-        say("ready")
         if not again:
             await submit_all(app, journal)
         await bring_to_an_end(app)
-        say("drained", took_s=time.monotonic() - began)
 
 
-def main() -> None:
-    given: dict[str, Any] = json.loads(sys.argv[1])
+def main(given: dict[str, Any], env: dict[str, str], log: Path) -> None:
+    """Called in a process of its own."""
+    os.environ.update(env)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
     journal, again = Journal(Path(given.pop("journal"))), given.pop("again")
     uvloop.run(work(load_settings(**given), journal, again))
-
-
-if __name__ == "__main__":
-    main()

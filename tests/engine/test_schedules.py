@@ -35,6 +35,10 @@ def slot_before(minutes: int) -> int:
     return round(now.timestamp() * 1000)
 
 
+def a_sweeper(app: App, retention: Retention | None = None) -> Sweeper:
+    return Sweeper(app.store, Scheduler(app.store, app.submitter), retention or Retention(), lambda: None)
+
+
 async def runs_of(app: App, job: Job) -> list[Run]:
     return await app.store.newest_runs(job.id, None, None, 100)
 
@@ -92,7 +96,7 @@ async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Se
             raise AssertionError
 
         app.submitter._prober = slow  # type: ignore[assignment]
-        sweeper = asyncio.create_task(app.sweeper.run())
+        sweeper = asyncio.create_task(a_sweeper(app).run())
         await asyncio.sleep(0.5)
         await app.store.claim_one(run_id, "somebody", 0.1)  # type: ignore[arg-type]
         await asyncio.sleep(2)
@@ -105,7 +109,7 @@ async def test_retention_forgets_what_is_too_many_and_keeps_the_records(settings
     async with working(settings) as app:
         ids = await put(app, *[drill(record=True) for _ in range(250)])
         await ended(app, ids)
-        keeper = Sweeper(app.store, Scheduler(app.store, app.submitter), Retention(None, 20), lambda: None)
+        keeper = a_sweeper(app, Retention(None, 20))
         await keeper.sweep()
         left = await app.store.newest_runs(None, None, None, 500)
         assert [run.id for run in left] == ids[:-21:-1]
@@ -116,7 +120,7 @@ async def test_retention_forgets_what_is_too_many_and_keeps_the_records(settings
 async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: Settings) -> None:
     async with opened(settings, works=False) as app:
         [run_id] = await put(app, drill())
-        sweeper = app.sweeper
+        sweeper = a_sweeper(app)
         await sweeper.reap()
         sweeper._looked -= 30  # as after a suspended machine, or a database that was gone
         [lease] = await app.store.claim_one(run_id, "somebody", 0.0)  # type: ignore[arg-type]

@@ -1,8 +1,10 @@
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
 
@@ -96,6 +98,12 @@ async def test_a_bad_answer_is_classified(
         assert outcome.retry_after == "7"
     if detail.startswith("http_"):
         assert outcome.stats["title"]
+
+
+async def test_a_failed_handshake_is_told_apart(browser: BrowserExecutor, site: RunningSite) -> None:
+    outcome = await browser.execute(a_task(site.url.replace("http:", "https:")))
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("network", "tls")
 
 
 async def test_redirects_are_followed_and_counted(browser: BrowserExecutor, site: RunningSite) -> None:
@@ -276,6 +284,17 @@ async def test_the_arguments_are_these() -> None:
         "--proxy-bypass-list=<-loopback>",
         "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     )
+
+
+async def test_chromium_is_started_with_them_and_sees_little_else(browser: BrowserExecutor, site: RunningSite) -> None:
+    await browser.execute(a_task(f"{site.url}/empty"))
+    process = psutil.Process(engine_of(browser).pids[-1])
+    arguments = process.cmdline()
+    assert set(CHROMIUM_ARGS) <= set(arguments)
+    assert ("--no-sandbox" in arguments) == (os.geteuid() == 0)
+    assert len([each for each in arguments if each.startswith("--proxy-server=http://127.0.0.1:")]) == 1
+    assert not [each for each in arguments if each.startswith("--remote-debugging-port")]
+    assert set(process.environ()) <= {"HOME", "TMPDIR", "XDG_CONFIG_HOME", "PATH", "LANG", "PWD", "SHLVL", "_"}
 
 
 async def test_a_chromium_is_looked_for_by_name_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ log = structlog.get_logger()
 
 _STDERR_TAIL = 64 * 1024
 _RESPAWN_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
-_STABLE_AFTER_S = 10.0
+_START_S = 60.0
 _EXIT_S = 2.0
 # Rounds of the renewer, one a second. A worker silent for so many is not vouched for and gets nothing new;
 # they are counted, not timed, so that a node that stood still itself does not take its workers for dead.
@@ -55,7 +54,6 @@ class WorkerProcess:
     silent_rounds: int = 0  # since its last heartbeat
     alone: bool = False  # it executes one suspect and gets nothing else
     retiring: bool = False  # it ends because we want it to
-    has_answered: bool = False
     killed_for: str | None = None  # why we killed it, where that is its own fault
 
     @property
@@ -89,7 +87,8 @@ class WorkerPool:
         self._size = size
         self._config = config
         self._events = events
-        self.workers: dict[int, WorkerProcess] = {}
+        self.workers: dict[int, WorkerProcess] = {}  # that are ready to work
+        self._processes: dict[int, WorkerProcess] = {}  # those that are starting, too
         self._keepers: list[asyncio.Task[None]] = []
         self._stopping = False
 
@@ -101,11 +100,11 @@ class WorkerPool:
     async def stop(self) -> None:
         """Close every connection, wait a moment, then kill what is left."""
         self._stopping = True
-        for worker in list(self.workers.values()):
+        for worker in list(self._processes.values()):
             worker.retiring = True
             worker.writer.close()
         done, late = await asyncio.wait(self._keepers, timeout=_EXIT_S) if self._keepers else (set(), set())
-        for worker in list(self.workers.values()):
+        for worker in list(self._processes.values()):
             _kill(worker.process)
         if late:
             await asyncio.wait(late, timeout=_EXIT_S)
@@ -132,26 +131,26 @@ class WorkerPool:
         quick_deaths = 0
         while not self._stopping:
             await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
-            born = time.monotonic()
             try:
                 worker = await self._spawn(number)
             except OSError as error:  # no process, memory or file descriptor left, for now
                 log.warning("cannot start a worker; trying again", reason=str(error))
                 quick_deaths += 1
                 continue
-            self.workers[number] = worker
-            self._events.ready()
+            self._processes[number] = worker
             try:
-                exit_status = await self._listen(worker)
+                exit_status, was_ready = await self._listen(worker)
             finally:
+                self._processes.pop(number, None)
                 self.workers.pop(number, None)
                 worker.beat.close()
                 worker.writer.close()
                 _kill(worker.process)
             self._events.died(worker, exit_status)
-            # One that has worked is replaced at once; one that cannot even start would be started for ever.
-            is_quick = not worker.has_answered and time.monotonic() - born < _STABLE_AFTER_S
-            quick_deaths = quick_deaths + 1 if is_quick else 0
+            # One that was ready is replaced at once; one that cannot even start, after a while.
+            quick_deaths = 0 if was_ready else quick_deaths + 1
+            if not was_ready and not self._stopping:
+                log.error("a worker ended while starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
 
     async def _spawn(self, number: int) -> WorkerProcess:
         ours, theirs = socket.socketpair()
@@ -183,12 +182,24 @@ class WorkerPool:
         worker.send([["config", self._config]])
         return worker
 
-    async def _listen(self, worker: WorkerProcess) -> str:
-        """Hand on what the worker says until it is gone; how it ended."""
+    async def _listen(self, worker: WorkerProcess) -> tuple[str, bool]:
+        """Hand on what the worker says until it is gone; how it ended, and whether it was ever ready.
+
+        Runs are handed to a worker that is ready, or they would be blamed for what killed it on its way there.
+        """
         drain = asyncio.create_task(self._keep_stderr(worker), name="stderr")
+        too_slow = asyncio.get_running_loop().call_later(_START_S, _kill, worker.process)
+        was_ready = False
         async for frame in wire.frames(worker.reader):
-            worker.has_answered = True
-            self._sort(worker, frame)
+            if was_ready:
+                self._sort(worker, frame)
+                continue
+            was_ready = True
+            too_slow.cancel()
+            if not self._stopping:
+                self.workers[worker.number] = worker
+                self._events.ready()
+        too_slow.cancel()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_S):
                 await worker.process.wait()
@@ -198,7 +209,7 @@ class WorkerPool:
             async with asyncio.timeout(0.5):
                 await drain
         drain.cancel()
-        return worker.killed_for or _ended(code)
+        return worker.killed_for or _ended(code), was_ready
 
     def _sort(self, worker: WorkerProcess, frame: list[wire.Message]) -> None:
         outcomes: list[tuple[Held, Outcome]] = []

@@ -1,7 +1,7 @@
 """What a node and its worker processes say to each other, over a pair of sockets.
 
-A frame is a batch of messages: `["task", {…}]` and `["cancel", run, epoch]` go to the worker, `["outcome", run, epoch,
-kind, {…}]` and `["aborted", run, epoch]` come back.
+A frame is a batch of messages: `["task", {…}]` and `["cancel", run, epoch]` go to the worker; first `["ready"]`, then
+`["outcome", run, epoch, kind, {…}]` and `["aborted", run, epoch]` come back.
 """
 
 import asyncio

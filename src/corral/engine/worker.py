@@ -52,7 +52,8 @@ class Worker:
         self._answers: list[Sequence[Any]] = []
 
     async def serve(self) -> None:
-        """Until the node closes the connection."""
+        """Until the node closes the connection. Before it hears that we are ready it sends no task."""
+        self._writer.write(wire.packed([["ready"]]))
         async for frame in wire.frames(self._reader):
             for message in frame:
                 self._take(message)

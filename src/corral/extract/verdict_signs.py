@@ -29,7 +29,8 @@ WIDGETS = (
     'iframe[src*="arkoselabs.com/"], iframe[src*="funcaptcha.com/"], img[src*="captcha" i]'
 )
 CHALLENGE_MARKUP = (
-    "#challenge-form, #challenge-running, #challenge-error-text, #px-captcha, #sec-if-cpt-container, #anubis_challenge, "
+    "#challenge-form, #challenge-running, #challenge-error-text, #px-captcha, #sec-if-cpt-container, "
+    "#anubis_challenge, "
     "[data-translate=block_headline], [data-translate=unable_to_access], [data-translate=challenge_headline], "
     'iframe[src*="_Incapsula_Resource"], iframe[src*="captcha-delivery.com/"], form[action*="validateCaptcha"], '
     'form[action*="/cdn-cgi/"], form[action*="/checkcaptcha"], form#captcha-form, [name=cf_captcha_kind], '
@@ -41,13 +42,13 @@ CHALLENGE_SCRIPT = re.compile(
     r"|captcha-delivery\.com/[a-z]\.js|captcha\.px-(?:cdn|cloud)\.net|/ddos-guard/js-challenge|/ips\.js\?"
 )
 # These also run on pages that were let through.
-WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|/cdn-cgi/challenge-platform/|\.awswaf\.com/|/ddos-guard/")
+WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|\.awswaf\.com/|/ddos-guard/")
 
 _LOGIN_PLACES = frozenset(
     ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
 ) | frozenset(("oauth2", "saml", "sign-in", "sign_in", "signin", "sso", "user-login", "wp-login"))
 _ACCOUNT_PLACES = _LOGIN_PLACES | frozenset(
-    ("account", "join", "password", "register", "registration", "sign-up", "sign_up", "signup")
+    ("join", "password", "register", "registration", "sign-up", "sign_up", "signup")
 )
 _LOGIN_HOSTS = ("accounts.", "auth.", "id.", "idp.", "login.", "signin.", "sso.")
 _GONE_PLACES = frozenset(("404", "error", "error404", "not-found", "not_found", "notfound", "page-not-found"))
@@ -157,11 +158,12 @@ class Signs:
 
     @cached_property
     def is_article(self) -> bool:
-        return self.first("article") is not None and len(self.page.tree.css("p")) >= 3 and not self.has_little_prose
+        return self.first("article") is not None and len(self.page.tree.css("p")) >= 3 and len(self.prose) >= 400
 
     @cached_property
     def is_noindex(self) -> bool:
-        return "noindex" in self._meta("meta[name=robots i]") or "noindex" in self.answer.headers.get("x-robots-tag", "")
+        said = self._meta("meta[name=robots i]") + self.answer.headers.get("x-robots-tag", "").lower()
+        return "noindex" in said
 
     @cached_property
     def is_listing(self) -> bool:
@@ -176,7 +178,8 @@ class Signs:
     @cached_property
     def is_blank(self) -> bool:
         """Nothing to read, to look at or to click."""
-        seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, input"
+        seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
+        seen += "form, input, button, textarea, select"
         return len(self.prose) < 40 and self.first(seen) is None
 
     @cached_property
@@ -195,15 +198,13 @@ class Signs:
         return _split(self.answer.requested_url)
 
     @cached_property
-    def is_account_page_asked(self) -> bool:
+    def is_login_asked(self) -> bool:
         return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
 
     @cached_property
     def is_sent_to_login(self) -> bool:
-        if self.is_account_page_asked and not self._final.netloc.startswith(_LOGIN_HOSTS):
-            return bool((_places(self._final) - _places(self._requested)) & _LOGIN_PLACES)
-        arrived = _places(self._final) & _LOGIN_PLACES or self._final.netloc.startswith(_LOGIN_HOSTS)
-        return bool(arrived) and self._final.netloc + self._final.path != self._requested.netloc + self._requested.path
+        is_there = bool(_places(self._final) & _LOGIN_PLACES) or self._final.netloc.startswith(_LOGIN_HOSTS)
+        return is_there and not self.is_login_asked
 
     @cached_property
     def is_asked_path_carried(self) -> bool:
@@ -229,11 +230,12 @@ def _prose_of(body: LexborNode | None) -> list[str]:
         if node is None:
             continue
         waiting.append(node.next)
-        if node.tag == "-text":
+        tag = node.tag or "-"
+        if tag == "-text":
             text = " ".join((node.text_content or "").split())
             pieces.append(text)
             chars += len(text)
-        elif node.tag not in _NOT_PROSE and "hidden" not in node.attributes:
+        elif not tag.startswith("-") and tag not in _NOT_PROSE and "hidden" not in node.attributes:
             waiting.append(node.first_child)
     return pieces
 

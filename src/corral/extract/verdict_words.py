@@ -11,25 +11,26 @@ def _whole(*sentences: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{sentence})" for sentence in sentences))
 
 
-BLOCK_TITLE = _whole(
-    r"just a moment",
-    r"one moment,? please",
-    r"please wait(?: while we (?:verify|check).{0,60})?",
-    r"attention required",
-    r"(?:error )?(?:403 )?access (?:is |was |has been )?(?:denied|restricted|blocked)(?: 403)?",
+# Nobody gives these to a page of his own.
+CHALLENGE_TITLE = _whole(
+    r"just a moment|attention required|pardon our interruption|robot check|robot or human|challenge validation",
+    r"checking your browser.{0,60}|ddos-guard|ddos protection.{0,40}|vercel security checkpoint",
+    r"making sure you're not a bot|sucuri website firewall|(?:error: ?)?the request could not be satisfied",
     r"access to this (?:page|site|website) (?:is|was|has been) (?:denied|blocked|restricted)",
-    r"(?:error )?403(?: error)?(?: - )?(?: ?forbidden)?|forbidden",
-    r"(?:sorry, )?you (?:have been|are|were) blocked|blocked|ip (?:address )?(?:blocked|banned)",
-    r"are you (?:a )?(?:robot|human|bot)|robot check|robot or human|bot (?:check|verification|detected)",
-    r"(?:human|security) (?:verification|check|checkpoint|challenge)|vercel security checkpoint",
     r"(?:please )?verify(?:ing)? (?:that )?you(?: are|'re) (?:a )?human.{0,40}",
-    r"making sure you're not a bot",
-    r"checking your browser.{0,60}|ddos-guard|ddos protection.{0,40}",
-    r"pardon our interruption|request rejected|unusual traffic(?: detected)?|challenge validation|captcha",
-    r"sucuri website firewall|(?:error: ?)?the request could not be satisfied|error 10\d\d|too many requests",
-    # As Cloudflare and Akamai say it elsewhere.
-    r"un instant|nur einen moment|un momento|um momento|een moment geduld|один момент|请稍候|しばらくお待ちください",
-    r"accès refusé|zugriff verweigert|acceso denegado|acesso negado|accesso negato|доступ (?:запрещен|запрещён|ограничен)",
+    # As Cloudflare says it elsewhere.
+    r"nur einen moment|een moment geduld|один момент|请稍候|しばらくお待ちください",
+)
+# A film, a song, a chapter of a manual may have these.
+BLOCK_TITLE = _whole(
+    r"one moment,? please|please wait(?: while we (?:verify|check).{0,60})?|un instant|un momento|um momento",
+    r"(?:error )?(?:403 )?access (?:is |was |has been )?(?:denied|restricted|blocked)(?: 403)?",
+    r"(?:error )?403(?: error)?(?: - )?(?: ?forbidden)?|forbidden|request rejected|error 10\d\d|too many requests",
+    r"(?:sorry, )?you (?:have been|are|were) blocked|blocked|ip (?:address )?(?:blocked|banned)",
+    r"are you (?:a )?(?:robot|human|bot)|bot (?:check|verification|detected)|unusual traffic(?: detected)?|captcha",
+    r"(?:human|security) (?:verification|check|checkpoint|challenge)",
+    r"accès refusé|zugriff verweigert|acceso denegado|acesso negado|accesso negato",
+    r"доступ (?:запрещен|запрещён|ограничен)",
 )
 BLOCK_PHRASES = tuple(
     re.compile(pattern)
@@ -38,7 +39,8 @@ BLOCK_PHRASES = tuple(
         r"(?:verify|confirm|prove|make sure|check)(?:ing)? (?:that )?you(?: are|'re) (?:a |not a )?(?:human|robot|bot)",
         r"(?:i am|i'm|you're|you are) not a (?:robot|bot)",
         r"checking (?:your browser|if the site connection is secure)",
-        r"(?:you have been|you are|you were|has been|have been|was) (?:temporarily |permanently )?(?:blocked|banned)",
+        r"(?:you|(?:your|this) [a-z ]{2,20}) (?:have been|has been|are|is|were|was) "
+        r"(?:temporarily |permanently )?(?:blocked|banned)|have i been blocked",
         r"access (?:to (?:this|the) [a-z ]{0,30})?(?:is|was|has been) (?:denied|blocked|restricted)",
         r"you (?:don't|do not) have permission to (?:access|view)",
         r"enable (?:javascript and cookies|cookies and javascript|cookies) to (?:continue|proceed)",
@@ -46,7 +48,8 @@ BLOCK_PHRASES = tuple(
         r"(?:enter|type) the (?:characters|letters|text|code) (?:you see|shown|from|in|below)",
         r"incapsula incident id|reference #\d|(?:cloudflare )?ray id|incident id|support id is",
         r"press (?:&|and) hold",
-        r"security (?:service|solution) to protect (?:itself|against)|blocked by (?:our|the|a) [a-z ]{0,30}(?:firewall|waf)",
+        r"security (?:service|solution) to protect (?:itself|against)",
+        r"blocked by (?:our|the|a) [a-z ]{0,30}(?:firewall|waf)",
     )
 )
 LOGIN_TITLE = _whole(
@@ -63,12 +66,13 @@ LOGIN_PHRASE = re.compile(
 GONE = _whole(
     r"(?:error |http )?404(?: error)?(?: page)?(?:[ :–-]{1,3}(?:page |file )?not found)?",
     r"(?:sorry,? |oops,? |error:? )?(?:the |this |that )?(?:page|product|item|article|content|file|url|resource|listing"
-    r"|post|document)(?: you.{0,40})? (?:was |is |has )?"
+    r"|post|document|job|position|vacancy|advert|event)(?: you.{0,40})? (?:was |is |has )?"
     r"(?:not found|not available|unavailable|missing|(?:could ?n[o']t|cannot|can't|can not) be found"
     r"|doesn't exist|does not exist|no longer (?:available|exists?)|been (?:removed|deleted))",
     r"(?:sorry,? )?we (?:can't|cannot|couldn't|could not) find (?:that|this|the) page.{0,40}",
     r"page (?:introuvable|non trouvée)|seite nicht gefunden|página no encontrada|página não encontrada",
-    r"pagina non trovata|pagina niet gevonden|страница не найдена|页面不存在|找不到页面|ページが見つかりません(?:でした)?",
+    r"pagina non trovata|pagina niet gevonden|страница не найдена",
+    r"页面不存在|找不到页面|ページが見つかりません(?:でした)?",
 )
 GONE_BARE = _whole(r"(?:error )?not found")
 GONE_PHRASE = re.compile(
@@ -76,7 +80,8 @@ GONE_PHRASE = re.compile(
     r" (?:looking for|requested|tried|trying|followed|entered|asked)"
     r"|requested (?:url|page|resource|document) (?:\S{1,80} )?(?:was|could|can|is|does)(?: ?not|n't)"
     r"|(?:no longer|not|isn't) (?:available|exists?) (?:on|here|any)|(?:does not|doesn't|no longer) exists?"
-    r"|(?:has|have) been (?:removed|deleted|moved)|(?:could ?n[o']t|cannot|can't) (?:be found|find (?:the|that|this) page)"
+    r"|(?:has|have) been (?:removed|deleted|moved)"
+    r"|(?:could ?n[o']t|cannot|can't) (?:be found|find (?:the|that|this) page)"
 )
 SUBMIT_LOGIN = _whole(
     r"(?:log ?in|sign ?in|log ?on|sign me in|log me in|enter)(?: .{0,20})?",

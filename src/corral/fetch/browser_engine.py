@@ -23,7 +23,7 @@ from corral.fetch.browser_args import (
 from corral.fetch.browser_home import BrowserHome, homes_root
 from corral.fetch.browser_processes import ProcessRecord, children, descendants, is_renderer, resident_bytes
 
-_WATCH_EVERY_S = 1.0
+_WATCH_EVERY_S = 0.5
 
 
 class CannotStart(Exception):
@@ -41,7 +41,7 @@ class Engine:
         self._limits = limits
         self._started = time.monotonic()
         self._drivers, self._browsers = _processes_in(home)
-        self._watching = asyncio.create_task(self._watch_memory(), name="browser memory")
+        self._watching = asyncio.create_task(self._watch(), name="browser watch")
         self._ending: asyncio.Task[None] | None = None
         home.write_down([*self._drivers, *self._browsers])
         self.browser = browser
@@ -110,17 +110,21 @@ class Engine:
         pids |= {below for pid in pids for below in descendants(pid)}
         return {pid: resident_bytes(pid) for pid in pids}
 
-    async def _watch_memory(self) -> None:
+    async def _watch(self) -> None:
+        """Playwright tells of a browser that died, not of its own driver."""
         while not self.gone.is_set():
             await asyncio.sleep(_WATCH_EVERY_S)
-            sizes = self._sizes()
-            if sum(sizes.values()) <= self._limits.kill_resident_bytes:
-                continue
-            largest = max((pid for pid in sizes if is_renderer(pid)), key=lambda pid: sizes[pid], default=0)
-            record = ProcessRecord.of(largest)
-            if record is not None:
-                self.memory_killed_at = time.monotonic()
-                record.kill()
+            if not all(record.is_alive for record in (*self._drivers, *self._browsers)):
+                self.kill()
+            elif sum((sizes := self._sizes()).values()) > self._limits.kill_resident_bytes:
+                self._end_largest(sizes)
+
+    def _end_largest(self, sizes: dict[int, int]) -> None:
+        largest = max((pid for pid in sizes if is_renderer(pid)), key=lambda pid: sizes[pid], default=0)
+        record = ProcessRecord.of(largest)
+        if record is not None:
+            self.memory_killed_at = time.monotonic()
+            record.kill()
 
 
 async def start_engine(proxy_address: str, limits: BrowserLimits) -> Engine:

@@ -53,10 +53,10 @@ def homes_root() -> Path:
     return Path(tempfile.mkdtemp(prefix="corral-browser-"))
 
 
-def sweep_homes(root: Path) -> int:
+def sweep_homes(root: Path | None = None) -> int:
     """End and remove what workers that are gone have left behind; how many there were."""
     swept = 0
-    for lock_path in sorted(root.glob("*.lock")):
+    for lock_path in _locks_in(root):
         lock = _locked(lock_path, create=False)
         if lock is None:
             continue
@@ -67,6 +67,13 @@ def sweep_homes(root: Path) -> int:
         os.close(lock)
         swept += 1
     return swept
+
+
+def _locks_in(root: Path | None) -> list[Path]:
+    try:
+        return sorted((root or homes_root()).glob("*.lock"))
+    except OSError:  # nowhere to write is for the run that wants a browser to complain of
+        return []
 
 
 def _end_recorded(home: Path) -> None:

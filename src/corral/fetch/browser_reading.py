@@ -20,6 +20,7 @@ from corral.fetch.forward_proxy_wire import FAULT_HEADER
 
 _COST = 100
 _POLL_EVERY_S = 0.15
+_REST_SHARE = 4
 _QUIET_S = 1.0
 # How often a document that is still arriving is looked at: it may be too large already.
 _LARGE_PAGE_S = 1.0
@@ -46,6 +47,7 @@ async def settled(
     reading: Reading | None = None
     while not _is_over(visit, granted):
         await visit.parsed(min(_LARGE_PAGE_S, until - time.monotonic()))
+        looked_at = time.monotonic()
         snapshot = None if visit.is_navigating else await visit.snapshot()
         if snapshot is not None:
             read = _read(snapshot, fields, reading, max_chars)
@@ -58,7 +60,8 @@ async def settled(
                     return reading
         if time.monotonic() > until:
             return reading if reading is not None and _has_arrived(reading) else out_of_time(granted, max_chars)
-        await asyncio.sleep(_POLL_EVERY_S)
+        # A large page that never rests must not keep the worker from everything else.
+        await asyncio.sleep(max(_POLL_EVERY_S, _REST_SHARE * (time.monotonic() - looked_at)))
     return reading
 
 
@@ -133,8 +136,10 @@ def outcome_of(
 
 def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:
     failure = _of_the_proxy(arrival, granted)
-    is_empty_answer = arrival.error == "ABORTED" and arrival.status is not None
-    if failure is None and arrival.error is not None and not is_empty_answer:
+    if failure is None and arrival.error == "ABORTED" and 200 <= (arrival.status or 0) < 300:
+        if arrival.status not in (204, 205):
+            failure = browser_fault("limit:browser", "the address is a download, and downloads are refused")
+    elif failure is None and arrival.error is not None:
         failure = fault_of_net_error(arrival.error)
     if failure is not None:
         return replace(failure, stats={**stats, **failure.stats})

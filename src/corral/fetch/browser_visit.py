@@ -88,7 +88,6 @@ class Visit:
         # Dialogs have no listener: Playwright dismisses those that nobody listens to, without asking us.
         context.on("page", self._on_popup)
         page.on("crash", lambda _: self._end(self._crash()))
-        page.on("download", lambda _: self._on_download())
         page.on("request", self._on_request)
         page.on("response", self._on_response)
         page.on("requestfinished", self._on_done)
@@ -118,11 +117,9 @@ class Visit:
         try:
             await self._page.goto(url, wait_until="commit", timeout=0)
         except PlaywrightError as error:
-            text = str(error)
-            if "Download is starting" in text:
-                self._on_download()
-            elif self.arrival is None and self._pending is not None:
-                self._pending.error = self._pending.error or net_error_of(text) or "FAILED"
+            if self.arrival is None and self._pending is not None:
+                # A download has no net error of its own: the navigation is given up for it.
+                self._pending.error = self._pending.error or net_error_of(str(error)) or "ABORTED"
                 self.arrival, self._pending = self._pending, None
 
     async def parsed(self, within_s: float) -> None:
@@ -183,11 +180,6 @@ class Visit:
         if self._popups > self._limits.max_popups:
             self._end(browser_fault("limit:browser", f"it opened more than {self._limits.max_popups} windows"))
         self._later(popup.close())
-
-    def _on_download(self) -> None:
-        # One that starts beside a loaded page is refused by the context and needs no mention.
-        if self.arrival is None:
-            self._end(browser_fault("limit:browser", "the address is a download, and downloads are refused"))
 
     def _on_request(self, request: Request) -> None:
         self._moved_at = time.monotonic()

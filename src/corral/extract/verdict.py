@@ -1,0 +1,143 @@
+"""What an answer really is: content, or a block page, a captcha, a login wall, a soft 404, an empty shell.
+
+Decided by weighted evidence: verdict_evidence.TABLE is the specification. The content type comes first: only HTML is
+weighed, JSON and plain text are judged by a few explicit sentences, everything else is what it says it is.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from corral.domain.outcome import Failed, FailureCode
+from corral.extract.page import is_too_deep
+from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause, challenge_header, challenge_markup, widget
+from corral.extract.verdict_plain import judge_plain
+from corral.extract.verdict_signs import Answer, Signs
+
+__all__ = ["Answer", "Kind", "Verdict", "failure_of_verdict", "judge", "merged"]
+
+_MAX_NAMED = 4
+_WITHOUT_CONTENT = frozenset({204, 205, 304})
+
+
+class Kind(StrEnum):
+    OK = "ok"  # nothing beyond what the status says
+    BLOCK = "block"
+    CAPTCHA = "captcha"  # a block with something to solve
+    LOGIN_WALL = "login_wall"
+    SOFT_404 = "soft_404"
+    EMPTY_SHELL = "empty_shell"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`score` is that of the kind, or of the nearest other kind where all is well; `against` spoke for the page."""
+
+    kind: Kind
+    score: float
+    evidence: tuple[str, ...]
+    against: tuple[str, ...] = ()
+
+
+_KINDS: dict[Cause, Kind] = {
+    "refused": Kind.BLOCK,
+    "login": Kind.LOGIN_WALL,
+    "gone": Kind.SOFT_404,
+    "shell": Kind.EMPTY_SHELL,
+}
+_FAILURES = {
+    Kind.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
+    Kind.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
+    Kind.LOGIN_WALL: (FailureCode.BLOCKED, "login_wall", "a login wall"),
+    Kind.SOFT_404: (FailureCode.BAD_RESPONSE, "soft_404", "a “not found” page"),
+    Kind.EMPTY_SHELL: (FailureCode.EXTRACTION, "empty_shell", "an empty shell"),
+}
+
+
+def judge(page: Answer, fields_missing: tuple[str, ...]) -> Verdict:
+    """`fields_missing` names the asked fields that were not found; empty means that all were."""
+    signs = Signs(page, fields_missing)
+    form = _form_of(page)
+    if form == "html" and not is_too_deep(signs.html):
+        return _weighed(signs)
+    header = challenge_header(signs)
+    if header is not None:
+        return Verdict(Kind.BLOCK, THRESHOLD, (header,))
+    found = judge_plain(page.text, is_json=form == "json") if form and fields_missing else None
+    if found is None or (found[0] not in (Kind.BLOCK, Kind.CAPTCHA) and not _is_good(page.status)):
+        return Verdict(Kind.OK, 0.0, ())
+    return Verdict(Kind(found[0]), THRESHOLD, (found[1],))
+
+
+def failure_of_verdict(
+    verdict: Verdict, status: int, *, retry_after: str | None = None, stats: dict[str, object] | None = None
+) -> Failed | None:
+    """The failure a page of this kind means; None where it is content, or where the status says more.
+
+    A 429 stays a 429: it is answered by slowing down, whatever the page shows. The other bad statuses give way
+    to a refusal that was seen, because a challenge with 503 needs another strategy and not patience.
+    """
+    found = _FAILURES.get(verdict.kind)
+    if found is None or status == 429:
+        return None
+    code, detail, name = found
+    seen = "; ".join(verdict.evidence[:_MAX_NAMED])
+    return Failed(
+        code=code,
+        detail=detail,
+        message=f"the target answered {status} with {name}: {seen}",
+        # Without a status a bad response is not tried again.
+        http_status=status if code is FailureCode.BLOCKED else None,
+        retry_after=retry_after,
+        stats=dict(stats or {}),
+    )
+
+
+def merged(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Header pairs as a mapping; what was sent several times is joined."""
+    together: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        together[key] = f"{together[key]}, {value}" if key in together else value
+    return together
+
+
+def _weighed(signs: Signs) -> Verdict:
+    status = signs.answer.status
+    seen = [(row, what) for row in TABLE if (what := row.see(signs)) is not None]
+    causes: list[Cause] = ["refused"]
+    if _is_good(status):
+        causes = list(_KINDS)
+    scores = {cause: sum(row.weight(cause) for row, _ in seen) for cause in causes}
+    cause = max(causes, key=lambda cause: scores[cause])
+    weighed = sorted(((row.weight(cause), what) for row, what in seen), key=lambda pair: -abs(pair[0]))
+    evidence = tuple(dict.fromkeys(what for weight, what in weighed if weight > 0))
+    against = tuple(what for weight, what in weighed if weight < 0)
+    kind = _KINDS[cause] if scores[cause] >= THRESHOLD else Kind.OK
+    if kind is Kind.BLOCK and _has_something_to_solve(signs):
+        kind = Kind.CAPTCHA
+    return Verdict(kind, scores[cause], evidence, against)
+
+
+def _has_something_to_solve(signs: Signs) -> bool:
+    captcha_header = signs.answer.headers.get("x-amzn-waf-action", "").lower() == "captcha"
+    markup = challenge_markup(signs) or ""
+    return captcha_header or widget(signs) is not None or "captcha" in markup.lower()
+
+
+def _is_good(status: int) -> bool:
+    return 200 <= status < 300 and status not in _WITHOUT_CONTENT
+
+
+def _form_of(page: Answer) -> str | None:
+    """html, json or text; None for what is not judged. A challenge is sent as HTML even by an API, so JSON that
+    begins like a document is one; plain text that does is somebody's source code."""
+    content_type = page.content_type.partition(";")[0].strip().lower()
+    start = page.text[:200].lstrip().lower()
+    if "json" in content_type:
+        return "html" if start.startswith(("<!doctype html", "<html")) else "json"
+    if "html" in content_type:
+        return "html"
+    if not content_type:
+        return "html" if start.startswith("<") or not start else "json" if start.startswith(("{", "[")) else "text"
+    return "text" if content_type == "text/plain" else None
