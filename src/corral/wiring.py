@@ -12,6 +12,7 @@ from corral.domain.job import Strategy
 from corral.domain.ports import Prober
 from corral.domain.retention import Retention
 from corral.domain.retry import RetryPolicy
+from corral.engine.assign import Limits
 from corral.engine.jobs import Jobs
 from corral.engine.node import Node, NodeOptions
 from corral.engine.pulse import Pulse
@@ -127,7 +128,7 @@ def offered_strategies() -> frozenset[Strategy]:
 def node_options(settings: Settings, only_run: str | None = None) -> NodeOptions:
     return NodeOptions(
         workers=1 if only_run else settings.workers,
-        concurrency=settings.concurrency,
+        limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
         grace_s=settings.grace_seconds,
         timeouts_s={
             Strategy.HTTP: settings.http_timeout_seconds,
@@ -144,6 +145,7 @@ def worker_config(settings: Settings) -> WorkerConfig:
         egress_allow=[str(entry) for entry in settings.egress_allow],
         user_agent=settings.user_agent,
         max_body_bytes=settings.max_body_bytes,
+        browser_concurrency=settings.browser_concurrency,
     )
 
 

@@ -26,6 +26,7 @@ class WorkerConfig:
     egress_allow: list[str]
     user_agent: str
     max_body_bytes: int
+    browser_concurrency: int
 
 
 def egress_policy(allow: list[str]) -> EgressPolicy:
@@ -39,7 +40,7 @@ async def worker_kinds(config: WorkerConfig) -> AsyncIterator[dict[str, Kind]]:
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
     robots = Robots(egress, config.user_agent)
     await asyncio.to_thread(sweep_homes)
-    browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes)
+    browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes, max_at_once=config.browser_concurrency)
     browser = BrowserExecutor(egress, robots, config.user_agent, browser_limits)
     executors: dict[Strategy, Executor] = {Strategy.HTTP: HttpExecutor(egress, robots), Strategy.BROWSER: browser}
     try:

@@ -224,3 +224,19 @@ async def test_many_settle_at_once_each_for_itself(store: Store) -> None:
         await check_history(store, lease.run_id)
         assert len(await store.records_of(lease.run_id, "", 10)) == (0 if number == 2 else 1)
     assert await store.settle_all([]) == []
+
+
+async def test_a_queue_of_browser_pages_does_not_stand_in_the_way_of_the_others(store: Store) -> None:
+    browsers = await add_many(store, [a_run(resolved_strategy=Strategy.BROWSER) for _ in range(5)])
+    light = await add_many(store, [a_run() for _ in range(3)])
+
+    first = await store.claim(ME, 10, 10, browser_limit=2)
+    assert {lease.run_id for lease in first} == {*browsers[:2], *light}
+    assert await store.claim(ME, 10, 10, browser_limit=0) == []
+    assert [lease.run_id for lease in await store.claim(ME, 2, 10)] == browsers[2:4]
+
+
+async def test_the_browser_limit_does_not_let_a_lower_band_overtake(store: Store) -> None:
+    await add_many(store, [a_run(priority=Priority.LOW)])
+    critical = await add(store, a_run(priority=Priority.CRITICAL, resolved_strategy=Strategy.BROWSER))
+    assert [lease.run_id for lease in await store.claim(ME, 1, 10, browser_limit=1)] == [critical]

@@ -49,7 +49,9 @@ class RunStore(Protocol):
 class LeaseStore(Protocol):
     """Every method is one transaction, and fenced: a lease that was lost writes nothing."""
 
-    async def claim(self, owner: Owner, limit: int, lease_s: float) -> list[Lease]: ...
+    async def claim(self, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
+        """Due runs by band and age, at most so many of them by browser."""
+        ...
 
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]: ...
 

@@ -3,7 +3,9 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from corral.domain.job import Strategy
 from corral.domain.run import Lease
 from corral.engine import wire
 from corral.engine.pool import Held, Key, WorkerPool, WorkerProcess
@@ -14,13 +16,21 @@ _KILL_AFTER_S = 2.0
 _DEFAULT_TIMEOUT_S = 20.0
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many runs a worker executes at once; a page in a browser costs a hundred times one over HTTP."""
+
+    runs: int
+    browsers: int
+
+
 class Assignment:
     def __init__(
-        self, pool: WorkerPool, concurrency: int, timeouts_s: Mapping[str, float], is_fenced: Callable[[], bool]
+        self, pool: WorkerPool, limits: Limits, timeouts_s: Mapping[str, float], is_fenced: Callable[[], bool]
     ) -> None:
         self._pool = pool
         self._is_fenced = is_fenced
-        self._concurrency = concurrency
+        self._limits = limits
         self._timeouts_s = timeouts_s
         self._waiting: deque[Lease] = deque()
         self._suspects: deque[Lease] = deque()
@@ -34,8 +44,13 @@ class Assignment:
         """How many more runs fit. A worker that is to be emptied for a suspect counts as full."""
         reserved = 1 if self._suspects else 0
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
-        total = max(0, len(usable) - reserved) * self._concurrency
+        total = max(0, len(usable) - reserved) * self._limits.runs
         return max(0, total - sum(len(worker.held) for worker in usable) - len(self._waiting))
+
+    def browser_room(self) -> int:
+        usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
+        waiting = sum(_by_browser(lease) for lease in self._waiting)
+        return max(0, len(usable) * self._limits.browsers - sum(map(_browsers, usable)) - waiting)
 
     def add(self, leases: Iterable[Lease]) -> None:
         for lease in leases:
@@ -51,13 +66,23 @@ class Assignment:
             return
         open_workers = self._open_workers()
         batches: dict[WorkerProcess, list[wire.Message]] = {}
-        while self._waiting and open_workers:
-            worker = min(open_workers, key=lambda each: len(each.held))
-            if len(worker.held) >= self._concurrency:
-                break
-            batches.setdefault(worker, []).append(self._begin(worker, self._waiting.popleft()))
+        left: deque[Lease] = deque()
+        for lease in self._waiting:
+            worker = self._best_for(lease, open_workers)
+            if worker is None:
+                left.append(lease)
+            else:
+                batches.setdefault(worker, []).append(self._begin(worker, lease))
+        self._waiting = left
         for worker, messages in batches.items():
             worker.send(messages)
+
+    def _best_for(self, lease: Lease, workers: list[WorkerProcess]) -> WorkerProcess | None:
+        """The emptiest worker that has room for this run."""
+        if _by_browser(lease):
+            workers = [worker for worker in workers if _browsers(worker) < self._limits.browsers]
+        worker = min(workers, key=lambda each: len(each.held), default=None)
+        return worker if worker is not None and len(worker.held) < self._limits.runs else None
 
     def _open_workers(self) -> list[WorkerProcess]:
         workers = [worker for worker in self._pool.workers.values() if worker.takes_work]
@@ -135,3 +160,11 @@ class Assignment:
                     stubborn.append(worker)
                     break
         return [worker for worker in stubborn if not worker.retiring]
+
+
+def _by_browser(lease: Lease) -> bool:
+    return lease.run.resolved_strategy is Strategy.BROWSER
+
+
+def _browsers(worker: WorkerProcess) -> int:
+    return sum(_by_browser(held.lease) for held in worker.held.values())

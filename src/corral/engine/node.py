@@ -17,7 +17,7 @@ from corral.domain.ports import LeaseStore
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lease
 from corral.domain.settlement import Loss, Settlement
-from corral.engine.assign import Assignment
+from corral.engine.assign import Assignment, Limits
 from corral.engine.attempt import settlement_of
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
@@ -38,7 +38,7 @@ _STOOD_STILL_S = 1.0
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
     workers: int
-    concurrency: int  # runs at once, per worker
+    limits: Limits  # per worker
     grace_s: float
     timeouts_s: dict[str, float]  # per strategy, where the run does not say
     config: dict[str, Any]  # what the workers are told
@@ -55,9 +55,7 @@ class Node:
         events = PoolEvents(self._on_outcomes, self._on_aborted, self._on_death, self._look)
         self._pool = WorkerPool(options.workers, options.config, events)
         self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
-        self._assignment = Assignment(
-            self._pool, options.concurrency, options.timeouts_s, lambda: self._renewer.is_fenced
-        )
+        self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
         self._wake = asyncio.Event()
         self._settling: dict[Key, Held] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -163,7 +161,7 @@ class Node:
         only = self._options.only_run
         if only is not None:
             return await self._store.claim_one(only, self.owner, LEASE_S)
-        return await self._store.claim(self.owner, room, LEASE_S)
+        return await self._store.claim(self.owner, room, LEASE_S, self._assignment.browser_room())
 
     def _storage_failed(self, error: StorageError) -> None:
         if self.storage_problem is None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
-from corral.domain.job import Priority
+from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import FailureCode
 from corral.domain.run import HoldReason, Lease, Move, RunState, target
 from corral.domain.settlement import Loss, Settlement
@@ -38,18 +38,28 @@ _TAKEN = {
     "seq": runs.c.seq + 1,
 }
 
-# The oldest due runs of one band; a future due time ends the range instead of being skipped row by row.
-_NEXT_IN_BAND = (
-    sa.select(runs.c.id)
-    .where(_QUEUED, runs.c.priority == param("band"), runs.c.due_at <= param("now"))
-    .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
-    .limit(param("limit"))
-    .with_for_update(skip_locked=True)
-    # Apart from the UPDATE, so that it runs once: a subquery may be run again for each row it is joined to,
-    # and then skips what it has locked itself and takes more than the limit.
-    .cte("next_in_band")
-)
-_CLAIM = sa.update(runs).where(runs.c.id.in_(sa.select(_NEXT_IN_BAND.c.id))).values(_TAKEN).returning(runs)
+_IS_BROWSER = is_state(runs.c.resolved_strategy, Strategy.BROWSER)
+_IS_LIGHT = runs.c.resolved_strategy != sa.literal_column(f"'{Strategy.BROWSER.value}'")
+
+
+def _claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
+    """The oldest due runs of one band; a future due time ends the range instead of being skipped row by row."""
+    next_in_band = (
+        sa.select(runs.c.id)
+        .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at <= param("now"))
+        .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
+        .limit(param("limit"))
+        .with_for_update(skip_locked=True)
+        # Apart from the UPDATE, so that it runs once: a subquery may be run again for each row it is joined to,
+        # and then skips what it has locked itself and takes more than the limit.
+        .cte("next_in_band")
+    )
+    return sa.update(runs).where(runs.c.id.in_(sa.select(next_in_band.c.id))).values(_TAKEN).returning(runs)
+
+
+# Two lanes with an index each: a queue of pages for the browser does not stand in the way of the others.
+_CLAIM_LIGHT = _claim_in(_IS_LIGHT)
+_CLAIM_BROWSER = _claim_in(_IS_BROWSER)
 # One named run, for whoever was asked to execute just this one.
 _CLAIM_ONE = (
     sa.update(runs)
@@ -115,14 +125,21 @@ _NUMBER_STALE = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.
 _INSERT_RECORD = insert_all(records)
 
 
-def claim(tx: Tx, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
-    """Up to `limit` due runs, strictly by band, oldest first inside a band."""
+def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
+    """Up to `limit` due runs, strictly by band, oldest first inside a band; of them so many by browser."""
     rows: list[Row] = []
+    browsers = limit if browser_limit is None else browser_limit
+    taken = _taken_values(tx, owner, lease_s)
     for band in Priority:
+        found = tx.all(_CLAIM_LIGHT, {**taken, **values(band=int(band), now=tx.now_ms, limit=limit - len(rows))})
+        rows += found
+        room = min(browsers, limit - len(rows))
+        if room > 0:
+            found = tx.all(_CLAIM_BROWSER, {**taken, **values(band=int(band), now=tx.now_ms, limit=room)})
+            rows += found
+            browsers -= len(found)
         if len(rows) >= limit:
             break
-        taken = _taken_values(tx, owner, lease_s)
-        rows += tx.all(_CLAIM, {**taken, **values(band=int(band), now=tx.now_ms, limit=limit - len(rows))})
     return _started(tx, rows, owner)
 
 

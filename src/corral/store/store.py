@@ -94,8 +94,8 @@ class Store:
 
     # -- leases ------------------------------------------------------------------------------------
 
-    async def claim(self, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
-        found: list[Lease] = await self._db.write(_op(claims.claim, owner, limit, lease_s))
+    async def claim(self, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
+        found: list[Lease] = await self._db.write(_op(claims.claim, owner, limit, lease_s, browser_limit))
         return found
 
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:

@@ -108,7 +108,14 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 
 
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
-_index("runs_queued", runs.c.priority, runs.c.due_at, runs.c.id, where="state = 'queued'")
+for _lane, _operator in (("light", "<>"), ("browser", "=")):
+    _index(
+        f"runs_queued_{_lane}",
+        runs.c.priority,
+        runs.c.due_at,
+        runs.c.id,
+        where=f"state = 'queued' AND resolved_strategy {_operator} 'browser'",
+    )
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
 for _state in ("held", "partial", "failed", "cancelled"):

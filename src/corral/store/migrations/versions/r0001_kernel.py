@@ -71,7 +71,9 @@ def _create_runs() -> None:
         sa.CheckConstraint(f"(finished_at IS NOT NULL) = (state IN {_TERMINAL})", name="finished_is_terminal"),
         sa.CheckConstraint("attempt >= 1 AND attempt <= max_attempts", name="attempts_bounded"),
     )
-    _partial_index("runs_queued", "runs", ["priority", "due_at", "id"], "state = 'queued'")
+    for lane, operator in (("light", "<>"), ("browser", "=")):
+        condition = f"state = 'queued' AND resolved_strategy {operator} 'browser'"
+        _partial_index(f"runs_queued_{lane}", "runs", ["priority", "due_at", "id"], condition)
     _partial_index("runs_leased", "runs", ["lease_until"], "state = 'running'")
     op.create_index("runs_by_job", "runs", ["job_id", "id"])
 

@@ -1,0 +1,205 @@
+"""Bugs put in by hand, each with the test that must notice: `python -m tests.chaos.mutants [NAME…]`.
+
+A mutant is applied to a copy of the sources in a temporary folder. Not a part of `make test`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.shape.files import ROOT
+
+ENGINE = "src/corral/engine"
+STORE = "src/corral/store"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+MUTANTS = [
+    Mutant(
+        "a write is not fenced by its epoch",
+        f"{STORE}/claims.py",
+        '    runs.c.epoch == param("epoch"),\n    runs.c.owner == param("owner"),\n',
+        '    runs.c.owner == param("owner"),\n',
+        "tests/engine/test_control.py -k late_stop",
+    ),
+    Mutant(
+        "a released run has used up an attempt",
+        f"{STORE}/claims.py",
+        ".values(state=target(Move.RELEASE).value,",
+        ".values(state=target(Move.RELEASE).value, attempt=runs.c.attempt + 1,",
+        "tests/engine/test_stopping.py -k fifty",
+    ),
+    Mutant(
+        "a lost run has used up an attempt",
+        f"{STORE}/claims.py",
+        '        losses=param("losses"),\n',
+        '        losses=param("losses"),\n        attempt=runs.c.attempt + 1,\n',
+        "tests/engine/test_node.py -k poison",
+    ),
+    Mutant(
+        "the reaper does not ask whether the lease has expired",
+        f"{STORE}/claims.py",
+        '.where(_RUNNING, runs.c.lease_until < param("now"))',
+        ".where(_RUNNING)",
+        "tests/engine/test_node.py -k stalled",
+    ),
+    Mutant(
+        "the poison cap is one too low",
+        f"{STORE}/claims.py",
+        "LOSS_CAP = 3",
+        "LOSS_CAP = 2",
+        "tests/chaos/test_16_races.py -k cap",
+    ),
+    Mutant(
+        "a settled run has no event",
+        f"{STORE}/claims.py",
+        "    events.insert(tx, history)\n    if results:",
+        "    if results:",
+        "tests/engine/test_node.py -k executed_and_settled",
+    ),
+    Mutant(
+        "a write is answered before it is committed",
+        f"{STORE}/sqlite.py",
+        '        """Commit what ran under both locks, and give them back."""\n',
+        "        if results:\n            self._hand_over(loop, results)\n            import time; time.sleep(0.02)\n",
+        "tests/chaos/test_01_commit_points.py -k sqlite",
+    ),
+    Mutant(
+        "bands are served from the wrong end",
+        f"{STORE}/claims.py",
+        "for band in Priority:",
+        "for band in reversed(Priority):",
+        "tests/engine/test_node.py -k bands",
+    ),
+    Mutant(
+        "leases are renewed by the event loop",
+        f"{ENGINE}/renewer.py",
+        "                self._renew(snapshot)\n",
+        "                self._lost.__self__._loop.call_soon_threadsafe(self._renew, snapshot)\n",
+        "tests/engine/test_leases.py -k stands_still",
+    ),
+    Mutant(
+        "a worker's heart beats in its event loop",
+        f"{ENGINE}/worker.py",
+        '    threading.Thread(target=run, name="beat", daemon=True).start()\n',
+        "    def once():\n        beat.send(b'.')\n        asyncio.get_event_loop().call_later(0.5, once)\n"
+        "    beat.send(b'.')\n    global _once\n    _once = once\n",
+        "tests/engine/test_leases.py -k stopped_worker",
+    ),
+    Mutant(
+        "outcomes on their way to the store are not renewed",
+        f"{ENGINE}/node.py",
+        "(*self._assignment.unassigned(), *list(self._settling))",
+        "tuple(self._assignment.unassigned())",
+        "tests/engine/test_leases.py -k outage_is_kept",
+    ),
+    Mutant(
+        "neighbours of a stubborn run are blamed for the kill",
+        f"{ENGINE}/node.py",
+        "        if worker.retiring:\n",
+        "        if False:\n",
+        "tests/engine/test_node.py -k stalled",
+    ),
+    Mutant(
+        "a silent worker still gets runs",
+        f"{ENGINE}/pool.py",
+        "return not (self.alone or self.retiring or self.is_silent)",
+        "return not (self.alone or self.retiring)",
+        "tests/engine/test_leases.py -k stopped_worker",
+    ),
+    Mutant(
+        "runs are handed to a worker that is not ready",
+        f"{ENGINE}/pool.py",
+        "            self._processes[number] = worker\n",
+        "            self._processes[number] = self.workers[number] = worker\n            self._events.ready()\n",
+        "tests/engine/test_pool.py",
+    ),
+    Mutant(
+        "nobody is told of lost leases",
+        f"{ENGINE}/renewer.py",
+        "            self._lost(set(keys) - held)\n",
+        "            pass\n",
+        "tests/engine/test_control.py -k another_process",
+    ),
+    Mutant(
+        "a stop does not wait for the claim under way",
+        f"{ENGINE}/node.py",
+        "        if self._dispatching is not None:  #",
+        "        if False:  #",
+        "tests/engine/test_stopping.py -k under_way",
+    ),
+    Mutant(
+        "a cancel stops every epoch of the run",
+        f"{ENGINE}/worker.py",
+        "self._tasks.get((message[1], message[2]))",
+        "next((task for key, task in self._tasks.items() if key[0] == message[1]), None)",
+        "tests/engine/test_worker.py -k another_epoch",
+    ),
+    Mutant(
+        "more runs are claimed than fit",
+        f"{ENGINE}/assign.py",
+        "total = max(0, len(usable) - reserved) * self._concurrency",
+        "total = max(0, len(usable) - reserved) * self._concurrency * 2",
+        "tests/engine/test_node.py -k no_more_runs",
+    ),
+    Mutant(
+        "a sweeper back from an outage reaps at once",
+        f"{ENGINE}/sweep.py",
+        "        if now < self._reap_from:\n",
+        "        if False:\n",
+        "tests/engine/test_schedules.py -k was_away",
+    ),
+    Mutant(
+        "a finished run can be cancelled",
+        "src/corral/domain/run.py",
+        "Move.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD})",
+        "Move.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD, RunState.COMPLETED})",
+        "tests/engine/test_control.py -k is_final",
+    ),
+]
+
+
+def is_noticed(mutant: Mutant) -> bool:
+    """True where the named test fails on the mutant."""
+    with tempfile.TemporaryDirectory(prefix="corral-mutant-") as folder:
+        shutil.copytree(ROOT / "src", Path(folder) / "src")
+        file = Path(folder) / mutant.file
+        text = file.read_text()
+        assert text.count(mutant.old) == 1, f"{mutant.name}: {mutant.file} has changed, adapt the mutant"
+        file.write_text(text.replace(mutant.old, mutant.new))
+        path, _, more = mutant.test.partition(" ")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", path, *more.split()]
+        env = {**os.environ, "PYTHONPATH": f"{folder}/src", "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout[-2000:] + done.stderr[-2000:]
+    return done.returncode == 1
+
+
+def main(wanted: list[str]) -> int:
+    survived = []
+    for mutant in MUTANTS:
+        if wanted and not any(word in mutant.name for word in wanted):
+            continue
+        noticed = is_noticed(mutant)
+        sys.stdout.write(f"{'noticed ' if noticed else 'SURVIVED'}  {mutant.name}  [{mutant.test}]\n")
+        sys.stdout.flush()
+        if not noticed:
+            survived.append(mutant)
+    sys.stdout.write(f"{len(survived)} survived\n")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
