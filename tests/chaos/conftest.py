@@ -36,6 +36,15 @@ def stack(url: str, tmp_path: Path) -> Iterator[Stack]:
         yield opened
 
 
+@pytest.fixture(params=("postgres", "file") if LEVEL else ("postgres",))
+def one_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stack]:
+    """On either database in the long versions; what takes a lease's time is done once in the short one."""
+    cluster: services.PostgresCluster = request.getfixturevalue("postgres")
+    url = cluster.create_database() if request.param == "postgres" else f"sqlite:///{tmp_path}/corral.db"
+    with stack_on(url, tmp_path) as opened:
+        yield opened
+
+
 @pytest.fixture
 def file_stack(tmp_path: Path) -> Iterator[Stack]:
     with stack_on(f"sqlite:///{tmp_path}/corral.db", tmp_path) as opened:

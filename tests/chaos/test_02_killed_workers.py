@@ -21,7 +21,7 @@ KILLS = by_level(25, 1000, 10_000)
 
 async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behind(file_stack: Stack) -> None:
     stack = file_stack
-    node = stack.node(workers=2, concurrency=5)
+    node = stack.node(workers=3, concurrency=5)
     async with client_of(stack.url, stack.folder) as client:
         feeding = asyncio.create_task(keep_fed(client))
         node.heard("ready")
@@ -33,7 +33,7 @@ async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behi
         runs = await client.runs()
         quarantined = [run for run in runs if run.state is not RunState.COMPLETED]
         assert all((run.failure_detail, run.losses) == ("poison", 3) for run in quarantined), states(runs)
-        assert len(quarantined) <= KILLS / 3, "each of them took a kill that met it alone"
+        assert len(quarantined) <= KILLS / 2, "each of them took a kill that met it alone"
         records = read(stack.url).records
         assert {run.id for run in runs if run.state is RunState.COMPLETED} == set(records)
         reclaims = reclaim_times(await client.events(), kills)
@@ -58,7 +58,7 @@ async def kill_workers(node: NodeProcess, count: int) -> list[float]:
     while len(kills) < count:
         await asyncio.sleep(rng.uniform(0.05, 0.2))
         pids = list(node.worker_pids)
-        if not pids:
+        if len(pids) < 2:  # who is killed leaves somebody to go on
             continue
         pid = rng.choice(pids)
         try:
@@ -94,8 +94,9 @@ def report_reclaims(reclaims: list[float], runs: list[Run], quarantined: int) ->
     )
 
 
-async def test_the_runs_of_a_killed_node_are_claimed_by_another(stack: Stack) -> None:
+async def test_the_runs_of_a_killed_node_are_claimed_by_another(one_stack: Stack) -> None:
     """Its workers go with it at once; the leases run out."""
+    stack = one_stack
     first = stack.node(workers=2, concurrency=5)
     first.heard("ready")
     async with client_of(stack.url, stack.folder) as client:

@@ -71,6 +71,7 @@ async def test_a_late_stop_does_not_touch_the_execution_after_a_resume(app: App)
     node_of(app).abort(run_id)
     [run] = await ended(app, [run_id])
     assert (run.state, run.epoch, run.losses) == (RunState.COMPLETED, 2, 0)
+    assert run.attempts[-1]["epoch"] == 2
     assert time.monotonic() - began < 4
 
 

@@ -20,8 +20,10 @@ from tests.engine.build import working as a_node
 
 @pytest.mark.slow
 async def test_a_loop_that_stands_still_costs_no_lease(app: App) -> None:
+    """Neither the node's own loop, nor that of a worker."""
     ids = await put(app, *[drill("sleep", seconds=13, record=True, timeout_s=60) for _ in range(5)])
-    short = await put(app, *[drill("sleep", seconds=2, record=True) for _ in range(5)])
+    ids += await put(app, drill("stall", seconds=13, record=True, timeout_s=60))
+    short = await put(app, *[drill("sleep", seconds=2, record=True, timeout_s=60) for _ in range(5)])
     await started(app, *ids, *short)
     await asyncio.sleep(0.3)
     time.sleep(15)
@@ -56,6 +58,7 @@ class Outage:
 
     def __init__(self, app: App) -> None:
         self.is_on = False
+        self.only_settling = False
         node, store = node_of(app), app.store
 
         def renew(leases: Sequence[tuple[str, int]], *rest: object) -> object:
@@ -67,7 +70,7 @@ class Outage:
             return await store.claim(*args)  # type: ignore[arg-type]
 
         async def settle_all(*args: object) -> object:
-            self._check()
+            self._check(settling=True)
             return await store.settle_all(*args)  # type: ignore[arg-type]
 
         async def release(*args: object) -> object:
@@ -83,8 +86,8 @@ class Outage:
         cut = With(store, renew_from_thread=renew, claim=claim, settle_all=settle_all, release=release)
         node._store = node._renewer._store = cut
 
-    def _check(self) -> None:
-        if self.is_on:
+    def _check(self, *, settling: bool = False) -> None:
+        if self.is_on and (settling or not self.only_settling):
             raise StorageUnavailable("cut off")
 
 
@@ -110,14 +113,16 @@ async def test_a_node_without_confirmed_renewals_starts_nothing_and_then_lets_go
 
 
 @pytest.mark.slow
-async def test_what_was_done_during_an_outage_is_kept_and_nobody_is_blamed(app: App) -> None:
+@pytest.mark.parametrize("only_settling", [True, False])
+async def test_what_was_done_during_an_outage_is_kept_and_nobody_is_blamed(app: App, only_settling: bool) -> None:
     """The outcome waits for the database for longer than a lease lasts, and is written all the same."""
     outage = Outage(app)
+    outage.only_settling = only_settling
     ids = await put(app, *[drill("sleep", seconds=0.5, record=True) for _ in range(5)])
     await started(app, *ids)
     outage.is_on = True
     await asyncio.sleep(LEASE_S + 1.5)
-    assert node_of(app).storage_problem is not None
+    assert node_of(app).storage_problem is not None or only_settling
     outage.is_on = False
     runs = await ended(app, ids)
     assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}

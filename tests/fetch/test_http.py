@@ -3,9 +3,12 @@ from typing import Any
 
 import pytest
 
+from corral.demo import running_site
+from corral.domain.address import AllowEntry, EgressPolicy
 from corral.domain.outcome import Failed, Fetched, Outcome, Task
 from corral.fetch.egress import Egress
 from corral.fetch.http import HttpExecutor
+from corral.fetch.limits import FetchLimits
 from corral.fetch.robots import Robots
 from tests.fetch.hostile import ROUTES, Hostile, Request, redirect_to
 
@@ -146,3 +149,16 @@ async def test_a_forbidden_redirect_is_policy_not_blocked(
     outcome = await execute(egress, hostile.url("/evil"), "title")
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail) == ("policy", "egress")
+
+
+@pytest.mark.parametrize(
+    "path, detail",
+    [("/blocked", "http_403"), ("/account", "login_wall"), ("/missing", "http_404"), ("/broken", "http_500")],
+)
+async def test_an_answer_that_only_looks_like_content_is_seen_through(path: str, detail: str) -> None:
+    egress = Egress(EgressPolicy((AllowEntry.parse("127.0.0.0/8:*"),)), FetchLimits(), "corral-test")
+    async with running_site() as site:
+        outcome = await execute(egress, site.url + path, "title")
+    await egress.close()
+    assert isinstance(outcome, Failed)
+    assert outcome.detail == detail

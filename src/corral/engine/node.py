@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 _POLL_S = 0.5
 _CLAIM_MAX = 200
+_SETTLING_MAX = 1000
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
 _WATCH_EVERY_S = 0.25
@@ -132,7 +133,9 @@ class Node:
     async def _dispatch(self) -> None:
         while self._claiming:
             self._wake.clear()
-            room = min(self._assignment.room() - len(self._settling), _CLAIM_MAX)
+            # What only waits to be written leaves its worker free: the next claim shares its commit.
+            backlog = len(self._settling) >= _SETTLING_MAX
+            room = 0 if backlog else min(self._assignment.room(), _CLAIM_MAX)
             if room > 0 and not self._renewer.is_fenced and await self._claim(room):
                 continue
             try:
@@ -179,6 +182,7 @@ class Node:
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
         self._assignment.fill()
         self._write(self._settle(settlements))
+        self._wake.set()
 
     async def _settle(self, settlements: list[Settlement]) -> None:
         try:

@@ -12,11 +12,13 @@ from corral.domain.outcome import Failed, Fetched, Outcome
 from corral.domain.url import parse_target
 from corral.extract.fields import Extraction, extract_from
 from corral.extract.page import Page, is_too_deep
+from corral.extract.verdict import Answer
 from corral.fetch.browser_faults import browser_fault, fault_of_net_error
 from corral.fetch.browser_visit import Arrival, Snapshot, Visit
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
+from corral.fetch.verdict import failure_behind
 
 _COST = 100
 _POLL_EVERY_S = 0.15
@@ -108,12 +110,13 @@ def _read(
     return Reading(snapshot, extract_from(page, fields), page.title, first_at)
 
 
-def outcome_of(
+def outcome_of(  # noqa: PLR0917 - the parts of one visit
     arrival: Arrival | None,
     granted: ProxyPass,
     fields: tuple[FieldSpec, ...],
     reading: Reading | Failed | None,
     timings: dict[str, int],
+    asked_url: str,
 ) -> Outcome:
     stats = _stats(arrival, granted, reading, timings)
     if granted.exceeded is not None:
@@ -131,7 +134,10 @@ def outcome_of(
         return Fetched(stats, (record,), tuple(record))
     if not reading.snapshot.url.startswith(("http://", "https://")):
         return fault("policy:scheme", "the page went elsewhere by itself", **stats)
-    return Fetched(stats, (reading.extraction.record,), reading.extraction.missing)
+    missing = reading.extraction.missing
+    html, url = reading.snapshot.html, reading.snapshot.url
+    page = Answer(arrival.status or 200, arrival.headers, "text/html", url, asked_url, html, reading.title)
+    return failure_behind(page, missing, stats) or Fetched(stats, (reading.extraction.record,), missing)
 
 
 def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:

@@ -104,7 +104,7 @@ class Renderer:
         await visit.load(target.url)
         clock.mark("load_ms")
         reading = await settled(visit, granted, fields, clock.reading_ends_at(), self._limits.max_content_bytes)
-        return outcome_of(visit.arrival, granted, fields, reading, clock.timings())
+        return outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
 
 
 class _Clock:

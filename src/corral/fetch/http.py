@@ -14,10 +14,12 @@ from corral.extract.fields import Extraction, extract_from
 from corral.extract.page import MAX_VALUE_CHARS, Page, is_too_deep
 from corral.extract.structured import plain
 from corral.extract.values import storable
+from corral.extract.verdict import Answer, merged
 from corral.fetch.egress import Egress
 from corral.fetch.faults import fault
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
+from corral.fetch.verdict import failure_behind
 
 _MARKUP = ("html", "xml")
 _MAX_SHOWN_CHARS = 500
@@ -78,8 +80,10 @@ def _outcome_of(answer: Response, fields: tuple[FieldSpec, ...]) -> Outcome:
     stats["timings"] = {**answer.timings, "parse_ms": round((time.monotonic() - started) * 1000)}
     if isinstance(extraction, Failed):
         return extraction
-    # The title of an error page is kept too: it often says what is wrong.
-    failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"), stats=stats)
+    asked_url = answer.chain[0] if answer.chain else answer.url
+    headers = merged(answer.headers)
+    page = Answer(answer.status, headers, content_type, answer.url, asked_url, decoded.text, stats["title"])
+    failure = failure_behind(page, extraction.missing, stats)
     return failure or Fetched(stats, (extraction.record,), extraction.missing)
 
 
