@@ -4,7 +4,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from corral.domain.address import EgressPolicy
@@ -14,6 +14,7 @@ from corral.domain.retention import Retention
 from corral.domain.retry import RetryPolicy
 from corral.engine.assign import Limits
 from corral.engine.jobs import Jobs
+from corral.engine.learning import Learning
 from corral.engine.node import Node, NodeOptions
 from corral.engine.pulse import Pulse
 from corral.engine.schedule import Scheduler
@@ -49,24 +50,27 @@ class App:
     pulse: Pulse
     node: Node | None
     sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
+    learning: Learning
     draining: bool = False  # set first when stopping: nothing new is taken
-    sweeping: asyncio.Task[None] | None = None
+    timers: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def start_work(self) -> None:
         if self.node is not None:
             await self.node.start()
+            self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             if self.sweeper is not None:
-                self.sweeping = asyncio.create_task(self.sweeper.run(), name="sweep")
+                self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
 
     async def stop_work(self) -> None:
         """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
-        sweeping, self.sweeping = self.sweeping, None
-        if sweeping is not None:
-            sweeping.cancel()
-            await asyncio.gather(sweeping, return_exceptions=True)
+        timers, self.timers = self.timers, []
+        for timer in timers:
+            timer.cancel()
+        await asyncio.gather(*timers, return_exceptions=True)
         node, self.node = self.node, None
         if node is not None:
             await node.stop()
+            await self.learning.flush()
 
 
 @asynccontextmanager
@@ -89,7 +93,9 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
 def _assembled(
     settings: Settings, store: Store, probe: Prober, pulse: Pulse, *, works: bool, only_run: str | None
 ) -> App:
-    node = Node(store, retry_policy(settings), node_options(settings, only_run), pulse) if works else None
+    learning = Learning(store)
+    options = node_options(settings, only_run)
+    node = Node(store, retry_policy(settings), options, pulse, learning.note) if works else None
 
     def wake() -> None:
         pulse.beat()
@@ -104,7 +110,7 @@ def _assembled(
     submitter = Submitter(store, probe, wake=wake, abort=abort)
     sweeper = None if only_run else Sweeper(store, Scheduler(store, submitter), retention(settings), wake)
     jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow))
-    return App(settings, store, jobs, submitter, pulse, node, sweeper)
+    return App(settings, store, jobs, submitter, pulse, node, sweeper, learning)
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:

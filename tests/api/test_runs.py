@@ -180,3 +180,24 @@ def test_missing_fields_give_a_partial_run_with_the_problem_listed(stack: Stack)
     assert ended["stats"]["problems"]["missing"] == ["no_such_thing"]
     [record] = stack.client.get(f"/jobs/runs/{ended['id']}/records").json()
     assert record["data"]["title"]
+
+
+def test_auto_asks_the_memory_of_the_site_before_it_probes(stack: Stack) -> None:
+    fields = ["title", {"name": f"heading_{time.time_ns()}", "css": "h1"}]
+    job = stack.job("/articles", fields=fields, strategy="auto")
+    first = stack.start(job)
+    assert "probe" in _events(stack, first)[0]["meta"]["reason"]
+    for _ in range(3):
+        stack.ended(stack.start(job)["id"])
+    deadline = time.monotonic() + 10
+    while "probe" in (reason := _events(stack, stack.start(job))[0]["meta"]["reason"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+    assert "100% of the latest" in reason
+
+    known = stack.client.get("/jobs/intelligence/domain", params={"url": stack.site}).json()
+    assert known["domain"] == "127.0.0.1"
+    assert known["strategies"]["http"]["attempts"] >= 4
+    assert 0 < known["strategies"]["http"]["success_rate"] <= 1
+    assert "http" in known["proven"].values()
+    assert stack.client.get("/jobs/intelligence/domain", params={"url": "nope"}).status_code == 422

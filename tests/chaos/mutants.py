@@ -32,7 +32,7 @@ MUTANTS = [
         f"{STORE}/claims.py",
         '    runs.c.epoch == param("epoch"),\n    runs.c.owner == param("owner"),\n',
         '    runs.c.owner == param("owner"),\n',
-        "tests/engine/test_control.py -k late_stop",
+        "tests/chaos/test_16_races.py -k earlier_epoch",
     ),
     Mutant(
         "a released run has used up an attempt",
@@ -152,8 +152,8 @@ MUTANTS = [
     Mutant(
         "more runs are claimed than fit",
         f"{ENGINE}/assign.py",
-        "total = max(0, len(usable) - reserved) * self._concurrency",
-        "total = max(0, len(usable) - reserved) * self._concurrency * 2",
+        "total = max(0, len(usable) - reserved) * self._limits.runs",
+        "total = max(0, len(usable) - reserved) * self._limits.runs * 2",
         "tests/engine/test_node.py -k no_more_runs",
     ),
     Mutant(

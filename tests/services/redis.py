@@ -35,9 +35,7 @@ class RedisServer:
             "--dir",
             self.directory,
         ]
-        self.process = launch(
-            [*command, "--save", "", "--appendonly", "no"], directory=self.directory, log=log
-        )
+        self.process = launch([*command, "--save", "", "--appendonly", "no"], directory=self.directory, log=log)
         wait_until_ready(self.process, self.is_ready, log=log)
 
     def is_ready(self) -> bool:

@@ -91,9 +91,7 @@ def test_a_service_dies_with_a_killed_parent(launcher: str) -> None:
         "    print(service.directory, flush=True)\n"
         "    time.sleep(60)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as parent:
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         directory = Path(parent.stdout.readline().strip())
         assert len(processes_in(directory)) > 0

@@ -25,9 +25,7 @@ def test_no_function_is_too_long() -> None:
         for function in functions(path)
         if length(function) > MAX_FUNCTION_LINES
     ]
-    assert not too_long, f"split these (at most {MAX_FUNCTION_LINES} lines a function):\n" + "\n".join(
-        too_long
-    )
+    assert not too_long, f"split these (at most {MAX_FUNCTION_LINES} lines a function):\n" + "\n".join(too_long)
 
 
 def functions(path: Path) -> Iterator[Function]:

@@ -148,6 +148,19 @@ class RecordStats(BaseModel):
     last_at: datetime | None
 
 
+class StrategyIntelligence(BaseModel):
+    attempts: int
+    success_rate: float | None
+    yield_rate: float | None = Field(alias="yield")
+    cost_ms: float | None
+
+
+class DomainIntelligence(BaseModel):
+    domain: str
+    strategies: dict[str, StrategyIntelligence]
+    proven: dict[str, str] = Field(description="set of fields, by its key, to the cheapest strategy that fills it")
+
+
 class Health(BaseModel):
     status: Literal["healthy", "degraded", "unhealthy"]
     components: dict[str, dict[str, Any]]

@@ -12,6 +12,7 @@ from corral.domain.probe import Probe
 from corral.domain.retention import Retention
 from corral.domain.run import Lease, Move, NewRun, Run
 from corral.domain.settlement import Loss, Settlement
+from corral.domain.site import Memory, Observation
 
 
 class JobStore(Protocol):
@@ -74,6 +75,14 @@ class LeaseStore(Protocol):
     def relay_ballast(self) -> None: ...
 
 
+class SiteStore(Protocol):
+    async def site(self, host: str) -> list[Memory]:
+        """Everything remembered of a host."""
+        ...
+
+    async def learn(self, seen: Sequence[Observation]) -> None: ...
+
+
 class EventStore(Protocol):
     async def events_of(self, run_id: str, after: int, limit: int) -> list[Event]: ...
 
@@ -82,7 +91,7 @@ class EventStore(Protocol):
     async def last_position(self) -> int: ...
 
 
-class EngineStore(JobStore, RunStore, LeaseStore, EventStore, Protocol):
+class EngineStore(JobStore, RunStore, LeaseStore, EventStore, SiteStore, Protocol):
     """All that the engine needs of a store."""
 
 

@@ -1,10 +1,12 @@
 """How to get a page: resolved once per run, with the reason."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from corral.domain.job import Job, Strategy
 from corral.domain.probe import Probe
+from corral.domain.site import Memory, proven
 
 _BLOCKING = frozenset({401, 403, 429})
 
@@ -21,6 +23,16 @@ class Resolution:
 
 def needs_probe(job: Job, asked: Strategy) -> bool:
     return asked is Strategy.AUTO and not job.requires_auth
+
+
+def from_memory(memories: Sequence[Memory]) -> Resolution | None:
+    """What the site's memory says, where it has enough evidence to say anything."""
+    memory = proven(memories)
+    if memory is None:
+        return None
+    return Resolution(
+        memory.strategy, f"it worked in {memory.success_rate:.0%} of the latest of {memory.attempts} attempts here"
+    )
 
 
 def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:

@@ -15,7 +15,7 @@ from corral.domain.ids import new_owner
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import LeaseStore
 from corral.domain.retry import RetryPolicy
-from corral.domain.run import Lease
+from corral.domain.run import Lease, Run
 from corral.domain.settlement import Loss, Settlement
 from corral.engine.assign import Assignment, Limits
 from corral.engine.attempt import settlement_of
@@ -47,7 +47,15 @@ class NodeOptions:
 
 
 class Node:
-    def __init__(self, store: LeaseStore, policy: RetryPolicy, options: NodeOptions, pulse: Pulse) -> None:
+    def __init__(
+        self,
+        store: LeaseStore,
+        policy: RetryPolicy,
+        options: NodeOptions,
+        pulse: Pulse,
+        note: Callable[[Run, Outcome, float], None] = lambda *_: None,
+    ) -> None:
+        self._note = note
         self.owner = new_owner()
         self._store = store
         self._policy = policy
@@ -179,6 +187,7 @@ class Node:
         for held, outcome in outcomes:
             took_s = ended - held.started
             self._settling[held.lease.key] = held
+            self._note(held.lease.run, outcome, took_s)
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
         self._assignment.fill()
         self._write(self._settle(settlements))

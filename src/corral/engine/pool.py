@@ -138,8 +138,12 @@ class WorkerPool:
                 quick_deaths += 1
                 continue
             self._processes[number] = worker
+            was_ready = False
             try:
                 exit_status, was_ready = await self._listen(worker)
+            except Exception as error:
+                log.error("what a worker said could not be understood", exc_info=error)
+                exit_status = f"killed over what it said: {type(error).__name__}"
             finally:
                 self._processes.pop(number, None)
                 self.workers.pop(number, None)

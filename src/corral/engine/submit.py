@@ -11,7 +11,9 @@ from corral.domain.ids import RunId, new_id
 from corral.domain.job import Job, Priority, Strategy
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.run import Move, NewRun, Run
-from corral.domain.strategy import needs_probe, resolve
+from corral.domain.site import fields_key
+from corral.domain.strategy import Resolution, from_memory, needs_probe, resolve
+from corral.domain.url import parse_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,7 @@ class Submitter:
         """The run a job would get now, with its first event, not yet written."""
         chosen = overrides or Overrides()
         asked = chosen.strategy or job.strategy
-        probe = None
-        if needs_probe(job, asked):
-            probe = await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts))
-        resolution = resolve(job, asked, probe)
+        resolution = await self._resolved(job, asked)
         run = NewRun(
             id=RunId(new_id()),
             job_id=job.id,
@@ -98,6 +97,16 @@ class Submitter:
             payload=_payload(job),
         )
         return run, [EventDraft(EventKind.CREATED, {**resolution.meta, **(extra or {})})]
+
+    async def _resolved(self, job: Job, asked: Strategy) -> Resolution:
+        if not needs_probe(job, asked):
+            return resolve(job, asked, None)
+        wanted = fields_key(spec.name for spec in job.fields)
+        known = await self._store.site(parse_target(job.target_url).host)
+        remembered = from_memory([memory for memory in known if memory.fields_key == wanted])
+        if remembered is not None:
+            return remembered
+        return resolve(job, asked, await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts)))
 
 
 def _payload(job: Job) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0002"
-_KNOWN = ("0001", "0002")
+HEAD = "0003"
+_KNOWN = ("0001", "0002", "0003")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 

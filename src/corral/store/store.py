@@ -12,7 +12,8 @@ from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
 from corral.domain.run import Lease, Move, NewRun, Run, RunState
 from corral.domain.settlement import Loss, Settlement
-from corral.store import audit, claims, events, feed, jobs, records, retention, runs
+from corral.domain.site import Memory, Observation
+from corral.store import audit, claims, events, feed, jobs, records, retention, runs, sites
 from corral.store.tx import Tx
 
 
@@ -157,6 +158,15 @@ class Store:
 
     async def delete_record(self, record_id: str) -> None:
         await self._db.write(_op(records.delete, record_id))
+
+    # -- sites -------------------------------------------------------------------------------------
+
+    async def site(self, host: str) -> list[Memory]:
+        found: list[Memory] = await self._db.read(_op(sites.of_host, host))
+        return found
+
+    async def learn(self, seen: Sequence[Observation]) -> None:
+        await self._db.write(_op(sites.learn, seen))
 
     # -- upkeep ------------------------------------------------------------------------------------
 

@@ -94,6 +94,22 @@ slots = sa.Table(
     sa.Column("run_id", sa.Text, nullable=False),
 )
 
+site_memory = sa.Table(
+    "site_memory",
+    metadata,
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("fields_key", sa.Text, primary_key=True),
+    sa.Column("strategy", sa.Text, primary_key=True),
+    sa.Column("attempts", sa.BigInteger, nullable=False),
+    # Sums in which the past fades: see domain/site.py.
+    sa.Column("weight", sa.Double, nullable=False),
+    sa.Column("successes", sa.Double, nullable=False),
+    sa.Column("asked", sa.Double, nullable=False),
+    sa.Column("found", sa.Double, nullable=False),
+    sa.Column("cost_ms", sa.Double, nullable=False),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,

@@ -1,0 +1,68 @@
+"""What attempts teach about their sites, gathered here and written once a second: statistics, not truth."""
+
+import asyncio
+
+import structlog
+
+from corral.domain.errors import BadInput, StorageError
+from corral.domain.job import Strategy
+from corral.domain.outcome import Failed, FailureCode, Outcome
+from corral.domain.ports import SiteStore
+from corral.domain.run import Run
+from corral.domain.site import Observation, fields_key
+from corral.domain.url import parse_target
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+_MAX_KEPT = 10_000
+# Failures that say nothing about whether the strategy works on this site.
+_SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.WORKER_LOST, FailureCode.CANCELLED})
+
+
+def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
+    """What this attempt says about its site; None where it says nothing."""
+    if run.kind != "page" or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
+        return None
+    if run.resolved_strategy is Strategy.AUTO:
+        return None
+    try:
+        host = parse_target(run.payload["url"]).host
+    except BadInput:
+        return None
+    names = [spec["name"] for spec in run.payload.get("fields") or ()]
+    missing = len(names) if isinstance(outcome, Failed) else len(outcome.missing)
+    return Observation(
+        host=host,
+        fields_key=fields_key(names),
+        strategy=run.resolved_strategy,
+        succeeded=missing == 0 and not isinstance(outcome, Failed),
+        asked=len(names),
+        found=len(names) - missing,
+        cost_ms=round(took_s * 1000),
+    )
+
+
+class Learning:
+    def __init__(self, store: SiteStore) -> None:
+        self._store = store
+        self._seen: list[Observation] = []
+
+    def note(self, run: Run, outcome: Outcome, took_s: float) -> None:
+        seen = observed(run, outcome, took_s)
+        if seen is not None and len(self._seen) < _MAX_KEPT:
+            self._seen.append(seen)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            await self.flush()
+
+    async def flush(self) -> None:
+        seen, self._seen = self._seen, []
+        if not seen:
+            return
+        try:
+            await self._store.learn(seen)
+        except StorageError as error:
+            log.warning("what was learnt about sites is lost", observations=len(seen), reason=error.message)
