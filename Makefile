@@ -47,7 +47,7 @@ test: lint ## Everything that must hold: linters, types, layers, tests
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
 	@scripts/services
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench --save
 
 chaos: setup-dev ## The long versions of the tests that break things
 	@scripts/services

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from corral.wiring import App
 
 _SERVER_STOPS_WITHIN_S = 10.0
+_FIRST_WORKER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ async def serve_api(
     """The API, and `beside` with it, until a stop is asked for; then the ordered stop."""
     from corral.api.server import serve
 
+    await _first_worker(app)
     ended = asyncio.Event()
     serving = serve(app, listener.host, listener.port, stop=ended, listening=listener.socket)
     server = asyncio.create_task(serving, name="api")
@@ -98,6 +100,13 @@ async def serve_api(
         await stop_working(app)
         ended.set()
         await _gone(server)
+
+
+async def _first_worker(app: "App") -> None:
+    """Whoever is answered finds somebody working; until then connections wait in the socket's queue."""
+    deadline = asyncio.get_running_loop().time() + _FIRST_WORKER_S
+    while app.node is not None and not app.node.worker_count and asyncio.get_running_loop().time() < deadline:
+        await app.pulse.wait(0.02)
 
 
 async def _until_stopped(stop: Stop, server: "asyncio.Task[None]", companion: "asyncio.Task[None] | None") -> None:
