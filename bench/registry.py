@@ -6,7 +6,7 @@ import importlib
 
 from bench.model import Bench
 
-MODULES = {"runs": "bench.runs"}
+MODULES = {"runs": "bench.runs", "replay": "bench.replay"}
 
 
 def load(name: str) -> Bench:

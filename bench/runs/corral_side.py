@@ -56,7 +56,8 @@ class Corral:
         assert not problems, problems
         variants = {"one by one": count / singly, "in batches": count / in_bulk}
         best = min(singly, in_bulk)
-        return Result(count / best, count, best, f"SQLite, synchronous=FULL, 2 workers × {_CONCURRENCY}", variants=variants)
+        notes = f"SQLite, synchronous=FULL, 2 workers × {_CONCURRENCY}"
+        return Result(count / best, count, best, notes, variants=variants)
 
     async def _timed(self, app: App, count: int, submit: object) -> float:
         began = time.perf_counter()
