@@ -5,11 +5,14 @@ import socket
 import sys
 
 from corral.engine import wire
-from corral.engine.worker import Worker, die_with_parent, start_beating
+from corral.engine.worker import Worker, start_beating
+from corral.process import die_with_parent
 
 
 async def _main(link: socket.socket) -> None:
-    from corral.wiring_worker import WorkerConfig, worker_kinds  # noqa: PLC0415 - after the heartbeat has started
+    # After the heartbeat has started.
+    from corral.fetch.sessions import SessionKeys  # noqa: PLC0415
+    from corral.wiring_worker import WorkerConfig, worker_kinds  # noqa: PLC0415
 
     reader, writer = await asyncio.open_connection(sock=link, limit=2**24)
     try:
@@ -18,8 +21,9 @@ async def _main(link: socket.socket) -> None:
             break
         else:
             return
-        async with worker_kinds(config) as kinds:
-            await Worker(reader, writer, kinds).serve()
+        keys = SessionKeys(config.vault_keys)
+        async with worker_kinds(config, keys) as kinds:
+            await Worker(reader, writer, kinds, keys.replace).serve()
     finally:
         writer.close()
 

@@ -2,11 +2,37 @@
 
 import logging
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
+from corral.domain.masking import masked_deeply
+from corral.domain.secret import without
+
 _MAX_FIELD = 8192
+_hidden: set[str] = set()
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """Values that no line of this process may show."""
+    _hidden.update(secrets)
+
+
+def _masked(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    return {key: _shown(value) for key, value in event.items()}
+
+
+def _shown(value: Any) -> Any:
+    return without(masked_deeply(value), tuple(_hidden))
+
+
+class _Masking(logging.Formatter):
+    """For the lines of libraries."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return str(_shown(super().format(record)))
 
 
 def _bounded(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -25,6 +51,7 @@ def configure_logging(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _masked,
             _bounded,
             renderer,
         ],
@@ -32,4 +59,6 @@ def configure_logging(level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Masking(logging.BASIC_FORMAT))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])

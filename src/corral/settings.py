@@ -4,8 +4,9 @@ import difflib
 import os
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from corral.domain.address import AllowEntry
@@ -21,9 +22,9 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path("var"), description="where everything that lasts lies")
-    database_url: str | None = Field(None, description="default: SQLite in the data folder")
-    redis_url: str = Field("redis://127.0.0.1:6379/0", description="used by the distributed mode")
-    celery_broker_url: str = Field("redis://127.0.0.1:6379/1", description="used by the distributed mode")
+    database_url: str | None = Field(None, repr=False, description="default: SQLite in the data folder")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", repr=False, description="used by the distributed mode")
+    celery_broker_url: str = Field("redis://127.0.0.1:6379/1", repr=False, description="used by the distributed mode")
 
     workers: int = Field(2, ge=1, le=64, description="worker processes per node")
     concurrency: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
@@ -45,8 +46,11 @@ class Settings(BaseSettings):
     )
     user_agent: str = Field("Corral/0.1", min_length=1, max_length=200)
 
-    read_token: str | None = Field(None, min_length=16, description="may read over HTTP")
-    write_token: str | None = Field(None, min_length=16, description="may read and write over HTTP")
+    vault_key: SecretStr | None = Field(
+        None, description="key of the session vault: 32 bytes in base64, newest first where there are several"
+    )
+    read_token: str | None = Field(None, repr=False, min_length=16, description="may read over HTTP")
+    write_token: str | None = Field(None, repr=False, min_length=16, description="may read and write over HTTP")
 
     retention_days: float | None = Field(None, gt=0, description="forget finished runs older than this")
     retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
@@ -66,6 +70,13 @@ class Settings(BaseSettings):
         if self.read_token is not None and self.write_token is None:
             raise ValueError("APP_READ_TOKEN is set without APP_WRITE_TOKEN: nobody could write")
         return self
+
+    def secrets(self) -> list[str]:
+        """Values that must appear in nothing we write: tokens, keys, and the passwords inside addresses."""
+        given = [self.read_token, self.write_token]
+        given += self.vault_key.get_secret_value().split(",") if self.vault_key else []
+        passwords = [urlsplit(url).password for url in (self.store_url, self.redis_url, self.celery_broker_url)]
+        return [text for text in (*given, *passwords, *(unquote(each) for each in passwords if each)) if text]
 
     @property
     def store_url(self) -> str:

@@ -2,40 +2,56 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corral.domain.address import EgressPolicy
 from corral.domain.job import Strategy
+from corral.domain.outcome import Outcome
 from corral.domain.ports import Prober
 from corral.domain.retention import Retention
 from corral.domain.retry import RetryPolicy
+from corral.domain.run import Lease
+from corral.domain.secret import Secret
 from corral.engine.assign import Limits
+from corral.engine.errand import perform_apart
 from corral.engine.jobs import Jobs
 from corral.engine.learning import Learning
+from corral.engine.lessons import Lessons
 from corral.engine.node import Node, NodeOptions
 from corral.engine.pulse import Pulse
 from corral.engine.schedule import Scheduler
+from corral.engine.sessions import Sessions
 from corral.engine.submit import Submitter
 from corral.engine.sweep import Sweeper
 from corral.fetch.browser_args import find_chromium
+from corral.fetch.browser_home import sweep_homes
 from corral.fetch.egress import Egress
 from corral.fetch.limits import FetchLimits
+from corral.fetch.parse_pool import ParsePool
 from corral.fetch.probe import probe
+from corral.log import hide
 from corral.settings import Settings
 from corral.store.open import open_store
 from corral.store.store import Store
+from corral.vault import Keyring, KeySource, Vault, check_keys
 from corral.wiring_worker import WorkerConfig
+
+if TYPE_CHECKING:
+    from corral.fetch.browser_login import LoginPage
 
 
 @asynccontextmanager
 async def prober(settings: Settings) -> AsyncIterator[Prober]:
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
+    pool = ParsePool()
     try:
-        yield functools.partial(probe, egress, budget_s=settings.probe_timeout_seconds)
+        yield functools.partial(probe, egress, budget_s=settings.probe_timeout_seconds, reader=pool)
     finally:
+        await pool.close()
         await egress.close()
 
 
@@ -47,6 +63,7 @@ class App:
     store: Store
     jobs: Jobs
     submitter: Submitter
+    sessions: Sessions
     pulse: Pulse
     node: Node | None
     sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
@@ -76,11 +93,13 @@ class App:
 @asynccontextmanager
 async def opened(settings: Settings, *, works: bool, only_run: str | None = None) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order."""
+    hide(settings.secrets())
     store = open_store(settings.store_url)
     pulse = Pulse()
     try:
+        keys = await checked_keys(settings, store)
         async with prober(settings) as probe:
-            app = _assembled(settings, store, probe, pulse, works=works, only_run=only_run)
+            app = _assembled(settings, store, probe, pulse, keys, works=works, only_run=only_run)
             await app.start_work()
             try:
                 yield app
@@ -90,12 +109,51 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
         await store.close()
 
 
+@asynccontextmanager
+async def login_browser(
+    settings: Settings, trusted_hosts: Iterable[str], *, headed: bool
+) -> AsyncIterator["LoginPage"]:
+    """A page a person or a script can log in on; it goes through the egress like every other."""
+    from corral.fetch.browser_login import login_page  # noqa: PLC0415 - it brings Playwright
+
+    egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
+    await asyncio.to_thread(sweep_homes)
+    try:
+        async with login_page(egress, frozenset(trusted_hosts), settings.user_agent, headed=headed) as page:
+            yield page
+    finally:
+        await egress.close()
+
+
+def vault_of(settings: Settings) -> Vault:
+    given = settings.vault_key
+    return Vault(settings.data_dir / "vault.key", None if given is None else Secret(given.get_secret_value()))
+
+
+async def checked_keys(settings: Settings, store: Store) -> Keyring:
+    """The keys of the vault; BadConfiguration where sessions are stored that they do not open."""
+    vault = vault_of(settings)
+    keys = vault.keys()
+    where = str(settings.data_dir / "vault.key") if vault.is_file else "APP_VAULT_KEY"
+    check_keys(keys, await store.session_kids(), where)
+    return keys
+
+
 def _assembled(
-    settings: Settings, store: Store, probe: Prober, pulse: Pulse, *, works: bool, only_run: str | None
+    settings: Settings,
+    store: Store,
+    probe: Prober,
+    pulse: Pulse,
+    keys: Keyring,
+    *,
+    works: bool,
+    only_run: str | None,
 ) -> App:
     learning = Learning(store)
-    options = node_options(settings, only_run)
-    node = Node(store, retry_policy(settings), options, pulse, learning.note) if works else None
+    vault = vault_of(settings)
+    options = node_options(settings, only_run, keys, KeySource(vault.keys, keys))
+    lessons = Lessons(store, learning.flush)
+    node = Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.kept) if works else None
 
     def wake() -> None:
         pulse.beat()
@@ -110,7 +168,12 @@ def _assembled(
     submitter = Submitter(store, probe, wake=wake, abort=abort)
     sweeper = None if only_run else Sweeper(store, Scheduler(store, submitter), retention(settings), wake)
     jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow))
-    return App(settings, store, jobs, submitter, pulse, node, sweeper, learning)
+
+    def look(lease: Lease, timeout_s: float) -> Awaitable[Outcome]:
+        return perform_apart(asdict(worker_config(settings, vault.keys())), lease, timeout_s)
+
+    sessions = Sessions(store, vault, look, offered_strategies(), wake=wake)
+    return App(settings, store, jobs, submitter, sessions, pulse, node, sweeper, learning)
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:
@@ -125,13 +188,18 @@ def retry_policy(settings: Settings) -> RetryPolicy:
 
 def offered_strategies() -> frozenset[Strategy]:
     """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
-    offers = {Strategy.HTTP}
+    offers = {Strategy.HTTP, Strategy.API_REPLAY}
     if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
         offers.add(Strategy.BROWSER)
     return frozenset(offers)
 
 
-def node_options(settings: Settings, only_run: str | None = None) -> NodeOptions:
+def node_options(
+    settings: Settings,
+    only_run: str | None = None,
+    keys: Keyring | None = None,
+    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None,
+) -> NodeOptions:
     return NodeOptions(
         workers=1 if only_run else settings.workers,
         limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
@@ -141,17 +209,19 @@ def node_options(settings: Settings, only_run: str | None = None) -> NodeOptions
             Strategy.API_REPLAY: settings.http_timeout_seconds,
             Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
         },
-        config=asdict(worker_config(settings)),
+        config=asdict(worker_config(settings, keys)),
         only_run=only_run,
+        keys_for=keys_for,
     )
 
 
-def worker_config(settings: Settings) -> WorkerConfig:
+def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
     return WorkerConfig(
         egress_allow=[str(entry) for entry in settings.egress_allow],
         user_agent=settings.user_agent,
         max_body_bytes=settings.max_body_bytes,
         browser_concurrency=settings.browser_concurrency,
+        vault_keys=keys.texts() if keys else [],
     )
 
 

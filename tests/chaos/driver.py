@@ -35,7 +35,7 @@ async def work(settings: Settings, port: int | None, began: float) -> None:
             stop.set()
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, on_signal)
-        say("ready", took_s=time.monotonic() - began, owner=app.node.owner)
+        say("ready", began_at=began, took_s=time.time() - began)
         telling = asyncio.create_task(_tell_workers(app))
         if port is None:
             await stop.wait()
@@ -59,7 +59,7 @@ async def _tell_workers(app: App) -> None:
 
 
 def main() -> None:
-    began = time.monotonic()
+    began = time.time()
     given = json.loads(sys.argv[1])
     port = given.pop("port", None)
     uvloop.run(work(load_settings(**given), port, began))

@@ -13,7 +13,7 @@ from tests.chaos.history import check, read
 from tests.chaos.level import by_level
 from tests.chaos.seen import STALE, sometimes
 from tests.chaos.stack import NodeProcess, Stack, stack_on, wait_for
-from tests.engine.build import drill, states
+from tests.engine.build import drill, started, states
 
 LEASE_S = 10.0
 ROUNDS = by_level(1, 200)
@@ -39,8 +39,13 @@ async def one_round(stack: Stack, client: Client) -> None:
     zombie.heard("ready")
     heir.heard("ready")
     await asyncio.to_thread(wait_for, lambda: len(zombie.worker_pids) == 1 and len(heir.worker_pids) == 2)
-    ids = await client.submit(*[drill("sleep", seconds=4, record=True, timeout_s=100) for _ in range(30)])
-    await asyncio.sleep(1.5)
+    os.kill(heir.pid, signal.SIGSTOP)  # for a moment, so that the zombie gets its share
+    ids = await client.submit(*[drill("sleep", seconds=6, record=True, timeout_s=100) for _ in range(5)])
+    await started(client.app, *ids)
+    os.kill(heir.pid, signal.SIGCONT)
+    ids += await client.submit(*[drill("sleep", seconds=6, record=True, timeout_s=100) for _ in range(25)])
+    await started(client.app, *ids)
+    await asyncio.sleep(0.5)
     os.kill(zombie.pid, signal.SIGSTOP)  # its worker goes on, and answers a node that does not listen
     stopped = heir.worker_pids[0]
     os.kill(stopped, signal.SIGSTOP)

@@ -100,6 +100,27 @@ async def reap_race(owners: Store, reapers: Store, rng: random.Random) -> str:
     return "owner" if settled else "reaper"
 
 
+async def test_an_outcome_of_an_earlier_epoch_is_refused_although_its_owner_is_the_same(
+    url: str, tmp_path: Path
+) -> None:
+    async with client_of(url, tmp_path) as client:
+        store = client.app.store
+        [id_] = await client.submit(drill())
+        [old] = await store.claim(Owner("the same"), 1, 10)
+        await store.move(id_, Move.PAUSE)
+        await store.move(id_, Move.RESUME)
+        [new] = await store.claim(Owner("the same"), 1, 10)
+        found = [Fetched(records=({"by": lease.epoch},)) for lease in (old, new)]
+        outcomes = [
+            settlement_of(lease, outcome, RetryPolicy(), now=lease.run.created_at, took_s=0)
+            for lease, outcome in zip((old, new), found, strict=True)
+        ]
+        assert await store.settle_all(outcomes) == [False, True]
+        assert await store.release([old], "shutdown") == 0
+        assert [record.data for record in await store.records_of(id_, "", 10)] == [{"by": 2}]
+        assert check(url, client.answered) == []
+
+
 async def test_a_run_that_kills_its_workers_is_stopped_at_the_cap(file_stack: Stack) -> None:
     node = file_stack.node(workers=2, concurrency=10)
     node.heard("ready")

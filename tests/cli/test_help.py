@@ -8,11 +8,18 @@ from tests.cli.command import Corral
 
 VERBS = ["up", "serve", "worker", "demo", "scrape", "events", "records", "doctor", "bench"]
 JOB_VERBS = ["add", "list", "show", "rm"]
+SITE_VERBS = ["list", "show"]
+SESSION_VERBS = ["add", "capture", "list", "check", "rotate", "rm"]
 RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry"]
 
 
 @pytest.mark.parametrize(
-    "verb", [[verb] for verb in VERBS] + [["job", verb] for verb in JOB_VERBS] + [["run", verb] for verb in RUN_VERBS]
+    "verb",
+    [[verb] for verb in VERBS]
+    + [["job", verb] for verb in JOB_VERBS]
+    + [["run", verb] for verb in RUN_VERBS]
+    + [["session", verb] for verb in SESSION_VERBS]
+    + [["site", verb] for verb in SITE_VERBS],
 )
 def test_every_verb_explains_itself_with_an_example(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     from corral.cli.main import build

@@ -56,6 +56,8 @@ def test_the_table_covers_every_code() -> None:
 def test_decisions_about_failures_follow_the_table(run: object, failure: Failed) -> None:
     assert isinstance(run, type(A_RUN))
     retried, escalated = TABLE[failure.code]
+    if failure.code is FailureCode.EXTRACTION and run.resolved_strategy is Strategy.API_REPLAY:
+        retried, escalated = True, True  # the recipe is out of date; the browser records another
     if retried is None:
         retried = failure.http_status is not None and failure.http_status >= 500
     transition = decide(run, failure, POLICY, NOW)
@@ -171,3 +173,25 @@ def test_a_date_is_read_against_the_clock(ahead_s: int, zone: object) -> None:
 def test_a_date_without_a_zone_is_taken_for_utc() -> None:
     text = datetime(2026, 1, 1, 0, 2).strftime("%d %b %Y %H:%M:%S")  # noqa: DTZ001 - what is tested
     assert retry_after_s(text, NOW) == 120
+
+
+@pytest.mark.parametrize("detail", ["no_session", "session_dead"])
+@given(RUNS)
+def test_a_run_that_needs_a_login_waits_for_a_person(detail: str, run: object) -> None:
+    assert isinstance(run, type(A_RUN))
+    failure = Failed(FailureCode.BLOCKED, "log in", detail=detail)
+    run = replace(run, payload={"url": "http://example.test/?token=canary"})
+    transition = decide(run, failure, POLICY, NOW)
+    assert (transition.move, transition.to) == (Move.HOLD, RunState.HELD)
+    assert [draft.kind for draft in transition.events] == [EventKind.WAITING]
+    assert transition.intervention is not None
+    assert transition.intervention.reason == "log in"
+    assert transition.intervention.url == "http://example.test/?token=***"
+    assert transition.strategy is None
+
+
+def test_other_blocks_are_nobodys_to_solve_by_logging_in() -> None:
+    for detail in (None, "login_wall", "http_401", "captcha"):
+        transition = decide(A_RUN, Failed(FailureCode.BLOCKED, "no", detail=detail), POLICY, NOW)
+        assert transition.move is not Move.HOLD
+        assert transition.intervention is None

@@ -3,7 +3,8 @@ import pytest
 from corral.domain.ids import JobId
 from corral.domain.job import Job, Strategy
 from corral.domain.probe import Probe
-from corral.domain.strategy import needs_probe, resolve
+from corral.domain.site import Memory
+from corral.domain.strategy import from_memory, needs_probe, resolve
 from tests.domain.test_run import NOW
 
 JOB = Job(JobId("j"), "http://example.test/", (), NOW)
@@ -56,3 +57,30 @@ def test_auto_takes_the_cheapest_that_can_work(probe: Probe | None, expected: St
 @pytest.mark.parametrize("job", [JOB, WITH_LOGIN])
 def test_a_run_is_never_left_on_auto(job: Job, asked: Strategy) -> None:
     assert resolve(job, asked, None).strategy is not Strategy.AUTO
+
+
+def _remembered(strategy: Strategy, *, successes: int = 0, failures: int = 0) -> Memory:
+    weight = float(successes + failures)
+    return Memory("h", "k", strategy, attempts=successes + failures, weight=weight, successes=float(successes))
+
+
+@pytest.mark.parametrize(
+    "memories, expected",
+    [
+        ([], Strategy.API_REPLAY),
+        ([_remembered(Strategy.BROWSER, successes=5)], Strategy.API_REPLAY),
+        ([_remembered(Strategy.HTTP, failures=5)], Strategy.API_REPLAY),
+        ([_remembered(Strategy.HTTP, successes=5)], Strategy.HTTP),
+        ([_remembered(Strategy.API_REPLAY, successes=1)], Strategy.API_REPLAY),
+        ([_remembered(Strategy.API_REPLAY, successes=5)], Strategy.API_REPLAY),
+        ([_remembered(Strategy.API_REPLAY, failures=1)], None),
+        ([_remembered(Strategy.API_REPLAY, failures=1), _remembered(Strategy.BROWSER, successes=5)], Strategy.BROWSER),
+    ],
+)
+def test_a_recipe_goes_before_the_browser_until_it_disappoints(
+    memories: list[Memory], expected: Strategy | None
+) -> None:
+    resolution = from_memory(memories, has_recipe=True)
+    assert (resolution and resolution.strategy) == expected
+    without = from_memory(memories)
+    assert without is None or without.strategy is not Strategy.API_REPLAY

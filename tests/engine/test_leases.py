@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from corral.domain.errors import StorageUnavailable
 from corral.domain.run import RunState
 from corral.engine.renewer import LEASE_S, SELF_FENCE_S
+from corral.store.open import open_store
 from corral.wiring import App
 from tests.engine.build import With, drill, ended, events, kinds, node_of, put, settings_for, sound, started, until
 from tests.engine.build import working as a_node
@@ -20,22 +22,34 @@ from tests.engine.build import working as a_node
 
 @pytest.mark.slow
 async def test_a_loop_that_stands_still_costs_no_lease(app: App) -> None:
-    """Neither the node's own loop, nor that of a worker."""
+    """Neither the node's own loop, nor that of a worker, while another node looks for expired leases."""
     ids = await put(app, *[drill("sleep", seconds=13, record=True, timeout_s=60) for _ in range(5)])
-    ids += await put(app, drill("stall", seconds=13, record=True, timeout_s=60))
+    ids += await put(app, drill("stall", seconds=16, record=True, timeout_s=60))
     short = await put(app, *[drill("sleep", seconds=2, record=True, timeout_s=60) for _ in range(5)])
     await started(app, *ids, *short)
     await asyncio.sleep(0.3)
+    reaper = threading.Thread(target=lambda: asyncio.run(reap_for(16, app.settings.store_url)))
+    reaper.start()
     time.sleep(15)
     runs = await ended(app, ids + short)
+    await asyncio.to_thread(reaper.join)
     assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
     await sound(app)
+
+
+async def reap_for(seconds: float, url: str) -> None:
+    store = open_store(url)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        await store.reap()
+        await asyncio.sleep(0.5)
+    await store.close()
 
 
 @pytest.mark.slow
 async def test_a_stopped_worker_is_replaced_and_gets_nothing_new(tmp_path: Path) -> None:
     async with a_node(settings_for(tmp_path, workers=2, concurrency=4)) as app:
-        ids = await put(app, *[drill("sleep", seconds=1, record=True, timeout_s=300) for _ in range(8)])
+        ids = await put(app, *[drill("sleep", seconds=1, record=True, timeout_s=300) for _ in range(4)])
         await started(app, *ids)
         stopped = node_of(app).worker_pids[0]
         os.kill(stopped, signal.SIGSTOP)

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from corral.domain.run import RunState
+from corral.engine import wire
+from corral.engine.pool import WorkerProcess
 from corral.settings import Settings
-from corral.wiring import opened
-from tests.engine.build import drill, ended, kinds, node_of, put
+from corral.wiring import App, opened
+from tests.engine.build import drill, ended, kinds, node_of, put, started, until
 
 
 async def test_workers_that_die_while_starting_cost_no_run_anything(
@@ -43,3 +45,22 @@ async def test_a_worker_that_cannot_be_started_at_all_is_tried_again(
         monkeypatch.setattr(sys, "executable", whole)
         [run] = await ended(app, [run_id])
         assert run.state is RunState.COMPLETED
+
+
+async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: App) -> None:
+    node = node_of(app)
+    [run_id] = await put(app, drill("sleep", seconds=0.5, record=True))
+    await started(app, run_id)
+    real = node._pool._sort
+    heard: list[list[wire.Message]] = []
+
+    def confused(worker: WorkerProcess, frame: list[wire.Message]) -> None:
+        heard.append(frame)
+        if len(heard) == 1:
+            raise KeyError("what?")
+        real(worker, frame)
+
+    node._pool._sort = confused  # type: ignore[method-assign]
+    [run] = await ended(app, [run_id])
+    assert (run.state, run.losses) == (RunState.COMPLETED, 1)
+    await until(lambda: node.worker_count == 2)

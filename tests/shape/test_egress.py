@@ -19,7 +19,9 @@ EXEMPT = {
     "cli/serving.py": _LOCAL,
     "engine/pool.py": _LOCAL,
     "engine/worker.py": _LOCAL,
+    "fetch/parse_process.py": _LOCAL,
     "child.py": _LOCAL,
+    "parse_child.py": _LOCAL,
 }
 
 

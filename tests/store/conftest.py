@@ -10,7 +10,7 @@ from corral.store.store import Store
 from tests import services
 
 DATABASES = ("file", "memory", "postgres")
-_TABLES = "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory"
+_TABLES = "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes"
 
 # Runs one statement behind the store's back and returns its rows.
 Sql = Callable[[str], list[tuple[Any, ...]]]

@@ -13,7 +13,7 @@ import corral
 from corral.api import problems
 from corral.api.gate import Gate
 from corral.api.metrics import Metrics
-from corral.api.routes import events, health, jobs, records, runs, sites
+from corral.api.routes import events, health, interventions, jobs, records, runs, sessions, sites
 from corral.api.schemas import ProblemBody
 from corral.api.streams import Streams
 from corral.wiring import App
@@ -45,7 +45,16 @@ def create_app(app: App) -> FastAPI:
     api.state.streams = Streams()
     problems.install(api)
     # Fixed paths such as /jobs/runs before /jobs/{job_id}.
-    for router in (health.router, events.router, records.router, sites.router, runs.router, jobs.router):
+    for router in (
+        health.router,
+        events.router,
+        records.router,
+        sites.router,
+        runs.router,
+        sessions.router,
+        interventions.router,
+        jobs.router,
+    ):
         api.include_router(router)
     api.mount("/static", StaticFiles(directory=_STATIC), name="static")
 

@@ -11,7 +11,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from corral.api.render import answer
-from corral.domain.errors import BadInput, CorralError, NotFound, StorageFull, StorageUnavailable, WrongState
+from corral.domain.errors import (
+    BadConfiguration,
+    BadInput,
+    CorralError,
+    NotFound,
+    SessionChanged,
+    StorageFull,
+    StorageUnavailable,
+    WrongState,
+)
 
 log = structlog.get_logger()
 
@@ -20,6 +29,8 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (BadInput, 422),
     (NotFound, 404),
     (WrongState, 409),
+    (SessionChanged, 409),
+    (BadConfiguration, 503),
     (StorageFull, 507),
     (StorageUnavailable, 503),
 )

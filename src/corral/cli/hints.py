@@ -4,9 +4,14 @@ from corral.domain.outcome import FailureCode
 from corral.domain.run import Run
 
 _BY_DETAIL = {
+    "no_session": "log in once with `corral session capture JOB`, or hand over cookies with `corral session add JOB`",
+    "session_dead": "log in anew with `corral session capture JOB` or `corral session add JOB`, then resume the run",
+    "auth_state_invalid": "the stored session was altered, or its key is gone; remove it and add it again",
     "robots": "robots.txt of the site asks not to fetch this page; `corral job add --no-robots` does not ask it",
     "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
+    "no_recipe": "run it once with --strategy auto or browser: what the page fetches for itself is recorded",
+    "shape_changed": "the site changed; a run with --strategy browser records it anew",
     "strategy_unavailable": "choose another strategy with --strategy",
 }
 _BY_CODE = {

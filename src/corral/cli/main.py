@@ -7,7 +7,7 @@ import typer
 
 from corral import __version__
 from corral.cli.exits import report
-from corral.cli.verbs import bench, demo, doctor, events, job, records, run, scrape, serve, up, worker
+from corral.cli.verbs import bench, demo, doctor, events, job, records, run, scrape, serve, session, site, up, worker
 from corral.domain.errors import CorralError
 
 _START, _COLLECT, _CARE = "Start", "Collect", "Look after it"
@@ -23,7 +23,12 @@ VERBS = (
     (_CARE, "doctor", doctor.doctor),
     (_CARE, "bench", bench.bench),
 )
-GROUPS = ((_COLLECT, "job", job.app), (_COLLECT, "run", run.app))
+GROUPS = (
+    (_COLLECT, "job", job.app),
+    (_COLLECT, "run", run.app),
+    (_COLLECT, "session", session.app),
+    (_CARE, "site", site.app),
+)
 
 
 def _print_version(asked: bool) -> None:

@@ -3,8 +3,10 @@
 CorralError
 ├── BadInput            the caller can fix it; names the field
 │   └── IdempotencyKeyReuse
-├── NotFound            JobNotFound, RunNotFound, RecordNotFound
+├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SessionNotFound,
+│                       InterventionNotFound
 ├── WrongState          the state forbids it; names the state
+│   └── InterventionClosed
 ├── BadConfiguration    settings or files; all problems at once
 └── StorageError
     ├── StorageUnavailable   come back later
@@ -67,6 +69,26 @@ class RecordNotFound(NotFound):
         super().__init__(f"no record {record_id}", hint="list a run's records with `corral records RUN`")
 
 
+class RecipeNotFound(NotFound):
+    def __init__(self, recipe_id: str) -> None:
+        super().__init__(f"no recipe {recipe_id}", hint="list a site's recipes with `corral site show HOST`")
+
+
+class SiteNotFound(NotFound):
+    def __init__(self, host: str) -> None:
+        super().__init__(f"nothing is known about {host}", hint="`corral site list` shows the sites that were visited")
+
+
+class SessionNotFound(NotFound):
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"no session {session_id}", hint="list sessions with `corral session list`")
+
+
+class InterventionNotFound(NotFound):
+    def __init__(self, intervention_id: str) -> None:
+        super().__init__(f"no intervention {intervention_id}", hint="list them with GET /interventions")
+
+
 class WrongState(CorralError):
     """The state machine has no such edge. `state` is what the run was found in."""
 
@@ -77,6 +99,21 @@ class WrongState(CorralError):
         self.state = state
         if terminal:
             self.code = "already_terminal"
+
+
+class SessionChanged(CorralError):
+    """Somebody else wrote the next version first; sealed anew, it can be tried again."""
+
+    code = "session_changed"
+
+    def __init__(self) -> None:
+        super().__init__("the session was changed at the same time", hint="send it again")
+
+
+class InterventionClosed(WrongState):
+    def __init__(self, status: str) -> None:
+        CorralError.__init__(self, f"cannot resolve the intervention: it is {status}")
+        self.state = status
 
 
 class BadConfiguration(CorralError):

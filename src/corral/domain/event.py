@@ -27,6 +27,7 @@ class EventKind(StrEnum):
     STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
     SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while nobody ran
     PROBED = "probed"  # with CREATED: why AUTO chose what it chose
+    RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: the browser saw how to do without it
 
 
 _MESSAGES = {
@@ -47,6 +48,7 @@ _MESSAGES = {
     EventKind.STALE_WRITE_REFUSED: ("warn", "Stale write refused"),
     EventKind.SLOTS_MISSED: ("warn", "Schedule slots missed"),
     EventKind.PROBED: ("info", "Target probed"),
+    EventKind.RECIPE_RECORDED: ("info", "Recipe recorded"),
 }
 
 _LEADS_TO = {

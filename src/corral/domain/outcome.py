@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from corral.domain.session import SealedSession, SessionState
+
 
 class FailureCode(StrEnum):
     BLOCKED = "blocked"
@@ -26,6 +28,8 @@ class Fetched:
     stats: dict[str, Any] = field(default_factory=dict)
     records: tuple[dict[str, Any], ...] = ()
     missing: tuple[str, ...] = ()
+    # How to get the same without a browser, where a browser saw it: `url_pattern`, `calls`, `fields` of domain.recipe.
+    recipe: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +59,5 @@ class Task:
     attempt: int
     payload: dict[str, Any]
     timeout_s: float
+    # Sealed on its way; opened only inside the worker that needs it.
+    session: SealedSession | SessionState | None = None

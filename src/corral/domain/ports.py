@@ -6,11 +6,14 @@ from typing import Protocol
 from corral.domain.event import Event, EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
+from corral.domain.intervention import Intervention
 from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
 from corral.domain.outcome import Outcome, Task
 from corral.domain.probe import Probe
+from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.retention import Retention
 from corral.domain.run import Lease, Move, NewRun, Run
+from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.settlement import Loss, Settlement
 from corral.domain.site import Memory, Observation
 
@@ -81,6 +84,46 @@ class SiteStore(Protocol):
         ...
 
     async def learn(self, seen: Sequence[Observation]) -> None: ...
+
+    async def recipes_for(self, host: str, fields_key: str) -> list[StoredRecipe]:
+        """Every recipe for these fields on the host, whichever its pages."""
+        ...
+
+    async def save_recipe(self, lesson: Lesson) -> StoredRecipe | None:
+        """Keep what a run was taught; None where it is known already, or pinned otherwise by a person."""
+        ...
+
+
+class SessionStore(Protocol):
+    """Sessions as the vault sealed them, and what waits for one."""
+
+    async def session_named(self, job_id: str, name: str) -> tuple[str, int] | None:
+        """Id and version of the session of this name."""
+        ...
+
+    async def put_session(self, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
+        """Write a session or its next version; SessionChanged where somebody else wrote that version first."""
+        ...
+
+    async def session(self, session_id: str) -> SessionInfo: ...
+
+    async def sealed_session(self, session_id: str) -> SealedSession: ...
+
+    async def sessions_under_other_keys(self, kid: str, after: str, limit: int) -> list[SealedSession]: ...
+
+    async def rewrap_session(self, sealed: SealedSession, old_kid: str) -> bool: ...
+
+    async def note_session_check(self, session_id: str, version: int, result: CheckResult) -> None: ...
+
+    async def session_kids(self) -> dict[str, int]:
+        """How many sessions need which key."""
+        ...
+
+    async def intervention(self, intervention_id: str) -> Intervention: ...
+
+    async def resolve_intervention(
+        self, intervention_id: str, session: NewSession | None = None
+    ) -> tuple[Intervention, Run]: ...
 
 
 class EventStore(Protocol):

@@ -7,7 +7,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from corral.domain.event import EventDraft, EventKind
+from corral.domain.intervention import InterventionDraft, InterventionKind
 from corral.domain.job import Strategy
+from corral.domain.masking import masked
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.run import Move, Run, RunState, target
 
@@ -24,6 +26,8 @@ _RETRIED = frozenset(
     }
 )
 _ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
+# Blocked for want of a login: trying again changes nothing until somebody has logged in.
+NEEDS_LOGIN = frozenset({"no_session", "session_dead"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Transition:
     failure: Failed | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     records: tuple[dict[str, Any], ...] = ()
+    intervention: InterventionDraft | None = None  # what a person has to do before it goes on
 
     @property
     def to(self) -> RunState:
@@ -59,12 +64,14 @@ def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Tr
     """The transition a running run makes after this outcome."""
     if isinstance(outcome, Fetched):
         return _after_answer(run, outcome, policy, now)
-    if not _may_retry(run, outcome):
+    if outcome.code is FailureCode.BLOCKED and outcome.detail in NEEDS_LOGIN:
+        return _hold_for_login(run, outcome)
+    if not _may_retry(run, outcome, policy):
         return _fail(outcome)
     wait_s = retry_after_s(outcome.retry_after, now)
     if wait_s is not None and wait_s > policy.max_wait_s:
         return _fail(outcome, retry_after_s=round(wait_s, 3))
-    escalates = outcome.code in _ESCALATED and _can_escalate(run, policy)
+    escalates = (outcome.code in _ESCALATED or _outdated(run, outcome)) and _can_escalate(run, policy)
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
 
 
@@ -105,12 +112,31 @@ def _is_filled(record: dict[str, Any]) -> bool:
     return any(value not in (None, "", [], {}) for value in record.values())
 
 
-def _may_retry(run: Run, failure: Failed) -> bool:
+def _outdated(run: Run, failure: Failed) -> bool:
+    """A replay that found another shape than the recipe says: the browser finds out what it is now."""
+    return run.resolved_strategy is Strategy.API_REPLAY and failure.code is FailureCode.EXTRACTION
+
+
+def _may_retry(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
     if run.attempt >= run.max_attempts:
         return False
+    if _outdated(run, failure):
+        return _can_escalate(run, policy)
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500
     return failure.code in _RETRIED
+
+
+def _hold_for_login(run: Run, failure: Failed) -> Transition:
+    kind = InterventionKind.LOGIN
+    url = run.payload.get("url")
+    return Transition(
+        move=Move.HOLD,
+        events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_described(failure)}),),
+        failure=failure,
+        stats=failure.stats,
+        intervention=InterventionDraft(kind, failure.message, masked(url) if isinstance(url, str) else None),
+    )
 
 
 def _fail(failure: Failed, **more: Any) -> Transition:

@@ -9,6 +9,7 @@ from corral.domain.errors import WrongState
 from corral.domain.ids import Owner, RunId
 from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import Task
+from corral.domain.session import SealedSession
 
 
 class RunState(StrEnum):
@@ -134,6 +135,7 @@ class Lease:
 
     run: Run
     owner: Owner
+    session: SealedSession | None = None  # of the job, where the run needs one
 
     @property
     def run_id(self) -> RunId:
@@ -157,4 +159,5 @@ class Lease:
             attempt=run.attempt,
             payload=run.payload,
             timeout_s=timeout_s,
+            session=self.session,
         )

@@ -12,6 +12,7 @@ class Settlement:
     lease: Lease
     transition: Transition
     attempt_entry: dict[str, Any]  # one line of the run's `engine_attempts`
+    recipe: dict[str, Any] | None = None  # what the attempt taught about the site, still to be kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from corral.domain.job import Strategy
 
@@ -70,6 +71,19 @@ class Memory:
             found=self.found * FADES_TO + seen.found,
             cost_ms=self.cost_ms * FADES_TO + seen.cost_ms,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSite:
+    host: str
+    attempts: int
+    recipes: int
+    seen_at: datetime
+
+
+def is_worth_trying(memory: Memory | None) -> bool:
+    """True for what is new here, or has never yet disappointed."""
+    return memory is None or (memory.weight < MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS)
 
 
 def proven(memories: Sequence[Memory]) -> Memory | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from corral.domain.job import Job, Strategy
 from corral.domain.probe import Probe
-from corral.domain.site import Memory, proven
+from corral.domain.site import Memory, is_worth_trying, proven
 
 _BLOCKING = frozenset({401, 403, 429})
 
@@ -25,9 +25,15 @@ def needs_probe(job: Job, asked: Strategy) -> bool:
     return asked is Strategy.AUTO and not job.requires_auth
 
 
-def from_memory(memories: Sequence[Memory]) -> Resolution | None:
-    """What the site's memory says, where it has enough evidence to say anything."""
-    memory = proven(memories)
+def from_memory(memories: Sequence[Memory], *, has_recipe: bool = False) -> Resolution | None:
+    """What the site's memory says, where it has evidence enough. Where there is no recipe nothing is replayed."""
+    replays = next((memory for memory in memories if memory.strategy is Strategy.API_REPLAY), None)
+    memory = proven([each for each in memories if has_recipe or each.strategy is not Strategy.API_REPLAY])
+    is_better = memory is None or memory.strategy is Strategy.BROWSER
+    if has_recipe and is_better and is_worth_trying(replays):
+        return Resolution(
+            Strategy.API_REPLAY, "a browser run recorded the calls that fill this page; they are tried first"
+        )
     if memory is None:
         return None
     return Resolution(

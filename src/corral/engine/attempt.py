@@ -2,9 +2,11 @@
 
 import asyncio
 import traceback
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from corral.domain.masking import masked, masked_deeply
 from corral.domain.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.ports import Kind
 from corral.domain.retry import RetryPolicy, decide
@@ -22,17 +24,22 @@ async def perform(task: Task, kinds: dict[str, Kind]) -> Outcome:
         return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
         async with asyncio.timeout(task.timeout_s):
-            return await kind.perform(task)
+            return shown(await kind.perform(task))
     except TimeoutError:
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
     except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome
         text = "".join(traceback.format_exception(error))
-        return Failed(
-            FailureCode.UNKNOWN,
-            f"{type(error).__name__}: {error}"[:2000],
-            "bug",
-            traceback=text[-_MAX_TRACEBACK:],
-        )
+        said = f"{type(error).__name__}: {error}"[:2000]
+        return shown(Failed(FailureCode.UNKNOWN, said, "bug", traceback=text[-_MAX_TRACEBACK:]))
+
+
+def shown(outcome: Outcome) -> Outcome:
+    """As it may be written into events and statistics: addresses without their secrets. Records stay what they are."""
+    stats = masked_deeply(outcome.stats)
+    if not isinstance(outcome, Failed):
+        return replace(outcome, stats=stats)
+    trace = masked(outcome.traceback) if outcome.traceback else None
+    return replace(outcome, stats=stats, message=masked(outcome.message), traceback=trace)
 
 
 def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float) -> Settlement:
@@ -49,4 +56,4 @@ def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: d
         entry |= {"outcome": outcome.code.value, "detail": outcome.detail, "http_status": outcome.http_status}
     elif outcome.missing:
         entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
-    return Settlement(lease, transition, entry)
+    return Settlement(lease, transition, entry, None if isinstance(outcome, Failed) else outcome.recipe)

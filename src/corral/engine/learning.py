@@ -8,6 +8,7 @@ from corral.domain.errors import BadInput, StorageError
 from corral.domain.job import Strategy
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import SiteStore
+from corral.domain.retry import NEEDS_LOGIN
 from corral.domain.run import Run
 from corral.domain.site import Observation, fields_key
 from corral.domain.url import parse_target
@@ -18,6 +19,8 @@ _EVERY_S = 1.0
 _MAX_KEPT = 10_000
 # Failures that say nothing about whether the strategy works on this site.
 _SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.WORKER_LOST, FailureCode.CANCELLED})
+# One bad answer is enough to doubt a recipe; a host that does not answer has not given one.
+_NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 
 
 def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
@@ -25,6 +28,11 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     if run.kind != "page" or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
         return None
     if run.resolved_strategy is Strategy.AUTO:
+        return None
+    if isinstance(outcome, Failed) and outcome.detail in NEEDS_LOGIN:
+        return None  # it says something about our login, not about the site
+    is_replay = run.resolved_strategy is Strategy.API_REPLAY
+    if is_replay and isinstance(outcome, Failed) and outcome.code in _NO_ANSWER:
         return None
     try:
         host = parse_target(run.payload["url"]).host

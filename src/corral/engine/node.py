@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -42,8 +42,10 @@ class NodeOptions:
     limits: Limits  # per worker
     grace_s: float
     timeouts_s: dict[str, float]  # per strategy, where the run does not say
-    config: dict[str, Any]  # what the workers are told
+    config: dict[str, Any] = field(repr=False)  # what the workers are told
     only_run: str | None = None  # execute just this one
+    # All keys of the vault where one of these is new to the workers, else None.
+    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None
 
 
 class Node:
@@ -54,8 +56,11 @@ class Node:
         options: NodeOptions,
         pulse: Pulse,
         note: Callable[[Run, Outcome, float], None] = lambda *_: None,
+        *,
+        teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
     ) -> None:
         self._note = note
+        self._teach = teach
         self.owner = new_owner()
         self._store = store
         self._policy = policy
@@ -163,6 +168,7 @@ class Node:
         if not self._claiming and leases:
             self._write(self._released(leases, "shutdown"))
             return False
+        self._hand_out_keys(leases)
         self._assignment.add(leases)
         if leases:
             self._pulse.beat()
@@ -173,6 +179,13 @@ class Node:
         if only is not None:
             return await self._store.claim_one(only, self.owner, LEASE_S)
         return await self._store.claim(self.owner, room, LEASE_S, self._assignment.browser_room())
+
+    def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
+        """Before the runs: a session may be sealed with a key made after the workers were started."""
+        kids = {lease.session.kid for lease in leases if lease.session is not None}
+        keys = self._options.keys_for(kids) if kids else None
+        if keys is not None:
+            self._pool.tell_keys(keys)
 
     def _storage_failed(self, error: StorageError) -> None:
         if self.storage_problem is None:
@@ -195,6 +208,8 @@ class Node:
 
     async def _settle(self, settlements: list[Settlement]) -> None:
         try:
+            if self._teach is not None and any(each.recipe for each in settlements):
+                settlements = await self._teach(settlements)
             landed = await self._settled(settlements)
             for settlement, is_ours in zip(settlements, landed, strict=True):
                 if is_ours:

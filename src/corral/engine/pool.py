@@ -112,6 +112,12 @@ class WorkerPool:
             keeper.cancel()
         await asyncio.gather(*done, *late, return_exceptions=True)
 
+    def tell_keys(self, keys: list[str]) -> None:
+        """A new key of the vault, for the workers there are and those to come."""
+        self._config = {**self._config, "vault_keys": keys}
+        for worker in self._processes.values():
+            worker.send([["keys", keys]])
+
     def kill(self, worker: WorkerProcess) -> None:
         """End a worker that does not listen any more; its keeper starts another one."""
         worker.retiring = True
@@ -142,6 +148,7 @@ class WorkerPool:
             try:
                 exit_status, was_ready = await self._listen(worker)
             except Exception as error:
+                # A bug of ours in taking an answer must not cost the node this worker for good.
                 log.error("what a worker said could not be understood", exc_info=error)
                 exit_status = f"killed over what it said: {type(error).__name__}"
             finally:

@@ -14,6 +14,7 @@ from corral.domain.run import Move, NewRun, Run
 from corral.domain.site import fields_key
 from corral.domain.strategy import Resolution, from_memory, needs_probe, resolve
 from corral.domain.url import parse_target
+from corral.engine.lessons import recipe_for, specs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Submitter:
         old = await self._store.run(run_id)
         if not old.state.is_terminal:
             raise WrongState("retry a run that has not ended", old.state.value, terminal=False)
+        # Not what it was then: the recipe may be the very thing that was mended since.
+        recipe = await self._recipe(old.payload, old.resolved_strategy)
         run = NewRun(
             id=RunId(new_id()),
             job_id=old.job_id,
@@ -62,7 +65,7 @@ class Submitter:
             max_attempts=old.max_attempts,
             requested_strategy=old.requested_strategy,
             resolved_strategy=old.resolved_strategy,
-            payload=old.payload,
+            payload={**{key: value for key, value in old.payload.items() if key != "recipe"}, **recipe},
             retry_of=old.id,
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
@@ -86,6 +89,8 @@ class Submitter:
         chosen = overrides or Overrides()
         asked = chosen.strategy or job.strategy
         resolution = await self._resolved(job, asked)
+        payload = payload_of(job)
+        recipe = await self._recipe(payload, resolution.strategy)
         run = NewRun(
             id=RunId(new_id()),
             job_id=job.id,
@@ -94,22 +99,34 @@ class Submitter:
             max_attempts=chosen.max_attempts or job.max_attempts,
             requested_strategy=asked,
             resolved_strategy=resolution.strategy,
-            payload=_payload(job),
+            payload={**payload, **recipe},
         )
-        return run, [EventDraft(EventKind.CREATED, {**resolution.meta, **(extra or {})})]
+        meta = {**resolution.meta, **(extra or {})}
+        if recipe:
+            meta["recipe_id"] = recipe["recipe"]["id"]
+        return run, [EventDraft(EventKind.CREATED, meta)]
+
+    async def _recipe(self, payload: dict[str, Any], strategy: Strategy) -> dict[str, Any]:
+        """What a replay adds to its payload; nothing where there is no recipe, which the attempt then says."""
+        if strategy is not Strategy.API_REPLAY:
+            return {}
+        found = await recipe_for(self._store, payload["url"], specs_of(payload))
+        return {"recipe": found.payload()} if found else {}
 
     async def _resolved(self, job: Job, asked: Strategy) -> Resolution:
         if not needs_probe(job, asked):
             return resolve(job, asked, None)
         wanted = fields_key(spec.name for spec in job.fields)
         known = await self._store.site(parse_target(job.target_url).host)
-        remembered = from_memory([memory for memory in known if memory.fields_key == wanted])
+        recipe = await recipe_for(self._store, job.target_url, job.fields)
+        of_fields = [memory for memory in known if memory.fields_key == wanted]
+        remembered = from_memory(of_fields, has_recipe=recipe is not None)
         if remembered is not None:
             return remembered
         return resolve(job, asked, await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts)))
 
 
-def _payload(job: Job) -> dict[str, Any]:
+def payload_of(job: Job) -> dict[str, Any]:
     """What the run is to do, copied: a later change of the job does not change runs that exist."""
     payload: dict[str, Any] = {
         "url": job.target_url,
@@ -119,4 +136,6 @@ def _payload(job: Job) -> dict[str, Any]:
     }
     if job.timeout_s is not None:
         payload["timeout_s"] = job.timeout_s
+    if job.requires_auth:
+        payload["requires_auth"] = True
     return payload

@@ -1,7 +1,7 @@
 """What a node and its worker processes say to each other, over a pair of sockets.
 
-A frame is a batch of messages: `["task", {…}]` and `["cancel", run, epoch]` go to the worker; first `["ready"]`, then
-`["outcome", run, epoch, kind, {…}]` and `["aborted", run, epoch]` come back.
+A frame is a batch of messages: `["task", {…}]`, `["cancel", run, epoch]` and `["keys", […]]` go to the worker;
+first `["ready"]`, then `["outcome", run, epoch, kind, {…}]` and `["aborted", run, epoch]` come back.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.session import SealedSession
 
 _HEADER = 4
 _MAX_FRAME = 256 * 1024 * 1024
@@ -58,7 +59,9 @@ def task_message(task: Task) -> Message:
 
 
 def task_of(message: Message) -> Task:
-    return Task(**message[1])
+    cell = message[1]
+    session = cell.get("session")
+    return Task(**{**cell, "session": SealedSession(**session) if session else None})
 
 
 def outcome_message(task: Task, outcome: Outcome) -> Message:
@@ -68,5 +71,5 @@ def outcome_message(task: Task, outcome: Outcome) -> Message:
 def outcome_of(message: Message) -> Outcome:
     _, _, _, kind, cell = message
     if kind == "Fetched":
-        return Fetched(stats=cell["stats"], records=tuple(cell["records"]), missing=tuple(cell["missing"]))
+        return Fetched(cell["stats"], tuple(cell["records"]), tuple(cell["missing"]), cell.get("recipe"))
     return Failed(**{**cell, "code": FailureCode(cell["code"])})

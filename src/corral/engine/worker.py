@@ -1,14 +1,12 @@
 """The inside of a worker process: takes tasks from its node, performs them, answers. It never sees the database."""
 
 import asyncio
-import ctypes
 import functools
 import os
-import signal
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from corral.domain.outcome import Outcome, Task
@@ -17,14 +15,6 @@ from corral.engine import wire
 from corral.engine.attempt import perform
 
 BEAT_EVERY_S = 0.5
-_PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its node dies, whatever it is doing then."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent_pid:  # it died before we asked
-        os._exit(0)
 
 
 def start_beating(beat: socket.socket) -> None:
@@ -44,7 +34,14 @@ def start_beating(beat: socket.socket) -> None:
 
 
 class Worker:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kinds: dict[str, Kind]) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        kinds: dict[str, Kind],
+        on_keys: Callable[[list[str]], None] = lambda _: None,
+    ) -> None:
+        self._on_keys = on_keys
         self._reader = reader
         self._writer = writer
         self._kinds = kinds
@@ -68,6 +65,8 @@ class Worker:
                 performing = asyncio.create_task(perform(task, self._kinds), name=f"run {task.run_id}")
                 self._tasks[(task.run_id, task.epoch)] = performing
                 performing.add_done_callback(functools.partial(self._answer, task))
+            case "keys":
+                self._on_keys(message[1])
             case "cancel":
                 running = self._tasks.get((message[1], message[2]))
                 if running is not None:

@@ -1,6 +1,7 @@
 """Fields filled from a page: by recipe where there is one, else from what the page says about itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,8 @@ from corral.extract.structured import Found, plain
 MAX_SELECTOR_CHARS = 1_000
 MAX_VALUES = 10_000
 _URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
+# Entered around a selector of the user's, with the place of its field: whoever runs it may limit its time.
+Guard = Callable[[int], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,23 @@ def extract_fields(html: str, base_url: str, fields: Sequence[FieldSpec]) -> Ext
     return extract_from(Page(html, base_url), fields)
 
 
-def extract_from(page: Page, fields: Sequence[FieldSpec]) -> Extraction:
-    """Every asked field is in the record, None (or an empty list) where it was not found."""
+def unguarded(_place: int) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def extract_from(
+    page: Page, fields: Sequence[FieldSpec], guard: Guard = unguarded, skipped: Collection[int] = ()
+) -> Extraction:
+    """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
     said = _Said(page)
     record: dict[str, Any] = {}
-    for spec in fields:
-        values = _by_recipe(page, spec) if spec.css else said.values(spec.name)
+    for place, spec in enumerate(fields):
+        values: list[str] = []
+        if place not in skipped and not spec.css:
+            values = said.values(spec.name)
+        elif place not in skipped:
+            with guard(place):
+                values = _by_recipe(page, spec)
         if spec.all:
             record[spec.name] = values[:MAX_VALUES]
         else:
@@ -79,9 +93,9 @@ def _by_recipe(page: Page, spec: FieldSpec) -> list[str]:
         value = _value_of(page, node, spec.attr)
         if value:
             values.append(value)
-        if values and not spec.all:
+        if values and (not spec.all or len(values) >= MAX_VALUES):
             break
-    return values[:MAX_VALUES]
+    return values
 
 
 def _value_of(page: Page, node: LexborNode, attr: str | None) -> str | None:

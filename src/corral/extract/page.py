@@ -17,7 +17,7 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _FLAT = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
 ) | frozenset(("p", "li", "td", "th", "tr", "option", "dt", "dd"))
-_SPACE = re.compile(r"\s+")
+_MAX_WORDS = MAX_VALUE_CHARS // 2 + 1
 
 
 def is_too_deep(html: str) -> bool:
@@ -49,7 +49,9 @@ def squeezed(text: str | None) -> str | None:
     """One line of text without surplus space; None where nothing is left."""
     if text is None:
         return None
-    return clean_text(_SPACE.sub(" ", text).strip())[:MAX_VALUE_CHARS].strip() or None
+    # More words than these do not fit, however long the text is.
+    words = text.split(maxsplit=_MAX_WORDS)[:_MAX_WORDS]
+    return clean_text(" ".join(words)[:MAX_VALUE_CHARS]).strip() or None
 
 
 class Page:

@@ -7,14 +7,16 @@ weighed, JSON and plain text are judged by a few explicit sentences, everything 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from corral.domain.classify import failure_of_status
 from corral.domain.outcome import Failed, FailureCode
-from corral.extract.page import is_too_deep
+from corral.extract.page import Page, is_too_deep
 from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause, challenge_header, challenge_markup, widget
 from corral.extract.verdict_plain import judge_plain
 from corral.extract.verdict_signs import Answer, Signs
 
-__all__ = ["Answer", "Kind", "Verdict", "failure_of_verdict", "judge", "merged"]
+__all__ = ["Answer", "Kind", "Verdict", "failure_behind", "failure_of_verdict", "judge", "merged"]
 
 _MAX_NAMED = 4
 _WITHOUT_CONTENT = frozenset({204, 205, 304})
@@ -54,11 +56,34 @@ _FAILURES = {
 }
 
 
-def judge(page: Answer, fields_missing: tuple[str, ...]) -> Verdict:
-    """`fields_missing` names the asked fields that were not found; empty means that all were."""
-    signs = Signs(page, fields_missing)
+_SAID_BY_STATUS = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
+# A shell stays a good answer: its missing fields send the run to the browser, and what was found is kept.
+_GOOD = frozenset({Kind.OK, Kind.EMPTY_SHELL})
+
+
+def failure_behind(
+    page: Answer, missing: tuple[str, ...], parsed: Page | None = None
+) -> tuple[Failed | None, dict[str, Any] | None]:
+    """What is wrong with an answer, by its status or because it only looks like content, and what gave it away."""
+    retry_after = page.headers.get("retry-after")
+    by_status = failure_of_status(page.status, retry_after=retry_after)
+    if by_status is not None and by_status.code in _SAID_BY_STATUS:
+        return by_status, None
+    verdict = judge(page, missing, parsed)
+    if verdict.kind in _GOOD:
+        return by_status, None
+    seen = {"kind": verdict.kind.value, "score": verdict.score, "evidence": list(verdict.evidence)}
+    return failure_of_verdict(verdict, page.status, retry_after=retry_after) or by_status, seen
+
+
+def judge(page: Answer, fields_missing: tuple[str, ...], parsed: Page | None = None) -> Verdict:
+    """`fields_missing` names the asked fields that were not found; empty means that all were.
+
+    `parsed` is the page of that text, where somebody has parsed it already.
+    """
+    signs = Signs(page, fields_missing, parsed)
     form = _form_of(page)
-    if form == "html" and not is_too_deep(signs.html):
+    if form == "html" and (parsed is not None or not is_too_deep(signs.html)):
         return _weighed(signs)
     header = challenge_header(signs)
     if header is not None:

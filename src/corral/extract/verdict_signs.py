@@ -75,9 +75,10 @@ class Answer:
 
 
 class Signs:
-    def __init__(self, answer: Answer, fields_missing: tuple[str, ...]) -> None:
+    def __init__(self, answer: Answer, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
         self.answer = answer
         self.fields_missing = fields_missing
+        self._parsed = parsed if len(answer.text) <= MAX_LOOKED_AT_CHARS else None
 
     @cached_property
     def html(self) -> str:
@@ -85,7 +86,7 @@ class Signs:
 
     @cached_property
     def page(self) -> Page:
-        return Page(self.html, self.answer.final_url)
+        return self._parsed or Page(self.html, self.answer.final_url)
 
     @cached_property
     def title(self) -> str | None:

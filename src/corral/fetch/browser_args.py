@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -44,6 +45,8 @@ VIEWPORT_HEIGHT: Final = 720
 # Would send what the browser asks of this machine around the proxy.
 FORBIDDEN_VARIABLE: Final = "PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"
 HOW_TO_INSTALL: Final = "install the Debian package chromium-headless-shell, or run `playwright install chromium`"
+
+_SCREEN_VARIABLES: Final = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR")
 
 # The headless shell first: it starts and renders several times faster. Binaries before the scripts that wrap them,
 # which add arguments of their own and stay around as a parent.
@@ -91,10 +94,23 @@ def is_sandboxed() -> bool:
     return os.geteuid() != 0
 
 
-def chromium_environment(home: Path) -> dict[str, str | float | bool]:
+def chromium_environment(home: Path, *, headed: bool = False) -> dict[str, str | float | bool]:
     """All that the browser sees of ours."""
     path = "/usr/local/bin:/usr/bin:/bin"
-    return {"HOME": str(home), "TMPDIR": str(home), "XDG_CONFIG_HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
+    shown = {name: os.environ[name] for name in _SCREEN_VARIABLES if name in os.environ} if headed else {}
+    ours = {"HOME": str(home), "TMPDIR": str(home), "XDG_CONFIG_HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
+    return {**shown, **ours}
+
+
+def has_screen() -> bool:
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or sys.platform == "darwin"
+
+
+def find_headed_chromium(own: str = "") -> str | None:
+    """A Chromium that can show a window."""
+    named = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    candidates = [own, *_SLOWER_PLACES, *named]
+    return next((found for found in candidates if found and os.access(found, os.X_OK) and Path(found).is_file()), None)
 
 
 def find_chromium(own: str = "") -> str | None:

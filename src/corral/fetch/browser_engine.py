@@ -18,6 +18,7 @@ from corral.fetch.browser_args import (
     chromium_args,
     chromium_environment,
     find_chromium,
+    find_headed_chromium,
     is_sandboxed,
 )
 from corral.fetch.browser_home import BrowserHome, homes_root
@@ -127,7 +128,7 @@ class Engine:
             record.kill()
 
 
-async def start_engine(proxy_address: str, limits: BrowserLimits) -> Engine:
+async def start_engine(proxy_address: str, limits: BrowserLimits, *, headed: bool = False) -> Engine:
     if os.environ.get(FORBIDDEN_VARIABLE):
         raise CannotStart(f"{FORBIDDEN_VARIABLE} is set, and would let pages reach this machine", is_final=True)
     home = await asyncio.to_thread(lambda: BrowserHome(homes_root()))
@@ -135,7 +136,8 @@ async def start_engine(proxy_address: str, limits: BrowserLimits) -> Engine:
     try:
         async with asyncio.timeout(limits.launch_s):
             playwright = await _start_driver(home)
-            return Engine(playwright, await _launch(playwright, proxy_address, home, limits), home, limits)
+            browser = await _launch(playwright, proxy_address, home, limits, headed=headed)
+            return Engine(playwright, browser, home, limits)
     except BaseException as error:
         await asyncio.shield(_stop(playwright, home, limits))
         if isinstance(error, TimeoutError):
@@ -146,28 +148,32 @@ async def start_engine(proxy_address: str, limits: BrowserLimits) -> Engine:
 
 
 async def _start_driver(home: BrowserHome) -> Playwright:
-    """The driver makes the browser's profile where TMPDIR says, and knows no other way to be told."""
-    before = os.environ.get("TMPDIR")
+    """The driver takes our whole environment: it is to see where the profile goes, and none of our settings."""
+    before = dict(os.environ)
     os.environ["TMPDIR"] = str(home.path)
+    for name in before:
+        if name.startswith("APP_"):
+            del os.environ[name]
     try:
         return await async_playwright().start()
     finally:
-        if before is None:
-            os.environ.pop("TMPDIR", None)
-        else:
-            os.environ["TMPDIR"] = before
+        os.environ.pop("TMPDIR", None)
+        os.environ.update(before)
 
 
-async def _launch(playwright: Playwright, proxy_address: str, home: BrowserHome, limits: BrowserLimits) -> Browser:
-    executable = await asyncio.to_thread(find_chromium, playwright.chromium.executable_path)
+async def _launch(
+    playwright: Playwright, proxy_address: str, home: BrowserHome, limits: BrowserLimits, *, headed: bool
+) -> Browser:
+    find = find_headed_chromium if headed else find_chromium
+    executable = await asyncio.to_thread(find, playwright.chromium.executable_path)
     if executable is None:
         raise CannotStart(f"no Chromium was found; {HOW_TO_INSTALL}", is_final=True)
     return await playwright.chromium.launch(
         executable_path=executable,
         args=chromium_args(),
         chromium_sandbox=is_sandboxed(),
-        env=chromium_environment(home.path),
-        headless=True,
+        env=chromium_environment(home.path, headed=headed),
+        headless=not headed,
         # Without credentials: what the browser asks on its own account is refused.
         proxy={"server": proxy_address, "bypass": BYPASS_NOTHING},
         timeout=limits.launch_s * 1000,

@@ -10,15 +10,15 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Outcome
 from corral.domain.url import parse_target
-from corral.extract.fields import Extraction, extract_from
-from corral.extract.page import Page, is_too_deep
+from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.extract.verdict import Answer
 from corral.fetch.browser_faults import browser_fault, fault_of_net_error
 from corral.fetch.browser_visit import Arrival, Snapshot, Visit
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
-from corral.fetch.verdict import failure_behind
+from corral.fetch.parse_pool import current_reader
+from corral.fetch.verdict import failure_behind, failure_read
 
 _COST = 100
 _POLL_EVERY_S = 0.15
@@ -30,13 +30,14 @@ _LARGE_PAGE_S = 1.0
 _SECOND_LOOK_S = 0.05
 _MAX_SHOWN_CHARS = 500
 _MAX_REFUSED_SHOWN = 20
+_HTML = ("content-type", "text/html; charset=utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     snapshot: Snapshot
-    extraction: Extraction
-    title: str | None
+    request: ReadRequest
+    answer: ReadAnswer
     first_at: float  # when a document was first there to be read
 
 
@@ -52,7 +53,7 @@ async def settled(
         looked_at = time.monotonic()
         snapshot = None if visit.is_navigating else await visit.snapshot()
         if snapshot is not None:
-            read = _read(snapshot, fields, reading, max_chars)
+            read = await _read(visit.arrival, snapshot, fields, reading, max_chars)
             if isinstance(read, Failed):
                 return read
             reading = read
@@ -84,7 +85,7 @@ def _is_over(visit: Visit, granted: ProxyPass) -> bool:
 
 def _has_arrived(reading: Reading) -> bool:
     """What hangs at the end of a document that has all it was asked for is of no interest."""
-    return reading.snapshot.is_parsed or not reading.extraction.missing
+    return reading.snapshot.is_parsed or not reading.answer.missing
 
 
 def _is_ready(visit: Visit, reading: Reading) -> bool:
@@ -93,21 +94,45 @@ def _is_ready(visit: Visit, reading: Reading) -> bool:
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > _QUIET_S
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
-    return not reading.extraction.missing or visit.quiet_s() > _QUIET_S
+    return not reading.answer.missing or visit.quiet_s() > _QUIET_S
 
 
-def _read(
-    snapshot: Snapshot, fields: tuple[FieldSpec, ...], before: Reading | None, max_chars: int
+async def _read(
+    arrival: Arrival | None,
+    snapshot: Snapshot,
+    fields: tuple[FieldSpec, ...],
+    before: Reading | None,
+    max_chars: int,
 ) -> Reading | Failed:
     if snapshot.size > max_chars:
         return fault("limit:body_too_large", f"the rendered page has {snapshot.size} characters, {max_chars} allowed")
     if before is not None and (before.snapshot.html, before.snapshot.url) == (snapshot.html, snapshot.url):
         return replace(before, snapshot=snapshot)
-    if is_too_deep(snapshot.html):
-        return fault("limit:parse")
-    page = Page(snapshot.html, snapshot.url)
     first_at = before.first_at if before is not None else time.monotonic()
-    return Reading(snapshot, extract_from(page, fields), page.title, first_at)
+    request = _request(arrival, snapshot, fields)
+    answer = await current_reader.get().read(request)
+    return answer if isinstance(answer, Failed) else Reading(snapshot, request, answer, first_at)
+
+
+def _request(arrival: Arrival | None, snapshot: Snapshot, fields: tuple[FieldSpec, ...]) -> ReadRequest:
+    """The page as the browser has it: its text is HTML in UTF-8, whatever was sent."""
+    headers = tuple(arrival.headers.items()) if arrival else ()
+    return ReadRequest(
+        snapshot.html.encode("utf-8", "replace"),
+        snapshot.url,
+        _first_url(arrival) if arrival else snapshot.url,
+        (arrival.status if arrival else None) or 200,
+        (_HTML, *((name, value) for name, value in headers if name != "content-type")),
+        fields,
+        is_judged=arrival is not None,
+    )
+
+
+def _first_url(arrival: Arrival) -> str:
+    request = arrival.request
+    while (before := request.redirected_from) is not None:
+        request = before
+    return request.url
 
 
 def outcome_of(  # noqa: PLR0917 - the parts of one visit
@@ -134,10 +159,21 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
         return Fetched(stats, (record,), tuple(record))
     if not reading.snapshot.url.startswith(("http://", "https://")):
         return fault("policy:scheme", "the page went elsewhere by itself", **stats)
-    missing = reading.extraction.missing
+    if reading.answer.problems:
+        stats["problems"] = reading.answer.problems
+    failure = _failure_behind(arrival, reading, asked_url, stats)
+    return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
+
+
+def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: dict[str, Any]) -> Failed | None:
+    """What it was judged to be when it was read, unless it came from elsewhere than it seemed then."""
+    judged = reading.request
+    status = arrival.status or 200
+    if judged.is_judged and (judged.asked_url, judged.status) == (asked_url, status):
+        return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
-    page = Answer(arrival.status or 200, arrival.headers, "text/html", url, asked_url, html, reading.title)
-    return failure_behind(page, missing, stats) or Fetched(stats, (reading.extraction.record,), missing)
+    page = Answer(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title)
+    return failure_behind(page, reading.answer.missing, stats)
 
 
 def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:
@@ -183,8 +219,8 @@ def _stats(
     if granted.refused:
         stats["refused"] = granted.refused[:_MAX_REFUSED_SHOWN]
     if isinstance(reading, Reading):
-        stats["content_length"] = len(reading.snapshot.html.encode("utf-8", "replace"))
-        stats["title"] = reading.title[:_MAX_SHOWN_CHARS] if reading.title else None
+        stats["content_length"] = len(reading.request.body)
+        stats["title"] = reading.answer.title
         stats["final_url"] = reading.snapshot.url
     return stats
 

@@ -11,6 +11,7 @@ from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, Outcome, Task
 from corral.domain.url import BadScheme, Target, parse_target
 from corral.fetch.browser_args import BrowserLimits
+from corral.fetch.browser_calls import taught
 from corral.fetch.browser_engine import CannotStart, Engine
 from corral.fetch.browser_faults import browser_fault
 from corral.fetch.browser_host import BrowserHost
@@ -21,6 +22,7 @@ from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from corral.fetch.http import fields_of
 from corral.fetch.robots import Robots
+from corral.fetch.sessions import browser_state
 
 # What is kept of the budget to answer in: whoever gave it counts from before we did.
 _RESERVE_SHARE = 0.1
@@ -99,12 +101,13 @@ class Renderer:
 
     async def _look(self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock") -> Outcome:
         fields = fields_of(task.payload)
-        await visit.open(self._proxy.address, granted, self._user_agent)
+        await visit.open(self._proxy.address, granted, self._user_agent, browser_state(task))
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")
         reading = await settled(visit, granted, fields, clock.reading_ends_at(), self._limits.max_content_bytes)
-        return outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
+        outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
+        return await taught(visit.calls, outcome, task, self._robots, clock.left_s())
 
 
 class _Clock:

@@ -5,13 +5,14 @@ import contextlib
 import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from playwright.async_api import BrowserContext, CDPSession, Frame, Page, Request, Response, Route
+from playwright.async_api import BrowserContext, CDPSession, Frame, Page, Request, Response, Route, StorageState
 from playwright.async_api import Error as PlaywrightError
 
 from corral.domain.outcome import Failed
 from corral.fetch.browser_args import BLOCKED_TYPES, BYPASS_NOTHING, VIEWPORT_HEIGHT, VIEWPORT_WIDTH, BrowserLimits
+from corral.fetch.browser_calls import CallLog
 from corral.fetch.browser_engine import Engine
 from corral.fetch.browser_faults import browser_fault, net_error_of
 from corral.fetch.forward_proxy import ProxyPass
@@ -73,15 +74,19 @@ class Visit:
         self._pending: Arrival | None = None
         self.opening: asyncio.Task[BrowserContext] | None = None
         self.arrival: Arrival | None = None
+        self.calls = CallLog()
         # Set by what ends a visit from outside: a crash, a limit.
         self.ended: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
 
     # -- for the executor --------------------------------------------------------------------------------
 
-    async def open(self, proxy_address: str, granted: ProxyPass, user_agent: str) -> None:
+    async def open(
+        self, proxy_address: str, granted: ProxyPass, user_agent: str, state: dict[str, Any] | None = None
+    ) -> None:
+        """`state` is what the page finds already there: cookies and storage of a login."""
         self._later(self._end_when_gone())
         # A task, so that a run cancelled right now still has a context that can be closed.
-        self.opening = asyncio.create_task(self._new_context(proxy_address, granted, user_agent))
+        self.opening = asyncio.create_task(self._new_context(proxy_address, granted, user_agent, state))
         context = await asyncio.shield(self.opening)
         page, _ = await asyncio.gather(context.new_page(), context.route("**/*", self._sift))
         self._page = page
@@ -96,7 +101,9 @@ class Visit:
         page.on("domcontentloaded", lambda _: self._parsed.set())
         self._session = await context.new_cdp_session(page)
 
-    async def _new_context(self, proxy_address: str, granted: ProxyPass, user_agent: str) -> BrowserContext:
+    async def _new_context(
+        self, proxy_address: str, granted: ProxyPass, user_agent: str, state: dict[str, Any] | None
+    ) -> BrowserContext:
         return await self._engine.browser.new_context(
             accept_downloads=False,
             java_script_enabled=True,
@@ -107,6 +114,7 @@ class Visit:
                 "password": granted.password,
             },
             service_workers="block",
+            storage_state=cast(StorageState, state) if state else None,
             user_agent=f"{self._engine.user_agent} {user_agent}",
             viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT},
         )
@@ -195,6 +203,7 @@ class Visit:
 
     def _on_response(self, response: Response) -> None:
         self._moved_at = time.monotonic()
+        self.calls.see(response)
         for arrival in (self._pending, self.arrival):
             if arrival is not None and arrival.request == response.request:
                 arrival.status, arrival.headers = response.status, response.headers
@@ -203,6 +212,7 @@ class Visit:
         if self._page is not None and frame == self._page.main_frame and self._pending is not None:
             self.arrival, self._pending = self._pending, None
             self._parsed.clear()
+            self.calls.forget()
 
     def _on_done(self, request: Request) -> None:
         self._moved_at = time.monotonic()

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import wreq
 
@@ -19,6 +19,7 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.response import Response
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEPS_METHOD = frozenset({307, 308})
 _DEFAULT_HEADERS = {
     "accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
     "accept-language": "en;q=0.9,*;q=0.5",
@@ -48,9 +49,17 @@ class Egress:
         trusted_hosts: frozenset[str] = frozenset(),
         follow: int = 10,
         truncate: bool = False,
+        body: bytes | None = None,
+        credentials: Callable[[Target], Mapping[str, str]] | None = None,
     ) -> Response | Failed:
-        """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body."""
-        walk = _Walk(self, headers or {}, trusted_hosts, follow)
+        """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body.
+
+        With a `body` it is a POST; a redirect carries that on only where the status says so, within its origin.
+
+        `credentials` are asked for at every hop: what one target may know another may not.
+        """
+        walk = _Walk(self, headers or {}, trusted_hosts, follow, credentials)
+        walk.body = body
         size = self._limits.max_bytes if max_bytes is None else max_bytes
         try:
             async with asyncio.timeout(timeout_s):
@@ -58,9 +67,11 @@ class Egress:
         except TimeoutError:
             return fault("timeout:total", f"{timeout_s:g} s", timings=walk.timings())
 
-    async def ask(self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str]) -> Head | Failed:
+    async def ask(
+        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Head | Failed:
         """One request, no redirect followed, no body read."""
-        return await send(self._client(pinned), target.request_url, pinned, headers, self._limits)
+        return await send(self._client(pinned), target.request_url, pinned, headers, self._limits, body=body)
 
     @property
     def limits(self) -> FetchLimits:
@@ -87,8 +98,17 @@ class Egress:
 class _Walk:
     """One fetch on its way through redirects."""
 
-    def __init__(self, egress: Egress, headers: Mapping[str, str], trusted_hosts: frozenset[str], follow: int) -> None:
+    def __init__(
+        self,
+        egress: Egress,
+        headers: Mapping[str, str],
+        trusted_hosts: frozenset[str],
+        follow: int,
+        credentials: Callable[[Target], Mapping[str, str]] | None,
+    ) -> None:
         self._egress = egress
+        self._credentials = credentials
+        self.body: bytes | None = None
         self._headers = {
             **_DEFAULT_HEADERS,
             **{name.lower(): value for name, value in headers.items()},
@@ -121,7 +141,8 @@ class _Walk:
         self._marks["dns_ms"] = self._elapsed_ms()
         if isinstance(pinned, Failed):
             return pinned
-        head = await self._egress.ask(target, pinned, self._headers)
+        known_by = self._credentials(target) if self._credentials else {}
+        head = await self._egress.ask(target, pinned, {**self._headers, **known_by}, self.body)
         self._marks["first_byte_ms"] = self._elapsed_ms()
         return head
 
@@ -162,6 +183,9 @@ class _Walk:
                 f"more than {self._follow}: {self._shown(following)}",
                 chain=self._chain[:],
             )
+        if following.origin != target.origin or head.status not in _KEEPS_METHOD:
+            self.body = None
+            self._headers.pop("content-type", None)
         if following.origin != target.origin:
             self._headers = {
                 name: value for name, value in self._headers.items() if name in _CARRIED or name == "accept-encoding"

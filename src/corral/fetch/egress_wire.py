@@ -85,11 +85,20 @@ def open_client(pinned: PinnedAddress, limits: FetchLimits, user_agent: str) -> 
 
 
 async def send(
-    client: wreq.Client, url: str, pinned: PinnedAddress, headers: Mapping[str, str], limits: FetchLimits
+    client: wreq.Client,
+    url: str,
+    pinned: PinnedAddress,
+    headers: Mapping[str, str],
+    limits: FetchLimits,
+    *,
+    body: bytes | None = None,
 ) -> Head | Failed:
-    """Ask, and read the answer up to its headers."""
+    """Ask, and read the answer up to its headers. With a body, by POST."""
     try:
-        answer = await client.get(url, headers=dict(headers))
+        if body is None:
+            answer = await client.get(url, headers=dict(headers))
+        else:
+            answer = await client.post(url, headers=dict(headers), body=body)
     except WIRE_ERRORS as error:
         return fault_of(error)
     head = _judged_head(answer, pinned, limits)

@@ -1,17 +1,18 @@
 """A first look at a target, short and forgiving: it informs a choice, it decides nothing."""
 
+import time
 from collections.abc import Sequence
 
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.probe import Probe
-from corral.extract.charset import decode
-from corral.extract.page import is_too_deep
-from corral.extract.spa import is_application_shell
+from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.fetch.egress import Egress
 from corral.fetch.limits import MIB
+from corral.fetch.parse_pool import HereReader, PageReader
 
 _MAX_BYTES = 2 * MIB
+_READING_S = 1.0  # a page that came late is still looked at
 
 
 async def probe(
@@ -20,8 +21,11 @@ async def probe(
     fields: Sequence[FieldSpec],
     trusted_hosts: frozenset[str] = frozenset(),
     budget_s: float = 3.0,
+    *,
+    reader: PageReader | None = None,
 ) -> Probe:
     """Ask once and look at the whole document, up to two megabytes of it."""
+    ends_at = time.monotonic() + budget_s
     answer = await egress.fetch(
         url, timeout_s=budget_s, max_bytes=_MAX_BYTES, trusted_hosts=trusted_hosts, truncate=True
     )
@@ -30,6 +34,8 @@ async def probe(
         return Probe(status=None, failure=answer, resolved=not unresolved)
     content_type = answer.header("content-type") or ""
     is_page = answer.status == 200 and ("html" in content_type or not content_type)
-    text = decode(answer.body, content_type).text if is_page else ""
-    is_shell = is_page and not is_too_deep(text) and is_application_shell(text, fields)
-    return Probe(status=answer.status, is_shell=is_shell)
+    if not is_page:
+        return Probe(status=answer.status)
+    request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
+    read = await (reader or HereReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
+    return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)

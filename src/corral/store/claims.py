@@ -10,9 +10,10 @@ from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
 from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import FailureCode
-from corral.domain.run import HoldReason, Lease, Move, RunState, target
+from corral.domain.run import HoldReason, Lease, Move, Run, RunState, target
+from corral.domain.session import SealedSession
 from corral.domain.settlement import Loss, Settlement
-from corral.store import events
+from corral.store import events, interventions, sessions
 from corral.store.rows import run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
@@ -163,7 +164,14 @@ def _started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
     events.insert(tx, history)
     # RETURNING promises no order; the caller starts them in the order they were due.
     found.sort(key=lambda pair: (pair[0].priority, pair[0].due_at, pair[0].id))
-    return [Lease(run, owner) for run, _ in found]
+    return [Lease(run, owner, _session(tx, run)) for run, _ in found]
+
+
+def _session(tx: Tx, run: Run) -> SealedSession | None:
+    """The login a run needs is read with its claim: whoever executes it never asks the database."""
+    if run.job_id is None or not run.payload.get("requires_auth"):
+        return None
+    return sessions.newest_sealed(tx, run.job_id)
 
 
 def renew(tx: Tx, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float) -> set[tuple[str, int]]:
@@ -193,6 +201,7 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
     events.insert(tx, history)
     if results:
         tx.many(_INSERT_RECORD, results)
+    interventions.open_for(tx, [each for each, row in zip(settlements, rows, strict=True) if row is not None])
     return [
         row is not None or _was_mine_already(tx, settlement) or _refused(tx, settlement.lease)
         for settlement, row in zip(settlements, rows, strict=True)

@@ -10,7 +10,7 @@ from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.job import DueJob, Job, StoredJob
 from corral.domain.run import LIVE, NewRun
-from corral.store import idempotency
+from corral.store import idempotency, sessions
 from corral.store import runs as run_queries
 from corral.store.rows import job_document, job_of, to_json
 from corral.store.tables import jobs, runs, slots
@@ -112,12 +112,13 @@ def update(tx: Tx, job: Job, next_slot_ms: int | None) -> None:
 
 
 def delete(tx: Tx, job_id: str) -> None:
-    """Remove a job that has nothing under way; its finished runs and records stay."""
+    """Remove a job that has nothing under way, with its sessions; its finished runs and records stay."""
     live = tx.all(_LIVE_RUNS, values(id=job_id))
     if live:
         raise WrongState("delete the job while one of its runs has not ended", live[0][0], terminal=False)
     if tx.run(_DELETE, values(id=job_id)) == 0:
         raise JobNotFound(job_id)
+    sessions.delete_of_job(tx, job_id)
 
 
 def due(tx: Tx, limit: int) -> list[DueJob]:

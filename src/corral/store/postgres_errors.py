@@ -11,6 +11,7 @@ from corral.domain.errors import (
     StorageUnavailable,
     StorageUnusable,
 )
+from corral.domain.masking import masked
 
 _UNUSABLE = (
     errors.UndefinedTable,
@@ -32,7 +33,8 @@ class ServerGone(StorageUnavailable):
 
 
 def translated(error: Exception) -> CorralError:
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    # The driver quotes the connection string where it cannot read it, password and all.
+    text = masked(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
     if isinstance(error, errors.DiskFull):
         return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")
     if isinstance(error, _UNUSABLE):

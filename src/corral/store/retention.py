@@ -6,7 +6,7 @@ from corral.domain.retention import Retention
 from corral.domain.run import TERMINAL
 from corral.store import idempotency
 from corral.store import runs as runs_queries
-from corral.store.tables import events, records, runs, slots
+from corral.store.tables import events, interventions, records, runs, slots
 from corral.store.tx import Tx, param, values
 
 _FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
@@ -21,6 +21,7 @@ _COUNT = sa.select(sa.func.count()).select_from(runs)
 _OLDEST = sa.select(runs.c.id).where(_FINISHED).order_by(runs.c.id).limit(param("limit"))
 _DELETE_EVENTS = sa.delete(events).where(events.c.run_id == param("id"))
 _DELETE_RECORDS = sa.delete(records).where(records.c.run_id == param("id"))
+_DELETE_INTERVENTIONS = sa.delete(interventions).where(interventions.c.run_id == param("id"))
 _DELETE_RUN = sa.delete(runs).where(runs.c.id == param("id"), _FINISHED)
 _FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
 
@@ -53,6 +54,7 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
             doomed += [row[0] for row in rows if row[0] not in set(doomed)]
     for run_id in doomed:
         tx.run(_DELETE_EVENTS, values(id=run_id))
+        tx.run(_DELETE_INTERVENTIONS, values(id=run_id))
         if not retention.keep_records:
             tx.run(_DELETE_RECORDS, values(id=run_id))
         tx.run(_DELETE_RUN, values(id=run_id))

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from corral.domain.errors import RunNotFound
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
+from corral.domain.intervention import InterventionStatus
 from corral.domain.run import LIVE, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
-from corral.store import events, idempotency
+from corral.store import events, idempotency, interventions
 from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
 from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
@@ -42,6 +43,8 @@ _BY_PERSON = {
     Move.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
     Move.RESUME: (EventKind.RESUMED, None),
 }
+# What becomes of an open intervention when a person moves the run itself.
+_CLOSES = {Move.CANCEL: InterventionStatus.CANCELLED, Move.RESUME: InterventionStatus.RESOLVED}
 _MOVE = {
     move: sa.update(runs)
     .where(runs.c.id == param("id"), runs.c.state.in_([state.value for state in sorted(sources(move))]))
@@ -134,6 +137,8 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
         advance(get(tx, run_id).state, what)  # raises: the table forbids what the update did not match
         raise AssertionError(f"{what} of {run_id} matched no row although its state allows it")
     events.insert(tx, list(events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms)))
+    if what in _CLOSES:
+        interventions.close_of_run(tx, run_id, _CLOSES[what])
     return run_of(row)
 
 

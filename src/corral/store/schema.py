@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0003"
-_KNOWN = ("0001", "0002", "0003")
+HEAD = "0005"
+_KNOWN = ("0001", "0002", "0003", "0004", "0005")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 

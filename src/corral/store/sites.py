@@ -6,14 +6,26 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.job import Strategy
-from corral.domain.site import FADES_TO, Memory, Observation
-from corral.store.tables import site_memory
+from corral.domain.site import FADES_TO, KnownSite, Memory, Observation
+from corral.store.rows import at
+from corral.store.tables import recipes, site_memory
 from corral.store.tx import Row, Tx, param, values
 
 _OF_HOST = (
     sa.select(site_memory)
     .where(site_memory.c.host == param("host"))
     .order_by(site_memory.c.fields_key, site_memory.c.strategy)
+)
+_KNOWN = (
+    sa.select(
+        site_memory.c.host,
+        sa.func.sum(site_memory.c.attempts),
+        sa.func.max(site_memory.c.updated_at),
+        sa.select(sa.func.count()).where(recipes.c.host == site_memory.c.host).scalar_subquery(),
+    )
+    .group_by(site_memory.c.host)
+    .order_by(sa.func.max(site_memory.c.updated_at).desc(), site_memory.c.host)
+    .limit(param("limit"))
 )
 _NAMES = [column.name for column in site_memory.columns]
 _INSERT = insert(site_memory).values({name: param(name) for name in _NAMES})
@@ -37,6 +49,12 @@ def _memory(row: Row) -> Memory:
 
 def of_host(tx: Tx, host: str) -> list[Memory]:
     return [_memory(row) for row in tx.all(_OF_HOST, values(host=host))]
+
+
+def known(tx: Tx, limit: int) -> list[KnownSite]:
+    """The hosts there is any evidence of, the latest first."""
+    rows = tx.all(_KNOWN, values(limit=limit))
+    return [KnownSite(host, int(attempts), int(recorded), at(last)) for host, attempts, last, recorded in rows]
 
 
 def learn(tx: Tx, seen: Sequence[Observation]) -> None:

@@ -7,13 +7,29 @@ from corral.domain.event import Event, EventDraft
 from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
+from corral.domain.intervention import Intervention, InterventionStatus
 from corral.domain.job import DueJob, Job, StoredJob
+from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
 from corral.domain.run import Lease, Move, NewRun, Run, RunState
+from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.settlement import Loss, Settlement
-from corral.domain.site import Memory, Observation
-from corral.store import audit, claims, events, feed, jobs, records, retention, runs, sites
+from corral.domain.site import KnownSite, Memory, Observation
+from corral.store import (
+    audit,
+    claims,
+    events,
+    feed,
+    interventions,
+    jobs,
+    recipes,
+    records,
+    retention,
+    runs,
+    sessions,
+    sites,
+)
 from corral.store.tx import Tx
 
 
@@ -167,6 +183,91 @@ class Store:
 
     async def learn(self, seen: Sequence[Observation]) -> None:
         await self._db.write(_op(sites.learn, seen))
+
+    async def known_sites(self, limit: int) -> list[KnownSite]:
+        found: list[KnownSite] = await self._db.read_slow(_op(sites.known, limit))
+        return found
+
+    async def save_recipe(self, lesson: Lesson) -> StoredRecipe | None:
+        saved: StoredRecipe | None = await self._db.write(_op(recipes.save, lesson))
+        return saved
+
+    async def recipe(self, recipe_id: str) -> StoredRecipe:
+        found: StoredRecipe = await self._db.read(_op(recipes.get, recipe_id))
+        return found
+
+    async def recipes_for(self, host: str, fields_key: str) -> list[StoredRecipe]:
+        found: list[StoredRecipe] = await self._db.read(_op(recipes.of_fields, host, fields_key))
+        return found
+
+    async def newest_recipes(self, host: str | None, before: str | None, limit: int) -> list[StoredRecipe]:
+        found: list[StoredRecipe] = await self._db.read(_op(recipes.newest, host, before, limit))
+        return found
+
+    async def change_recipe(self, recipe_id: str, document: dict[str, Any] | None, *, pinned: bool) -> StoredRecipe:
+        changed: StoredRecipe = await self._db.write(lambda tx: recipes.change(tx, recipe_id, document, pinned=pinned))
+        return changed
+
+    async def delete_recipe(self, recipe_id: str) -> None:
+        await self._db.write(_op(recipes.delete, recipe_id))
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    async def session_named(self, job_id: str, name: str) -> tuple[str, int] | None:
+        found: tuple[str, int] | None = await self._db.read(_op(sessions.named, job_id, name))
+        return found
+
+    async def put_session(self, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
+        found: tuple[str, bool] = await self._db.write(_op(sessions.put, new, key))
+        return found
+
+    async def session(self, session_id: str) -> SessionInfo:
+        found: SessionInfo = await self._db.read(_op(sessions.get, session_id))
+        return found
+
+    async def newest_sessions(self, job_id: str | None, before: str | None, limit: int) -> list[SessionInfo]:
+        found: list[SessionInfo] = await self._db.read(_op(sessions.newest, job_id, before, limit))
+        return found
+
+    async def sealed_session(self, session_id: str) -> SealedSession:
+        found: SealedSession = await self._db.read(_op(sessions.sealed, session_id))
+        return found
+
+    async def sessions_under_other_keys(self, kid: str, after: str, limit: int) -> list[SealedSession]:
+        found: list[SealedSession] = await self._db.read(_op(sessions.under_other_keys, kid, after, limit))
+        return found
+
+    async def rewrap_session(self, sealed: SealedSession, old_kid: str) -> bool:
+        done: bool = await self._db.write(_op(sessions.rewrap, sealed, old_kid))
+        return done
+
+    async def note_session_check(self, session_id: str, version: int, result: CheckResult) -> None:
+        await self._db.write(_op(sessions.note_check, session_id, version, result))
+
+    async def session_kids(self) -> dict[str, int]:
+        found: dict[str, int] = await self._db.read(_op(sessions.kids))
+        return found
+
+    async def delete_session(self, session_id: str) -> None:
+        await self._db.write(_op(sessions.delete, session_id))
+
+    # -- interventions -----------------------------------------------------------------------------
+
+    async def intervention(self, intervention_id: str) -> Intervention:
+        found: Intervention = await self._db.read(_op(interventions.get, intervention_id))
+        return found
+
+    async def newest_interventions(
+        self, status: InterventionStatus | None, before: str | None, limit: int
+    ) -> list[Intervention]:
+        found: list[Intervention] = await self._db.read(_op(interventions.newest, status, before, limit))
+        return found
+
+    async def resolve_intervention(
+        self, intervention_id: str, session: NewSession | None = None
+    ) -> tuple[Intervention, Run]:
+        found: tuple[Intervention, Run] = await self._db.write(_op(interventions.resolve, intervention_id, session))
+        return found
 
     # -- upkeep ------------------------------------------------------------------------------------
 

@@ -110,6 +110,52 @@ site_memory = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("job_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("kid", sa.Text, nullable=False),
+    # What they say only the vault can read.
+    sa.Column("wrapped_key", sa.Text, nullable=False),
+    sa.Column("box", sa.Text, nullable=False),
+    sa.Column("about", Document, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+    sa.Column("updated_at", Millis, nullable=False),
+    sa.Column("checked_at", Millis),
+    sa.Column("check_result", sa.Text),
+)
+
+interventions = sa.Table(
+    "interventions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("job_id", sa.Text),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("url", sa.Text),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+    sa.Column("resolved_at", Millis),
+)
+
+recipes = sa.Table(
+    "recipes",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("url_pattern", sa.Text, nullable=False),
+    sa.Column("fields_key", sa.Text, nullable=False),
+    sa.Column("document", Document, nullable=False),
+    sa.Column("pinned", sa.SmallInteger, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,
@@ -139,3 +185,7 @@ for _state in ("held", "partial", "failed", "cancelled"):
 _index("events_by_run", events.c.run_id, events.c.seq, unique=True)
 _index("records_by_run", records.c.run_id, records.c.item_key, unique=True)
 _index("records_by_job", records.c.job_id, records.c.id)
+_index("recipes_by_page", recipes.c.host, recipes.c.fields_key, recipes.c.url_pattern, unique=True)
+_index("sessions_by_job", sessions.c.job_id, sessions.c.name, unique=True)
+_index("interventions_by_run", interventions.c.run_id)
+_index("interventions_open", interventions.c.id, where="status = 'open'")

@@ -1,42 +1,60 @@
-"""What is known about sites."""
+"""What is known about sites: which strategy works, and the recipes recorded there."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from corral.api import render
-from corral.api.deps import Corral
-from corral.api.schemas import DomainIntelligence
-from corral.domain.job import Strategy
-from corral.domain.site import Memory, proven
+from corral.api.deps import Corral, Cursor, Id, Limit
+from corral.api.schemas import Deleted, DomainIntelligence
+from corral.api.schemas_sites import RecipeChange, RecipeRead, intelligence, recipe_read
+from corral.domain.errors import BadInput
+from corral.domain.recipe import recipe_of
 from corral.domain.url import parse_target
 
 router = APIRouter(tags=["sites"])
 
+Url = Annotated[str, Query(max_length=8192)]
+
 
 @router.get("/jobs/intelligence/domain", response_model=DomainIntelligence)
-async def domain_intelligence(corral: Corral, url: Annotated[str, Query(max_length=8192)]) -> Response:
+async def domain_intelligence(corral: Corral, url: Url) -> Response:
     """Per strategy: attempts, success rate, yield and cost, and which one is proven for which set of fields."""
     host = parse_target(url, field="url").host
-    memories = await corral.store.site(host)
-    strategies = {strategy.value: _summed(memories, strategy) for strategy in Strategy if strategy is not Strategy.AUTO}
-    return render.answer({"domain": host, "strategies": strategies, "proven": _proven(memories)})
+    return render.answer(intelligence(host, await corral.store.site(host)))
 
 
-def _summed(memories: list[Memory], strategy: Strategy) -> dict[str, Any]:
-    of_it = [memory for memory in memories if memory.strategy is strategy]
-    weight = sum(memory.weight for memory in of_it)
-    asked = sum(memory.asked for memory in of_it)
-    return {
-        "attempts": sum(memory.attempts for memory in of_it),
-        "success_rate": round(sum(memory.successes for memory in of_it) / weight, 4) if weight else None,
-        "yield": round(sum(memory.found for memory in of_it) / asked, 4) if asked else None,
-        "cost_ms": round(sum(memory.cost_ms for memory in of_it) / weight, 1) if weight else None,
-    }
+@router.get("/jobs/recipes", response_model=list[RecipeRead])
+async def list_recipes(
+    corral: Corral,
+    url: Annotated[str | None, Query(max_length=8192, description="only those of its host")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    host = None if url is None else parse_target(url, field="url").host
+    found = await corral.store.newest_recipes(host, render.cursor_id(cursor), limit)
+    return render.page([recipe_read(each) for each in found], found[-1].id if found else None, limit)
 
 
-def _proven(memories: list[Memory]) -> dict[str, str]:
-    keys = sorted({memory.fields_key for memory in memories})
-    found = {key: proven([memory for memory in memories if memory.fields_key == key]) for key in keys}
-    return {key: memory.strategy.value for key, memory in found.items() if memory is not None}
+@router.get("/jobs/recipes/{recipe_id}", response_model=RecipeRead)
+async def read_recipe(recipe_id: Id, corral: Corral) -> Response:
+    return render.answer(recipe_read(await corral.store.recipe(str(recipe_id))))
+
+
+@router.put("/jobs/recipes/{recipe_id}", response_model=RecipeRead)
+async def change_recipe(recipe_id: Id, body: RecipeChange, corral: Corral) -> Response:
+    """Edit what is called and where the fields stand, or pin the recipe, so that no run overwrites it."""
+    if body.document is None and body.pinned is None:
+        raise BadInput("nothing is to be changed", field="document", hint="send a document, pinned, or both")
+    stored = await corral.store.recipe(str(recipe_id))
+    document = None if body.document is None else recipe_of(stored.url_pattern, body.document).document()
+    # What a person wrote is not for the next browser run to replace.
+    pinned = True if body.pinned is None else body.pinned
+    return render.answer(recipe_read(await corral.store.change_recipe(stored.id, document, pinned=pinned)))
+
+
+@router.delete("/jobs/recipes/{recipe_id}", response_model=Deleted)
+async def delete_recipe(recipe_id: Id, corral: Corral) -> Response:
+    await corral.store.delete_recipe(str(recipe_id))
+    return render.answer({"message": f"recipe {recipe_id} is deleted; the next browser run may record it again"})

@@ -1,0 +1,39 @@
+"""What waits for a person."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Cursor, Id, Limit
+from corral.api.schemas_sessions import InterventionRead, InterventionResolve, intervention_read
+from corral.domain.intervention import InterventionStatus
+
+router = APIRouter(tags=["interventions"])
+
+
+@router.get("/interventions", response_model=list[InterventionRead])
+async def list_interventions(
+    corral: Corral,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    status: Annotated[InterventionStatus | None, Query()] = None,
+) -> Response:
+    found = await corral.store.newest_interventions(status, render.cursor_id(cursor), limit)
+    return render.page([intervention_read(each) for each in found], found[-1].id if found else None, limit)
+
+
+@router.get("/interventions/{intervention_id}", response_model=InterventionRead)
+async def read_intervention(intervention_id: Id, corral: Corral) -> Response:
+    return render.answer(intervention_read(await corral.store.intervention(str(intervention_id))))
+
+
+@router.post("/interventions/{intervention_id}/resolve", response_model=InterventionRead)
+async def resolve_intervention(
+    intervention_id: Id, corral: Corral, body: InterventionResolve | None = None
+) -> Response:
+    """It is done, with a new session where one is given: the run goes on."""
+    draft = body.session.draft() if body is not None and body.session is not None else None
+    found, run = await corral.sessions.resolve(str(intervention_id), draft)
+    return render.answer(intervention_read(found, run))

@@ -1,0 +1,36 @@
+"""Sessions of jobs: what a login left behind. Reads tell what there is, never what it says."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.schemas import Deleted
+from corral.api.schemas_sessions import SessionCheckRead, SessionCreate, SessionRead, check_read, session_read
+
+router = APIRouter(tags=["sessions"])
+
+
+@router.get("/jobs/sessions", response_model=list[SessionRead])
+async def list_sessions(corral: Corral, limit: Limit = 50, cursor: Cursor = None, job_id: Id | None = None) -> Response:
+    found = await corral.store.newest_sessions(str(job_id) if job_id else None, render.cursor_id(cursor), limit)
+    return render.page([session_read(each) for each in found], found[-1].id if found else None, limit)
+
+
+@router.post("/jobs/sessions", response_model=SessionRead)
+async def put_session(body: SessionCreate, corral: Corral, key: Key) -> Response:
+    """Encrypted before it is stored. A session of the same job and name is replaced."""
+    info, replayed = await corral.sessions.put(str(body.job_id), body.draft(), key)
+    return render.answer(session_read(info), headers=replay_header(replayed))
+
+
+@router.delete("/jobs/sessions/{session_id}", response_model=Deleted)
+async def delete_session(session_id: Id, corral: Corral) -> Response:
+    await corral.store.delete_session(str(session_id))
+    return render.answer({"message": f"session {session_id} is deleted"})
+
+
+@router.post("/jobs/sessions/{session_id}/validate", response_model=SessionCheckRead)
+async def validate_session(session_id: Id, corral: Corral) -> Response:
+    """Ask the job's target with this session: does it still know us?"""
+    return render.answer(check_read(str(session_id), await corral.sessions.check(str(session_id))))

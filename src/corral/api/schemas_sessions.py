@@ -1,0 +1,151 @@
+"""Sessions and interventions over the wire. Secrets come in and never go out."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+
+from corral.domain.intervention import Intervention
+from corral.domain.run import Run
+from corral.domain.session import DEFAULT_NAME, SessionInfo
+from corral.engine.sessions import SessionCheck, SessionDraft
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+SecretText = Annotated[SecretStr, Field(max_length=65_536)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class CookieIn(_Strict):
+    name: str = Field(max_length=4096)
+    value: SecretText
+    domain: str | None = Field(None, max_length=255, description="default: the host of the job's target")
+    path: str = Field("/", max_length=4096)
+    expires: float | None = Field(None, description="seconds since 1970; none or -1 ends with the browser")
+    secure: bool = False
+    http_only: bool = Field(False, alias="httpOnly")
+    same_site: Literal["Strict", "Lax", "None"] = Field("Lax", alias="sameSite")
+
+    def plain(self) -> dict[str, Any]:
+        return {**self.model_dump(by_alias=True), "value": self.value.get_secret_value()}
+
+
+class SessionContent(_Strict):
+    name: Name = DEFAULT_NAME
+    cookies: list[CookieIn] = Field(default_factory=list, max_length=1000)
+    storage: dict[str, dict[str, SecretText]] | None = Field(None, description="origin to key to value")
+    headers: dict[str, SecretText] | None = Field(
+        None, description="sent over HTTP to the origin of the job's target only; a browser does not send them"
+    )
+
+    def draft(self) -> SessionDraft:
+        stored = {
+            origin: {key: text.get_secret_value() for key, text in held.items()}
+            for origin, held in (self.storage or {}).items()
+        }
+        headers = {name: text.get_secret_value() for name, text in (self.headers or {}).items()}
+        return SessionDraft([cookie.plain() for cookie in self.cookies], stored, headers, self.name)
+
+
+class SessionCreate(SessionContent):
+    job_id: UUID
+
+
+class SessionRead(BaseModel):
+    id: str
+    job_id: str
+    name: str
+    version: int
+    key_id: str
+    cookies: int
+    domains: list[str]
+    origins: list[str]
+    headers: list[str]
+    expires_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    checked_at: datetime | None
+    check: Literal["unchecked", "valid", "dead", "unknown"]
+
+
+class SessionCheckRead(BaseModel):
+    session_id: str
+    valid: bool | None = Field(description="null where the target could not be asked")
+    reason: str
+    http_status: int | None
+    strategy: str
+
+
+class InterventionResolve(_Strict):
+    session: SessionContent | None = None
+
+
+class InterventionRead(BaseModel):
+    id: str
+    run_id: str
+    job_id: str | None
+    kind: str
+    reason: str
+    url: str | None
+    status: Literal["open", "resolved", "cancelled"]
+    screenshot: str | None
+    created_at: datetime
+    resolved_at: datetime | None
+    run_status: str | None = Field(None, description="of the run, right after resolving")
+
+
+def session_read(info: SessionInfo) -> dict[str, Any]:
+    about = info.about
+    return {
+        "id": info.id,
+        "job_id": info.job_id,
+        "name": info.name,
+        "version": info.version,
+        "key_id": info.kid,
+        "cookies": about["cookies"],
+        "domains": about["domains"],
+        "origins": about["origins"],
+        "headers": about["headers"],
+        "expires_at": _moment(about["expires"]),
+        "created_at": info.created_at,
+        "updated_at": info.updated_at,
+        "checked_at": info.checked_at,
+        "check": info.check.value,
+    }
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None  # beyond what a calendar knows
+
+
+def check_read(session_id: str, check: SessionCheck) -> dict[str, Any]:
+    valid = {"valid": True, "dead": False}.get(check.result.value)
+    return {
+        "session_id": session_id,
+        "valid": valid,
+        "reason": check.reason,
+        "http_status": check.http_status,
+        "strategy": check.strategy,
+    }
+
+
+def intervention_read(found: Intervention, run: Run | None = None) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "run_id": found.run_id,
+        "job_id": found.job_id,
+        "kind": found.kind.value,
+        "reason": found.reason,
+        "url": found.url,
+        "status": found.status.value,
+        "screenshot": None,
+        "created_at": found.created_at,
+        "resolved_at": found.resolved_at,
+        "run_status": None if run is None else run.state.value,
+    }

@@ -1,0 +1,62 @@
+"""A value that must not be shown: whatever prints, formats or serialises it by accident gets `***`."""
+
+import hmac
+from collections.abc import Sequence
+from typing import Any, Generic, NoReturn, TypeVar
+
+T = TypeVar("T", str, bytes)
+
+SHOWN = "***"
+# Shorter values (`1`, `en`) say nothing, and looking for them would tear other texts apart.
+_MIN_HUNTED = 6
+
+
+class Secret(Generic[T]):
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T) -> None:
+        self._value: T = value
+
+    def reveal(self) -> T:
+        return self._value
+
+    def __repr__(self) -> str:
+        return SHOWN
+
+    __str__ = __repr__
+
+    def __format__(self, _: str) -> str:
+        return SHOWN
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret) or type(self._value) is not type(other._value):
+            return NotImplemented
+        return hmac.compare_digest(_as_bytes(self._value), _as_bytes(other._value))
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not pickled: what reads the file would see it")
+
+
+def _as_bytes(value: str | bytes) -> bytes:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def without(value: Any, secrets: Sequence[str]) -> Any:
+    """The same value with every occurrence of a secret replaced, keys included."""
+    hunted = sorted({text for text in secrets if len(text) >= _MIN_HUNTED}, key=len, reverse=True)
+    return _without(value, hunted) if hunted else value
+
+
+def _without(value: Any, hunted: Sequence[str]) -> Any:
+    if isinstance(value, str):
+        for text in hunted:
+            value = value.replace(text, SHOWN)
+        return value
+    if isinstance(value, dict):
+        return {_without(key, hunted): _without(each, hunted) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_without(each, hunted) for each in value)
+    return value

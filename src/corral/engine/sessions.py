@@ -1,0 +1,195 @@
+"""Logins of jobs: sealed here, opened only in a worker; and the runs that wait for one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from corral.domain.errors import BadInput, SessionChanged
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.ids import Owner, RunId, new_id
+from corral.domain.intervention import Intervention
+from corral.domain.job import Job, Strategy
+from corral.domain.outcome import Failed, Outcome
+from corral.domain.ports import JobStore, SessionStore
+from corral.domain.run import Lease, Run, RunState
+from corral.domain.session import (
+    DEFAULT_NAME,
+    CheckResult,
+    NewSession,
+    SealedSession,
+    SessionInfo,
+    SessionState,
+    checked_state,
+)
+from corral.domain.strategy import resolve
+from corral.engine.submit import payload_of
+from corral.vault import SealBroken, Vault
+
+_TRIES = 5
+_BATCH = 100
+_CHECKS_AT_ONCE = 2
+_CHECK_S = 30.0
+_DEAD = frozenset({"session_dead", "auth_state_invalid"})
+
+Look = Callable[[Lease, float], Awaitable[Outcome]]
+
+
+class Store(JobStore, SessionStore, Protocol):
+    """What sessions need of a store."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDraft:
+    """A login as somebody hands it over."""
+
+    cookies: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    name: str = DEFAULT_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCheck:
+    result: CheckResult
+    reason: str
+    http_status: int | None
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    kid: str
+    rewrapped: int
+    broken: tuple[str, ...]  # sessions whose seal does not hold
+    unused: tuple[str, ...]  # keys nothing needs any more
+
+
+class Sessions:
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        look: Look,
+        offers: frozenset[Strategy],
+        *,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._look = look
+        self._offers = offers
+        self._wake = wake
+        self._looking = asyncio.Semaphore(_CHECKS_AT_ONCE)
+
+    async def put(
+        self, job_id: str, draft: SessionDraft, key: IdempotencyKey | None = None
+    ) -> tuple[SessionInfo, bool]:
+        """Write the session of this name, in place of the one there was. With a key seen before: that one, and True."""
+        job = (await self._store.job(job_id)).job
+        state = _state(job, draft)
+        for _ in range(_TRIES):
+            try:
+                found, replayed = await self._store.put_session(await self._sealed(job, state, draft.name), key)
+            except SessionChanged:
+                continue
+            return await self._store.session(found), replayed
+        raise SessionChanged
+
+    async def resolve(self, intervention_id: str, draft: SessionDraft | None) -> tuple[Intervention, Run]:
+        """What a person had to do is done: the run goes on, with the session given here or the newest there is."""
+        waiting = await self._store.intervention(intervention_id)
+        state = None
+        job = None
+        if draft is not None:
+            if waiting.job_id is None:
+                raise BadInput("a run without a job has no session", field="session")
+            job = (await self._store.job(waiting.job_id)).job
+            state = _state(job, draft)
+        for _ in range(_TRIES):
+            new = await self._sealed(job, state, draft.name) if draft and job and state else None
+            try:
+                found = await self._store.resolve_intervention(intervention_id, new)
+            except SessionChanged:
+                continue
+            self._wake()
+            return found
+        raise SessionChanged
+
+    async def check(self, session_id: str) -> SessionCheck:
+        """Look at the job's target with this session, in a worker of its own; the answer is kept with the session."""
+        sealed = await self._store.sealed_session(session_id)
+        job = (await self._store.job(sealed.job_id)).job
+        strategy = resolve(job, job.strategy, None).strategy
+        if strategy not in self._offers:
+            strategy = Strategy.HTTP
+        async with self._looking:
+            outcome = await self._look(_lease(job, strategy, sealed), job.timeout_s or _CHECK_S)
+        found = _judged(outcome, strategy)
+        await self._store.note_session_check(session_id, sealed.version, found.result)
+        return found
+
+    async def rotate(self) -> Rotation:
+        """Put every session under the newest key; a new one is made where the vault is a file of ours.
+
+        The key before the newest stays in the file: somebody may be sealing with it right now.
+        """
+        keys = self._vault.keys_to_seal()
+        if self._vault.is_file:
+            keys = keys.with_new()
+            self._vault.keep(keys)
+        newest, moved, broken, after = keys.kids[0], 0, [], ""
+        while batch := await self._store.sessions_under_other_keys(newest, after, _BATCH):
+            after = batch[-1].id
+            for sealed in batch:
+                try:
+                    moved += await self._store.rewrap_session(keys.rewrapped(sealed), sealed.kid)
+                except SealBroken:
+                    broken.append(sealed.id)
+        used = await self._store.session_kids()
+        unused = tuple(kid for kid in keys.kids[1:] if kid not in used)
+        if self._vault.is_file:
+            self._vault.keep(keys.without(kid for kid in keys.kids[2:] if kid in unused))
+        return Rotation(newest, moved, tuple(broken), unused)
+
+    async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
+        session_id, version = await self._store.session_named(job.id, name) or (new_id(), 0)
+        keys = self._vault.keys_to_seal()
+        sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)
+        return NewSession(sealed, name, state.about())
+
+
+def _state(job: Job, draft: SessionDraft) -> SessionState:
+    return checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
+
+
+def _lease(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
+    """A run that is nowhere written: robots.txt was asked when the job was run, and this is no collecting."""
+    now = datetime.now(UTC)
+    run = Run(
+        id=RunId(new_id()),
+        job_id=job.id,
+        kind="page",
+        state=RunState.RUNNING,
+        priority=job.priority,
+        attempt=1,
+        max_attempts=1,
+        requested_strategy=strategy,
+        resolved_strategy=strategy,
+        payload={**payload_of(job), "requires_auth": True, "respect_robots": False},
+        epoch=1,
+        losses=0,
+        suspect=False,
+        due_at=now,
+        created_at=now,
+    )
+    return Lease(run, Owner("errand"), sealed)
+
+
+def _judged(outcome: Outcome, strategy: Strategy) -> SessionCheck:
+    status = outcome.stats.get("http_status")
+    if not isinstance(outcome, Failed):
+        return SessionCheck(CheckResult.VALID, "the target answered without asking for a login", status, strategy)
+    result = CheckResult.DEAD if outcome.detail in _DEAD else CheckResult.UNKNOWN
+    return SessionCheck(result, outcome.message, outcome.http_status or status, strategy)

@@ -1,0 +1,149 @@
+"""By recipe: the calls that fill a page, made over HTTP, without the page and without a browser."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from corral.domain.classify import failure_of_status
+from corral.domain.errors import BadInput
+from corral.domain.job import FieldSpec
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.recipe import Recipe, Request, ShapeChange, recipe_of
+from corral.domain.url import Target, parse_target
+from corral.extract.values import storable
+from corral.fetch.egress import Egress
+from corral.fetch.faults import fault
+from corral.fetch.http import fields_of
+from corral.fetch.response import Response
+from corral.fetch.robots import Robots
+
+_JSON = "application/json"
+_MAX_SHOWN_CHARS = 500
+_MAX_RECIPES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How far and how long one replay may go."""
+
+    trusted_hosts: frozenset[str]
+    respects_robots: bool
+    ends_at: float
+
+    def left_s(self) -> float:
+        return max(0.0, self.ends_at - time.monotonic())
+
+
+class ApiReplayExecutor:
+    def __init__(self, egress: Egress, robots: Robots) -> None:
+        self._egress = egress
+        self._robots = robots
+        self._recipes: dict[tuple[str, int], Recipe] = {}  # read once: the same few serve thousands of pages
+
+    async def execute(self, task: Task) -> Outcome:
+        payload = task.payload
+        way = _Way(
+            trusted_hosts=frozenset(payload.get("trusted_hosts") or ()),
+            respects_robots=payload.get("respect_robots", True),
+            ends_at=time.monotonic() + task.timeout_s,
+        )
+        try:
+            target = parse_target(payload["url"])
+            recipe = self._recipe(payload.get("recipe"))
+        except BadInput as problem:
+            return fault("policy:url", problem.message)
+        if recipe is None:
+            return fault("policy:no_recipe")
+        requests = recipe.requests(target)
+        if isinstance(requests, ShapeChange):
+            return _changed(requests.what, {})
+        refusal = await self._refusal(target, way)
+        if refusal is not None:
+            return refusal
+        return await self._replayed(recipe, requests, target, way, fields_of(payload))
+
+    def _recipe(self, cell: Any) -> Recipe | None:
+        if not isinstance(cell, dict):
+            return None
+        key = (str(cell.get("id")), int(cell.get("version") or 0))
+        known = self._recipes.get(key)
+        if known is None:
+            document = {"calls": cell.get("calls"), "fields": cell.get("fields")}
+            known = recipe_of(str(cell.get("url_pattern")), document)
+            if len(self._recipes) >= _MAX_RECIPES:
+                self._recipes.clear()
+            self._recipes[key] = known
+        return known
+
+    async def _refusal(self, target: Target, way: _Way) -> Failed | None:
+        if not way.respects_robots:
+            return None
+        return await self._robots.refusal(target, trusted_hosts=way.trusted_hosts, budget_s=way.left_s())
+
+    async def _replayed(
+        self, recipe: Recipe, requests: list[Request], target: Target, way: _Way, fields: tuple[FieldSpec, ...]
+    ) -> Outcome:
+        stats: dict[str, Any] = {"title": None, "final_url": target.url, "requests": 0, "cost": 0, "bytes": 0}
+        documents = []
+        for request in requests:
+            answer = await self._asked(request, way)
+            if isinstance(answer, Failed):
+                return answer
+            _count(stats, answer)
+            document = _document_of(answer, stats)
+            if isinstance(document, Failed):
+                return document
+            documents.append(document[0])
+        values = recipe.read(documents, target)
+        if isinstance(values, ShapeChange):
+            return _changed(f"{values.field}: {values.what}", stats)
+        record = {spec.name: storable(values.get(spec.name)) or ([] if spec.all else None) for spec in fields}
+        return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
+
+    async def _asked(self, request: Request, way: _Way) -> Response | Failed:
+        try:
+            refusal = await self._refusal(parse_target(request.url, max_chars=8192), way)
+        except BadInput as problem:
+            return fault("policy:url", problem.message)
+        if refusal is not None:
+            # The page itself may be had: the browser makes this call as a part of it.
+            return Failed(FailureCode.EXTRACTION, refusal.message, "replay_refused")
+        return await self._egress.fetch(
+            request.url,
+            timeout_s=way.left_s(),
+            headers={"accept": _JSON, **request.headers},
+            trusted_hosts=way.trusted_hosts,
+            body=orjson.dumps(request.body) if request.method == "POST" else None,
+        )
+
+
+def _count(stats: dict[str, Any], answer: Response) -> None:
+    stats["http_status"] = answer.status
+    stats["content_type"] = (answer.header("content-type") or "").split(";")[0].strip().lower()[:_MAX_SHOWN_CHARS]
+    stats["content_length"] = stats.get("content_length", 0) + len(answer.body)
+    stats["bytes"] += answer.raw_bytes
+    stats["requests"] += 1
+    stats["cost"] += 1 + len(answer.chain)
+    stats["redirects"] = stats.get("redirects", 0) + len(answer.chain)
+    before = stats.get("timings", {})
+    stats["timings"] = {name: before.get(name, 0) + value for name, value in answer.timings.items()}
+
+
+def _document_of(answer: Response, stats: dict[str, Any]) -> tuple[Any] | Failed:
+    """The JSON of an answer, in a tuple because it may be anything."""
+    failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"), stats=stats)
+    if failure is not None and (failure.code is not FailureCode.BAD_RESPONSE or answer.status >= 500):
+        return failure
+    if failure is not None:
+        # Not what the page would answer: the call may only have moved.
+        return _changed(f"the call was answered {answer.status}", stats)
+    try:
+        return (orjson.loads(answer.body),)
+    except orjson.JSONDecodeError:
+        return _changed("the answer is not JSON", stats)
+
+
+def _changed(what: str, stats: dict[str, Any]) -> Failed:
+    return fault("extraction:shape_changed", what, **stats)

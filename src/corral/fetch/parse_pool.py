@@ -1,0 +1,193 @@
+"""Pages read in killable processes: one hostile page costs one reader, never the event loop."""
+
+import asyncio
+import contextlib
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from corral.domain.outcome import Failed, FailureCode
+from corral.extract.reading import ReadAnswer, ReadRequest, read_page
+from corral.fetch.faults import fault
+from corral.fetch.parse_process import CannotRead, Ended, ParseProcess, Reader
+from corral.fetch.parse_wire import MAX_FIELDS, Limits
+
+log = structlog.get_logger()
+
+_MAX_PROCESSES = 2
+# A selector that was cut off costs a reader and a second; a page with more of them is not worth it.
+_MAX_SKIPPED = 3
+_TRIES = 2
+_RESTART_PAUSES_S = (0.0, 0.2, 1.0)
+_MAX_NAME_CHARS = 200
+
+
+class PageReader(Protocol):
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
+        """`timeout:total` where it is not done in time, `limit:parse` where the page is too much to be read."""
+        ...
+
+
+class HereReader:
+    """Reads where it is called. For tests, and for pages that are known."""
+
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:  # noqa: ARG002
+        answer = read_page(request)
+        return answer if answer.refused is None else refusal(request, answer.refused, answer)
+
+
+# The reader of this process, for whoever is not handed one.
+current_reader: ContextVar[PageReader] = ContextVar("current_reader", default=HereReader())  # noqa: B039
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    request: ReadRequest
+    answer: "asyncio.Future[ReadAnswer | Failed]"
+    skipped: set[int] = field(default_factory=set)
+    losses: int = 0
+
+
+class ParsePool:
+    """Its processes are started at the first page and kept."""
+
+    def __init__(self, size: int = 1, limits: Limits | None = None) -> None:
+        self._size = min(size, _MAX_PROCESSES)
+        self._limits = limits or Limits()
+        self._jobs: asyncio.Queue[_Job] = asyncio.Queue(self._limits.max_waiting)
+        self._keepers: dict[_Keeper, asyncio.Task[None]] = {}
+
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
+        if not self._keepers:
+            for number in range(self._size):
+                keeper = _Keeper(self._jobs, self._limits)
+                self._keepers[keeper] = asyncio.create_task(keeper.run(), name=f"parser {number}")
+        job = _Job(request, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._jobs.put(job)
+                # Given up by its run, a job is left out when its turn comes.
+                return await job.answer
+        except TimeoutError:
+            return fault("timeout:total", f"{_named(request)} had arrived and was not read in time")
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes, and their readers."""
+        return [pid for keeper in self._keepers for pid in keeper.pids]
+
+    async def close(self) -> None:
+        for running in self._keepers.values():
+            running.cancel()
+        await asyncio.gather(*self._keepers.values(), return_exceptions=True)
+        self._keepers.clear()
+        while not self._jobs.empty():
+            self._jobs.get_nowait().answer.cancel()
+
+
+class _Keeper:
+    """One process, always with a reader that is ready; takes jobs one at a time."""
+
+    def __init__(self, jobs: asyncio.Queue[_Job], limits: Limits) -> None:
+        self._jobs = jobs
+        self._limits = limits
+        self._process: ParseProcess | None = None
+        self._reader: Reader | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        processes = (self._process, self._reader)
+        return [process.pid for process in processes if process is not None]
+
+    async def run(self) -> None:
+        try:
+            while True:
+                with contextlib.suppress(CannotRead):  # told to the next job that comes
+                    await self._ready()
+                job = await self._jobs.get()
+                try:
+                    await self._serve(job)
+                finally:
+                    job.answer.cancel()
+        finally:
+            await asyncio.shield(self._drop())
+
+    async def _serve(self, job: _Job) -> None:
+        try:
+            while not job.answer.done():
+                outcome = await self._attempt(job)
+                if outcome is not None and not job.answer.done():
+                    job.answer.set_result(outcome)
+        except CannotRead as problem:
+            if not job.answer.done():
+                job.answer.set_result(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
+        except Exception as error:  # noqa: BLE001 - a bug of ours is told to the run it happened to
+            await self._drop()
+            if not job.answer.done():
+                job.answer.set_exception(error)
+
+    async def _attempt(self, job: _Job) -> ReadAnswer | Failed | None:
+        """None where it has to be tried again."""
+        reader = await self._ready()
+        limits = self._limits
+        cpu_s = limits.cpu_s - len(job.skipped) * limits.selector_s
+        answer = await reader.ask(job.request, cpu_s, limits.wall_s, frozenset(job.skipped))
+        if isinstance(answer, ReadAnswer):
+            return answer if answer.refused is None else refusal(job.request, answer.refused, answer)
+        log.warning("a page ended its reader", url=_named(job.request), reader=str(answer))
+        return self._of_ending(job, answer)
+
+    def _of_ending(self, job: _Job, ended: Ended) -> Failed | None:
+        if ended.took_too_long:
+            return refusal(job.request, f"it takes more than {self._limits.cpu_s:g} s of processor time")
+        place = ended.selector_at
+        if place is not None and place not in job.skipped and place < MAX_FIELDS:
+            job.skipped.add(place)
+            if len(job.skipped) <= _MAX_SKIPPED:
+                return None
+            return refusal(job.request, f"more than {_MAX_SKIPPED} selectors take too long on it")
+        job.losses += 1
+        return None if job.losses < _TRIES else refusal(job.request, f"it ended {_TRIES} readers; the last was {ended}")
+
+    async def _ready(self) -> Reader:
+        reader = self._reader
+        if reader is not None and not reader.has_ended:
+            if reader.pages < self._limits.pages_per_reader:
+                return reader
+            await reader.end()
+        self._reader = None
+        for pause_s in _RESTART_PAUSES_S:
+            try:
+                return await self._started()
+            except CannotRead as problem:
+                log.warning("no page can be read for now", reason=str(problem))
+                await self._drop()
+                await asyncio.sleep(pause_s)
+        return await self._started()
+
+    async def _started(self) -> Reader:
+        is_first = self._process is None
+        if self._process is None:
+            self._process = await ParseProcess.start(self._limits)
+        self._reader = await self._process.fork(is_first=is_first)
+        return self._reader
+
+    async def _drop(self) -> None:
+        """End the process; its reader dies with it."""
+        process, self._process, reader, self._reader = self._process, None, self._reader, None
+        if reader is not None and not reader.has_ended:
+            reader.kill()
+            await reader.end()
+        if process is not None:
+            await process.end()
+
+
+def refusal(request: ReadRequest, why: str, answer: ReadAnswer | None = None) -> Failed:
+    stats = {"encoding": answer.encoding, "replacements": answer.replacements} if answer and answer.encoding else {}
+    return fault("limit:parse", f"{why} ({_named(request)})", **stats)
+
+
+def _named(request: ReadRequest) -> str:
+    return request.url[:_MAX_NAME_CHARS]

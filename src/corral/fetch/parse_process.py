@@ -1,0 +1,239 @@
+"""One parsing process and its present reader, seen from the process that needs pages read."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from corral.extract.reading import ReadAnswer, ReadRequest
+from corral.fetch import parse_wire as wire
+
+_START_S = 20.0
+_FORK_S = 5.0
+_EXIT_S = 2.0
+_LOOK_EVERY_S = 0.25
+_SMALL_BYTES = 64 * 1024  # copied together rather than sent apart
+
+
+class CannotRead(Exception):
+    """No process to read pages in can be had, for now."""
+
+
+class ReadingBroke(Exception):
+    """A bug of ours in a reader; the text is its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A reader that ended instead of answering."""
+
+    code: int | None  # as subprocess has it: negative for a signal
+    selector_at: int | None = None  # the place of the field whose selector took too long
+
+    @property
+    def took_too_long(self) -> bool:
+        return self.code == -signal.SIGPROF
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "lost with its parent"
+        if self.code < 0:
+            with contextlib.suppress(ValueError):
+                return f"killed by {signal.Signals(-self.code).name}"
+        return f"exited with {self.code}"
+
+
+class ParseProcess:
+    """Forks readers, one at a time. Every method is called by one task only."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket, note_fd: int) -> None:
+        self._process = process
+        self._control = control
+        self._note_fd = note_fd
+
+    @classmethod
+    async def start(cls, limits: wire.Limits) -> "ParseProcess":
+        ours, theirs = socket.socketpair()
+        note_fd = os.memfd_create("corral-note")
+        arguments = [str(theirs.fileno()), str(note_fd), str(os.getpid()), str(limits)]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "corral.parse_child",
+                *arguments,
+                pass_fds=(theirs.fileno(), note_fd),
+                start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                env={name: value for name, value in os.environ.items() if not name.startswith("APP_")},
+            )
+        except OSError as error:
+            ours.close()
+            os.close(note_fd)
+            raise CannotRead(f"a parsing process cannot be started: {error}") from None
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        return cls(process, ours, note_fd)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def fork(self, *, is_first: bool) -> "Reader":
+        """A new reader. The first one is there once everything has been loaded."""
+        ours, theirs = socket.socketpair()
+        try:
+            socket.send_fds(self._control, [b"F"], [theirs.fileno()])
+            pid = await self._told(wire.STARTED, _START_S if is_first else _FORK_S)
+            if pid is None:
+                raise CannotRead("a parsing process ended while starting")
+            ours.setblocking(False)
+            return Reader(self, pid, os.pidfd_open(pid), ours)
+        except OSError as error:
+            ours.close()
+            raise CannotRead(f"no reader can be started: {error}") from None
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+
+    async def exit_code(self) -> int | None:
+        """Of the reader that ended last; None where this process is gone, too."""
+        return await self._told(wire.ENDED, _EXIT_S)
+
+    def selector_at(self) -> int:
+        return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, 0))[0])
+
+    async def end(self) -> None:
+        self._control.close()
+        os.close(self._note_fd)
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+    async def _told(self, kind: bytes, within_s: float) -> int | None:
+        try:
+            async with asyncio.timeout(within_s):
+                data = await _received(self._control, wire.control_size.size)
+        except (TimeoutError, OSError):
+            return None
+        said, value = wire.control_size.unpack(data) if data else (b"", 0)
+        return int(value) if said == kind else None
+
+
+class Reader:
+    """A process that reads one page after the other until it is told to stop, or one is too much for it."""
+
+    def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: socket.socket) -> None:
+        self._parent = parent
+        self._pidfd = pidfd
+        self._link = link
+        self.pid = pid
+        self.pages = 0
+        self.has_ended = False
+
+    async def ask(
+        self, request: ReadRequest, cpu_s: float, wall_s: float, skipped: frozenset[int]
+    ) -> ReadAnswer | Ended:
+        self.pages += 1
+        watch = _Watch(self, wall_s)
+        try:
+            kind, packed = await self._answer(request, cpu_s, skipped)
+        except ConnectionError:
+            kind, packed = b"", None
+        except BaseException:
+            self.kill()  # what it says next would be taken for the answer to another page
+            raise
+        finally:
+            watch.end()
+        if packed is None:
+            self.kill()
+            code = await self.end()
+            return Ended(code, self._parent.selector_at() if code == -signal.SIGVTALRM else None)
+        if kind == wire.BUG:
+            raise ReadingBroke(packed.decode("utf-8", "replace"))
+        if kind == wire.LAST_READ:
+            await self.end()
+        return ReadAnswer.unpacked(packed)
+
+    async def _answer(self, request: ReadRequest, cpu_s: float, skipped: frozenset[int]) -> tuple[bytes, bytes | None]:
+        loop = asyncio.get_running_loop()
+        frame = wire.request_frame(cpu_s, skipped, request.packed(), len(request.body))
+        small = len(request.body) <= _SMALL_BYTES
+        await loop.sock_sendall(self._link, frame + request.body if small else frame)
+        if not small:
+            await loop.sock_sendall(self._link, request.body)
+        # Nearly every answer comes in one piece.
+        first = await loop.sock_recv(self._link, _SMALL_BYTES)
+        head_bytes = wire.answer_size.size
+        if len(first) < head_bytes:
+            return b"", None
+        kind, size = wire.answer_size.unpack_from(first)
+        rest = await _received(self._link, head_bytes + size - len(first))
+        return kind, None if rest is None else first[head_bytes:] + rest
+
+    async def end(self) -> int | None:
+        """Close its connection, wait a moment, then kill it. How it ended, where that can be known."""
+        self.has_ended = True
+        self._link.close()
+        code = await self._parent.exit_code()
+        if code is None:
+            self.kill()
+            code = await self._parent.exit_code()
+        os.close(self._pidfd)
+        return code
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+
+class _Watch:
+    """Ends a reader that stands still. Its processor time is the kernel's business."""
+
+    def __init__(self, reader: Reader, wall_s: float) -> None:
+        self._reader = reader
+        self._until = time.monotonic() + wall_s
+        self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        if time.monotonic() > self._until or _is_stopped(self._reader.pid):
+            self._reader.kill()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+
+async def _received(link: socket.socket, size: int) -> bytes | None:
+    """Exactly so many bytes; None where the other side is gone before."""
+    if size == 0:
+        return b""
+    loop = asyncio.get_running_loop()
+    data = bytearray(size)
+    with memoryview(data) as view:
+        done = 0
+        while done < size:
+            count = await loop.sock_recv_into(link, view[done:])
+            if count == 0:
+                return None
+            done += count
+    return bytes(data)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        # The second field is the name, in brackets, and may contain anything.
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state in "Tt"

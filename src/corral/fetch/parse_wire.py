@@ -1,0 +1,59 @@
+"""What a pool and its parsing processes say to each other, over pairs of sockets. Pages travel as they came."""
+
+import struct
+from dataclasses import astuple, dataclass
+
+from corral.fetch.limits import MIB
+
+MAX_ANSWER_BYTES = 16 * MIB
+
+# To a reader: seconds of processor time, then the sizes of what follows: the places of the fields to leave out (one
+# byte each), the request without its body, the body.
+request_sizes = struct.Struct("!dIIQ")
+# From a reader: what it is, and the size of what follows.
+answer_size = struct.Struct("!cI")
+READ = b"R"
+LAST_READ = b"L"  # and the reader has ended itself
+BUG = b"B"
+# From the process that forks readers: what happened, and to whom or how.
+control_size = struct.Struct("!ci")
+STARTED = b"S"
+ENDED = b"E"
+# The place of the field whose selector is being looked up, in a file that outlives the reader.
+note = struct.Struct("!I")
+MAX_FIELDS = 256  # with places that can be left out
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one page may cost its reader, and how long a reader is kept."""
+
+    cpu_s: float = 5.0
+    selector_s: float = 1.0
+    wall_s: float = 30.0  # for a reader that uses no processor time, or gets none
+    address_bytes: int = 768 * MIB
+    resident_bytes: int = 512 * MIB
+    pages_per_reader: int = 500
+    max_waiting: int = 64
+
+    def __str__(self) -> str:
+        return ",".join(map(str, astuple(self)))
+
+    @classmethod
+    def parse(cls, text: str) -> "Limits":
+        cpu_s, selector_s, wall_s, *counts = text.split(",")
+        return cls(float(cpu_s), float(selector_s), float(wall_s), *map(int, counts))
+
+
+def request_frame(cpu_s: float, skipped: frozenset[int], head: bytes, body_bytes: int) -> bytes:
+    """Everything before the body."""
+    places = bytes(sorted(skipped))
+    return request_sizes.pack(cpu_s, len(places), len(head), body_bytes) + places + head
+
+
+def answer_frame(kind: bytes, packed: bytes) -> bytes:
+    return answer_size.pack(kind, len(packed)) + packed
+
+
+def control_frame(kind: bytes, value: int) -> bytes:
+    return control_size.pack(kind, value)

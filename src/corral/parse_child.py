@@ -1,0 +1,139 @@
+"""Entry point of a parsing process: `python -m corral.parse_child CONTROL_FD NOTE_FD PARENT_PID LIMITS`.
+
+It reads no page itself. It loads what reading takes, then forks one reader after the other, each with the socket it was
+handed for it, and tells how each one ended: a reader that was killed is replaced in milliseconds.
+
+The kernel ends a reader that uses up its processor time: SIGPROF for the page, SIGVTALRM for one selector, the place of
+whose field is in the note by then. A Python signal handler would not run before the call into the parser returned.
+"""
+
+import contextlib
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Iterator
+
+from corral.extract.reading import ReadAnswer, ReadRequest, read_page
+from corral.fetch.parse_wire import (
+    BUG,
+    ENDED,
+    LAST_READ,
+    MAX_ANSWER_BYTES,
+    READ,
+    STARTED,
+    Limits,
+    answer_frame,
+    control_frame,
+    note,
+    request_sizes,
+)
+from corral.process import die_with_parent
+
+_PIECE_BYTES = 1024 * 1024
+_MEMORY = ReadAnswer(refused="it takes too much memory").packed()
+_TOO_LARGE = ReadAnswer(refused=f"its record has more than {MAX_ANSWER_BYTES} bytes").packed()
+
+
+def main() -> None:
+    control_fd, note_fd, parent_pid = (int(argument) for argument in sys.argv[1:4])
+    limits = Limits.parse(sys.argv[4])
+    die_with_parent(parent_pid)
+    control = socket.socket(fileno=control_fd)
+    gc.freeze()  # so that readers go on sharing this memory
+    while True:
+        asked, links, _, _ = socket.recv_fds(control, 1, 1)
+        if not asked or not links:
+            return
+        our_pid = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _become_reader(control, socket.socket(fileno=links[0]), note_fd, our_pid, limits)
+        os.close(links[0])
+        control.sendall(control_frame(STARTED, pid))
+        _, status = os.waitpid(pid, 0)
+        control.sendall(control_frame(ENDED, os.waitstatus_to_exitcode(status)))
+
+
+def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, parent_pid: int, limits: Limits) -> None:
+    """Never returns: what follows a return is the parent's."""
+    try:
+        die_with_parent(parent_pid)
+        control.close()
+        for number in (signal.SIGPROF, signal.SIGVTALRM):
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_AS, (limits.address_bytes, limits.address_bytes))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _serve(link, note_fd, limits)
+    except OSError:
+        pass  # the other side is gone
+    finally:
+        os._exit(0)
+
+
+def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
+    is_last = False
+    while not is_last:
+        header = _received(link, request_sizes.size)
+        if header is None:
+            return
+        cpu_s, skipped_bytes, head_bytes, body_bytes = request_sizes.unpack(header)
+        try:
+            # One buffer for the three; the body is copied once, out of it.
+            rest = _received(link, skipped_bytes + head_bytes + body_bytes)
+            if rest is None:
+                return
+            signal.setitimer(signal.ITIMER_PROF, cpu_s)
+            kind, packed = _read(rest, skipped_bytes, head_bytes, note_fd, limits)
+        except MemoryError:
+            kind, packed = LAST_READ, _MEMORY
+        rest = None
+        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > limits.resident_bytes:
+            kind, packed = LAST_READ, _MEMORY
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        link.sendall(answer_frame(kind, packed))
+        is_last = kind == LAST_READ
+
+
+def _read(rest: bytearray, skipped_bytes: int, head_bytes: int, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:
+    skipped = frozenset(rest[:skipped_bytes])
+    body_at = skipped_bytes + head_bytes
+    with memoryview(rest) as view:
+        request = ReadRequest.unpacked(bytes(view[skipped_bytes:body_at]), bytes(view[body_at:]))
+    rest.clear()
+
+    @contextlib.contextmanager
+    def guard(place: int) -> Iterator[None]:
+        os.pwrite(note_fd, note.pack(place), 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, limits.selector_s)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+    try:
+        packed = read_page(request, guard, skipped).packed()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
+        return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace")
+    return READ, packed if len(packed) <= MAX_ANSWER_BYTES else _TOO_LARGE
+
+
+def _received(link: socket.socket, size: int) -> bytearray | None:
+    data = bytearray(size)
+    with memoryview(data) as view:
+        done = 0
+        while done < size:
+            count = link.recv_into(view[done : done + _PIECE_BYTES])
+            if count == 0:
+                return None
+            done += count
+    return data
+
+
+if __name__ == "__main__":
+    main()

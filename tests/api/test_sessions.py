@@ -1,0 +1,148 @@
+"""Logins over HTTP: stored sealed, used by the runs that need them, waited for where they are missing or dead."""
+
+import uuid
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.stack import Stack
+
+pytestmark = pytest.mark.browser
+CANARY = "canary-of-the-session-tests"
+
+
+def logged_in(site: str) -> dict[str, str]:
+    """The cookie of a fresh login."""
+    answer = httpx.post(f"{site}/login", data={"username": "demo", "password": "demo"})
+    return {"name": "demo_session", "value": answer.cookies["demo_session"]}
+
+
+def a_job(stack: Stack) -> dict[str, Any]:
+    return stack.job("/account", requires_auth=True, strategy="auto")
+
+
+def added(stack: Stack, job: dict[str, Any], *cookies: dict[str, Any], **more: Any) -> dict[str, Any]:
+    answer = stack.client.post("/jobs/sessions", json={"job_id": job["id"], "cookies": cookies, **more})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def open_intervention(stack: Stack, run: dict[str, Any]) -> dict[str, Any]:
+    found = stack.client.get("/interventions?status=open&limit=200").json()
+    [mine] = [each for each in found if each["run_id"] == run["id"]]
+    return dict(mine)
+
+
+def test_without_a_session_the_run_waits_and_a_login_lets_it_go_on(stack: Stack) -> None:
+    run = stack.start(a_job(stack))
+    held = stack.until(run["id"], "waiting_for_human")
+    assert (held["failure_code"], held["failure_detail"], held["attempt"]) == ("blocked", "no_session", 1)
+    waiting = open_intervention(stack, run)
+    assert (waiting["kind"], waiting["status"], waiting["job_id"]) == ("login", "open", run["job_id"])
+    assert waiting["url"].endswith("/account")
+    assert stack.client.get(f"/interventions/{waiting['id']}").json() == waiting
+
+    session = {"cookies": [logged_in(stack.site)]}
+    answer = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": session})
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["status"], answer.json()["run_status"]) == ("resolved", "queued")
+    done = stack.ended(run["id"])
+    assert (done["status"], done["attempt"]) == ("completed", 1)
+    assert done["stats"]["title"] == "Your account"
+    assert done["failure_code"] is done["error_message"] is None
+    told = stack.messages(run["id"])
+    assert told[2:4] == ["Run waits for a person", "Run resumed"]
+    again = stack.client.post(f"/interventions/{waiting['id']}/resolve")
+    assert again.status_code == 409
+    assert "resolved" in again.json()["error"]["message"]
+
+
+def test_a_dead_session_holds_the_run_again(stack: Stack) -> None:
+    job = a_job(stack)
+    session = added(stack, job, {"name": "demo_session", "value": CANARY})
+    run = stack.start(job)
+    held = stack.until(run["id"], "waiting_for_human")
+    assert (held["failure_code"], held["failure_detail"]) == ("blocked", "session_dead")
+    checked = stack.client.post(f"/jobs/sessions/{session['id']}/validate").json()
+    assert (checked["valid"], checked["http_status"], checked["strategy"]) == (False, 200, "browser")
+    waiting = open_intervention(stack, run)
+    assert CANARY not in str((held, waiting, checked))
+
+    renewed = added(stack, job, logged_in(stack.site))
+    assert (renewed["id"], renewed["version"], renewed["check"]) == (session["id"], 2, "unchecked")
+    assert stack.client.post(f"/jobs/sessions/{session['id']}/validate").json()["valid"] is True
+    [info] = stack.client.get(f"/jobs/sessions?job_id={job['id']}").json()
+    assert info["check"] == "valid"
+    assert info["checked_at"] is not None
+    stack.client.post(f"/interventions/{waiting['id']}/resolve").raise_for_status()
+    assert stack.ended(run["id"])["status"] == "completed"
+
+
+def test_reads_never_return_what_was_posted(stack: Stack) -> None:
+    job = a_job(stack)
+    cookie = {"name": "sid", "value": CANARY, "domain": ".example.test", "httpOnly": True, "sameSite": "Strict"}
+    more = {"storage": {"https://example.test": {"k": CANARY}}, "headers": {"Authorization": f"Bearer {CANARY}"}}
+    session = added(stack, job, cookie, name="mine", **more)
+    listed = stack.client.get("/jobs/sessions?limit=200").text
+    assert CANARY not in str(session) + listed
+    assert (session["name"], session["cookies"], session["domains"]) == ("mine", 1, [".example.test"])
+    assert (session["origins"], session["headers"]) == (["https://example.test"], ["authorization"])
+
+
+def test_the_same_request_sent_twice_writes_once(stack: Stack) -> None:
+    job = a_job(stack)
+    body = {"job_id": job["id"], "cookies": [{"name": "a", "value": CANARY}]}
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first = stack.client.post("/jobs/sessions", json=body, headers=headers)
+    second = stack.client.post("/jobs/sessions", json=body, headers=headers)
+    assert first.json() == second.json()
+    assert second.headers["Idempotent-Replay"] == "true"
+    other = stack.client.post("/jobs/sessions", json={**body, "name": "other"}, headers=headers)
+    assert other.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "change, status, field",
+    [
+        ({"job_id": str(uuid.uuid4())}, 404, None),
+        ({"job_id": "x"}, 422, "job_id"),
+        ({"cookies": []}, 422, "cookies"),
+        ({"cookies": [{"name": "a", "value": f"{CANARY}\n"}]}, 422, "cookies.0.value"),
+        ({"cookies": [{"name": "a", "value": CANARY, "sameSite": CANARY}]}, 422, "cookies.0.sameSite"),
+        ({"cookies": [{"name": "a", "value": CANARY, "domain": ".com"}]}, 422, "cookies.0.domain"),
+        ({"cookies": [{"name": "a", "value": CANARY, "vaule": CANARY}]}, 422, "cookies.0.vaule"),
+        ({"cookies": [{"name": "a", "value": [CANARY]}]}, 422, "cookies.0.value"),
+        ({"headers": {"Cookie": CANARY}}, 422, "headers"),
+        ({"storage": {"nowhere": {"a": CANARY}}}, 422, "storage"),
+    ],
+)
+def test_what_is_wrong_is_named_and_not_quoted(
+    stack: Stack, change: dict[str, Any], status: int, field: str | None
+) -> None:
+    body = {"job_id": a_job(stack)["id"], "cookies": [{"name": "a", "value": CANARY}], **change}
+    answer = stack.client.post("/jobs/sessions", json=body)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["error"].get("field") == field
+    assert CANARY not in answer.text
+
+
+def test_a_session_is_gone_once_deleted(stack: Stack) -> None:
+    session = added(stack, a_job(stack), {"name": "a", "value": CANARY})
+    assert stack.client.delete(f"/jobs/sessions/{session['id']}").status_code == 200
+    for answer in (
+        stack.client.delete(f"/jobs/sessions/{session['id']}"),
+        stack.client.post(f"/jobs/sessions/{session['id']}/validate"),
+        stack.client.get(f"/interventions/{session['id']}"),
+        stack.client.post(f"/interventions/{session['id']}/resolve"),
+    ):
+        assert answer.status_code == 404
+
+
+def test_cancelling_the_run_closes_its_intervention(stack: Stack) -> None:
+    run = stack.start(a_job(stack))
+    stack.until(run["id"], "waiting_for_human")
+    waiting = open_intervention(stack, run)
+    stack.client.post(f"/jobs/runs/{run['id']}/cancel").raise_for_status()
+    assert stack.client.get(f"/interventions/{waiting['id']}").json()["status"] == "cancelled"
+    assert stack.client.post(f"/interventions/{waiting['id']}/resolve").status_code == 409

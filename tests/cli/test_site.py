@@ -1,0 +1,60 @@
+import asyncio
+
+import pytest
+
+from corral.domain.job import Strategy
+from corral.domain.recipe import Lesson
+from corral.domain.site import Observation
+from corral.store.open import open_store
+from tests.cli.command import Corral
+
+DOCUMENT = {
+    "calls": [{"method": "GET", "url": "{origin}/api/{path.1}", "headers": {}, "body": None}],
+    "fields": {"name": {"call": 0, "value": "{$.name}"}},
+}
+
+
+@pytest.fixture
+def taught(corral: Corral) -> Corral:
+    async def teach() -> None:
+        corral.data.mkdir(parents=True)
+        store = open_store(f"sqlite:///{corral.data}/corral.db")
+        seen = Observation("shop.test", "k", Strategy.BROWSER, succeeded=True, asked=1, found=1, cost_ms=900)
+        await store.learn([seen] * 4)
+        await store.save_recipe(Lesson("shop.test", "k", "/shop/*", DOCUMENT, "k"))
+        await store.close()
+
+    asyncio.run(teach())
+    return corral
+
+
+def test_what_is_known_is_listed_and_shown(taught: Corral) -> None:
+    listed = taught.here("site", "list")
+    assert listed.code == 0
+    assert "shop.test" in listed.out
+    [site] = taught.here("site", "list", "--json").json
+    assert (site["host"], site["attempts"], site["recipes"]) == ("shop.test", 4, 1)
+
+    shown = taught.here("site", "show", "shop.test")
+    assert shown.code == 0
+    for told in ("browser", "100%", "900 ms", "/shop/*", "GET {origin}/api/{path.1}", "name"):
+        assert told in shown.out
+    told = taught.here("site", "show", "https://shop.test/shop/17", "--json").json
+    assert told["proven"] == {"k": "browser"}
+    assert told["strategies"]["browser"]["attempts"] == 4
+    assert [each["strategy"] for each in told["evidence"]] == ["browser"]
+    assert [each["document"] for each in told["recipes"]] == [DOCUMENT]
+
+
+def test_an_unknown_site_is_told_apart_from_a_bad_one(taught: Corral) -> None:
+    unknown = taught.here("site", "show", "elsewhere.test")
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "nothing is known about elsewhere.test" in unknown.err
+    assert taught.here("site", "show", "no host").code == 2
+
+
+def test_before_the_first_run_there_is_nothing_to_list(corral: Corral) -> None:
+    listed = corral.here("site", "list")
+    assert listed.code == 0
+    assert "no site is known yet" in listed.out
+    assert corral.here("site", "list", "--json").json == []

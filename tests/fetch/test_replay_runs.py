@@ -1,0 +1,145 @@
+"""From a browser run to a recipe, and from the recipe to records without a browser; through a node and its workers."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from corral.demo import running_site
+from corral.demo.content import products
+from corral.domain.event import EventKind
+from corral.domain.ids import JobId, new_id
+from corral.domain.job import FieldSpec, Job, Strategy
+from corral.domain.recipe import recipe_key
+from corral.domain.run import Run, RunState
+from corral.wiring import App
+from tests.engine.build import ended, kinds, settings_for, working
+from tests.fetch.browsing import needs_chromium
+from tests.fetch.changing import Changing, changing_site
+
+pytestmark = pytest.mark.browser
+
+FIELDS = (FieldSpec("name"), FieldSpec("price"))
+
+
+@pytest.fixture
+def site() -> Iterator[Changing]:
+    needs_chromium()
+    with changing_site() as running:
+        yield running
+
+
+@pytest.fixture
+async def app(site: Changing, tmp_path: Path) -> AsyncIterator[App]:
+    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
+    async with working(settings) as opened:
+        yield opened
+
+
+async def run_of(app: App, url: str, fields: tuple[FieldSpec, ...] = FIELDS, strategy: Strategy = Strategy.AUTO) -> Run:
+    job = Job(JobId(new_id()), url, fields, datetime.now(UTC), strategy=strategy, max_attempts=2)
+    stored, _ = await app.jobs.create(job)
+    run, _ = await app.submitter.start(stored.job.id)
+    [run] = await ended(app, [run.id])
+    return run
+
+
+async def record_of(app: App, run: Run) -> object:
+    [record] = await app.store.records_of(run.id, "", 10)
+    return record.data
+
+
+async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path) -> None:
+    needs_chromium()
+    fields = (*FIELDS, FieldSpec("title"), FieldSpec("description"))
+    async with running_site() as site:
+        settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
+        async with working(settings) as app:
+            first = await run_of(app, f"{site.url}/shop/1", fields)
+            assert (first.state, first.resolved_strategy) == (RunState.COMPLETED, Strategy.BROWSER), first
+            assert await kinds(app, first.id) == ["created", "started", "recipe_recorded", "completed"]
+            [recipe] = await app.store.recipes_for("127.0.0.1", recipe_key(fields))
+            assert recipe.url_pattern == "/shop/*"
+
+            second = await run_of(app, f"{site.url}/shop/2", fields)
+            assert (second.state, second.resolved_strategy) == (RunState.COMPLETED, Strategy.API_REPLAY), second
+            [created, *_] = await app.store.events_of(second.id, 0, 10)
+            assert "recorded" in created.meta["reason"]
+            assert created.meta["recipe_id"] == recipe.id
+            found = products()[1]
+            price = f"{found.amount} {found.currency}"
+            expected = {"name": found.name, "price": price, "title": found.name, "description": found.description}
+            assert await record_of(app, second) == expected
+
+            browsed = await run_of(app, f"{site.url}/shop/2", fields, Strategy.BROWSER)
+            assert await record_of(app, browsed) == expected
+            assert "recipe_recorded" not in await kinds(app, browsed.id)  # the same again is nothing new
+
+
+async def test_lists_are_replayed_as_lists(tmp_path: Path) -> None:
+    needs_chromium()
+    fields = (FieldSpec("names", css=".card .name", all=True), FieldSpec("prices", css=".card .price", all=True))
+    async with running_site() as site:
+        settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
+        async with working(settings) as app:
+            assert (await run_of(app, f"{site.url}/shop?page=1", fields)).resolved_strategy is Strategy.BROWSER
+            replayed = await run_of(app, f"{site.url}/shop?page=2", fields)
+            assert replayed.resolved_strategy is Strategy.API_REPLAY
+            browsed = await run_of(app, f"{site.url}/shop?page=2", fields, Strategy.BROWSER)
+            assert await record_of(app, replayed) == await record_of(app, browsed)
+
+
+async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, site: Changing) -> None:
+    await run_of(app, site.url("/shop/1"))
+    run = await run_of(app, site.url("/shop/2"))
+    assert run.resolved_strategy is Strategy.API_REPLAY
+    assert await record_of(app, run) == site.record(2)
+
+    site.is_old = False
+    run = await run_of(app, site.url("/shop/3"))
+    assert (run.state, run.attempt, run.resolved_strategy) == (RunState.COMPLETED, 2, Strategy.BROWSER), run
+    assert [(entry["strategy"], entry["outcome"]) for entry in run.attempts] == [
+        ("api_replay", "extraction"),
+        ("browser", "fetched"),
+    ]
+    assert run.attempts[0]["detail"] == "shape_changed"
+    events = {event.kind: event.meta for event in await app.store.events_of(run.id, 0, 20)}
+    assert events[EventKind.ESCALATED] == {"from": "api_replay", "to": "browser"}
+    assert events[EventKind.RECIPE_RECORDED]["version"] == 2
+    assert await record_of(app, run) == site.record(3)
+
+    site.asked.clear()
+    run = await run_of(app, site.url("/shop/4"))
+    assert (run.state, run.attempt, run.resolved_strategy) == (RunState.COMPLETED, 1, Strategy.API_REPLAY), run
+    assert await record_of(app, run) == site.record(4)
+    assert site.calls() == [("POST", "/api/v2/query")]
+
+
+async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> None:
+    await run_of(app, site.url("/shop/1"))
+    [recipe] = await app.store.recipes_for("127.0.0.1", recipe_key(FIELDS))
+    await app.store.change_recipe(recipe.id, None, pinned=True)
+    site.is_old = False
+    run = await run_of(app, site.url("/shop/2"), strategy=Strategy.BROWSER)
+    assert run.state is RunState.COMPLETED
+    assert "recipe_recorded" not in await kinds(app, run.id)
+    [kept] = await app.store.recipes_for("127.0.0.1", recipe_key(FIELDS))
+    assert (kept.document, kept.version) == (recipe.document, recipe.version)
+
+
+async def test_a_retried_run_takes_the_recipe_as_it_is_now(app: App, site: Changing) -> None:
+    run = await run_of(app, site.url("/shop/1"), strategy=Strategy.API_REPLAY)
+    assert (run.state, run.failure_detail) == (RunState.FAILED, "no_recipe")
+    await run_of(app, site.url("/shop/2"), strategy=Strategy.BROWSER)
+    again, _ = await app.submitter.retry(run.id)
+    [again] = await ended(app, [again.id])
+    assert (again.state, again.resolved_strategy) == (RunState.COMPLETED, Strategy.API_REPLAY), again
+    assert await record_of(app, again) == site.record(1)
+
+
+async def test_a_call_that_robots_may_not_make_teaches_nothing(app: App, site: Changing) -> None:
+    site.robots = "User-agent: *\nDisallow: /api\n"
+    run = await run_of(app, site.url("/shop/1"))
+    assert run.state is RunState.COMPLETED
+    assert "recipe_recorded" not in await kinds(app, run.id)
