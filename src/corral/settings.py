@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )
-    user_agent: str = Field("Corral/0.1", min_length=1, max_length=200)
+    user_agent: str = Field("Corral/0.1", min_length=1, max_length=200, pattern=r"^[\x20-\x7e]+$")
 
     vault_key: SecretStr | None = Field(
         None, description="key of the session vault: 32 bytes in base64, newest first where there are several"

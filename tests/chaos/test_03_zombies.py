@@ -13,7 +13,7 @@ from tests.chaos.history import check, read
 from tests.chaos.level import by_level
 from tests.chaos.seen import STALE, sometimes
 from tests.chaos.stack import NodeProcess, Stack, stack_on, wait_for
-from tests.engine.build import drill, started, states
+from tests.engine.build import drill, started, states, until
 
 LEASE_S = 10.0
 ROUNDS = by_level(1, 200)
@@ -40,11 +40,11 @@ async def one_round(stack: Stack, client: Client) -> None:
     heir.heard("ready")
     await asyncio.to_thread(wait_for, lambda: len(zombie.worker_pids) == 1 and len(heir.worker_pids) == 2)
     os.kill(heir.pid, signal.SIGSTOP)  # for a moment, so that the zombie gets its share
-    ids = await client.submit(*[drill("sleep", seconds=6, record=True, timeout_s=100) for _ in range(5)])
+    ids = await client.submit(*[drill("sleep", seconds=8, record=True, timeout_s=100) for _ in range(5)])
     await started(client.app, *ids)
     os.kill(heir.pid, signal.SIGCONT)
     ids += await client.submit(*[drill("sleep", seconds=6, record=True, timeout_s=100) for _ in range(25)])
-    await started(client.app, *ids)
+    await until(lambda: all_claimed(client))
     await asyncio.sleep(0.5)
     os.kill(zombie.pid, signal.SIGSTOP)  # its worker goes on, and answers a node that does not listen
     stopped = heir.worker_pids[0]
@@ -61,6 +61,10 @@ async def one_round(stack: Stack, client: Client) -> None:
     assert all(run.attempts[-1]["epoch"] == run.epoch for run in taken_over), "a result is not the new owner's"
     await end(zombie, heir)
     assert all(is_untouched(before, after) for before, after in zip(runs, await client.runs(ids), strict=True))
+
+
+async def all_claimed(client: Client) -> bool:
+    return (await client.app.store.count_live())["queued"] == 0
 
 
 async def end(*nodes: NodeProcess) -> None:

@@ -77,7 +77,7 @@ class Watcher(threading.Thread):
                         continue
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"] if os.environ.get("CORRAL_CHAOS") else ["sqlite"])
 def planted(request: pytest.FixtureRequest) -> tuple[Planted, dict[str, str]]:
     found = Planted()
     settings = {

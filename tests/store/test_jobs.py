@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -66,12 +67,14 @@ async def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
 async def test_a_job_is_changed_and_deleted(store: Store) -> None:
     job = a_job()
     await store.add_job(job, None)
-    await store.update_job(a_job(id=job.id, target_url="http://other.test/"), None)
+    changed = replace(job, target_url="http://other.test/")
+    assert await store.update_job(job, changed, None)
+    assert not await store.update_job(job, changed, None), "it is not any more what this change was made from"
     assert (await store.job(job.id)).job.target_url == "http://other.test/"
     await store.delete_job(job.id)
     for attempt in (
         store.job(job.id),
-        store.update_job(job, None),
+        store.update_job(job, changed, None),
         store.delete_job(job.id),
     ):
         with pytest.raises(JobNotFound, match=job.id):
@@ -118,7 +121,7 @@ async def test_a_slot_fires_once_after_the_clock_was_set_back(store: Store) -> N
     due = await _scheduled(store)
     assert await store.fire(due, 1000, 1000 + HOUR_MS, a_run(due.job.id), CREATED)
     # Changing the schedule while the clock is behind computes the slot of before again.
-    await store.update_job(due.job, 1000)
+    assert await store.update_job(due.job, replace(due.job, frequency="0 1 * * *"), 1000)
     [again] = await store.due_jobs(10)
     assert not await store.fire(again, 1000, 1000 + HOUR_MS, a_run(due.job.id), CREATED)
     [following] = await store.due_jobs(10)
@@ -157,3 +160,10 @@ async def test_forgotten_slots_are_old_ones(store: Store, sql: Sql) -> None:
     sql(f"INSERT INTO schedule_slots VALUES ('{due.job.id}', {2**52}, '{new_id()}')")
     await store.prune(Retention())
     assert [row[0] for row in sql("SELECT slot FROM schedule_slots")] == [2**52]
+
+
+async def test_a_change_of_something_else_loses_no_slot_that_is_due(store: Store) -> None:
+    due = await _scheduled(store)
+    assert await store.update_job(due.job, replace(due.job, max_attempts=9), 2**52)
+    [still] = await store.due_jobs(10)
+    assert (still.slot_ms, still.job.max_attempts) == (due.slot_ms, 9)

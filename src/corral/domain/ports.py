@@ -25,7 +25,13 @@ class JobStore(Protocol):
 
     async def job(self, job_id: str) -> StoredJob: ...
 
-    async def update_job(self, job: Job, next_slot_ms: int | None) -> None: ...
+    async def created_by(self, key: IdempotencyKey) -> str | None:
+        """What this key created before; None where it is new."""
+        ...
+
+    async def update_job(self, before: Job, after: Job, next_slot_ms: int | None) -> bool:
+        """Write the change where the job still is as it was; False where somebody else changed it."""
+        ...
 
     async def due_jobs(self, limit: int) -> list[DueJob]:
         """Scheduled jobs whose slot has come."""

@@ -68,9 +68,10 @@ def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Tr
         return _hold_for_login(run, outcome)
     if not _may_retry(run, outcome, policy):
         return _fail(outcome)
+    told_s = _told_to_wait_s(outcome.retry_after, now)
+    if told_s is not None and told_s > policy.max_wait_s:
+        return _fail(outcome, retry_after_s=round(told_s, 3))
     wait_s = retry_after_s(outcome.retry_after, now)
-    if wait_s is not None and wait_s > policy.max_wait_s:
-        return _fail(outcome, retry_after_s=round(wait_s, 3))
     escalates = (outcome.code in _ESCALATED or _outdated(run, outcome)) and _can_escalate(run, policy)
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
 
@@ -193,21 +194,23 @@ def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header, between one second and one hour; None where it is unusable."""
+    """Seconds from a Retry-After header, between one second and one hour; None where it says nothing usable."""
+    told_s = _told_to_wait_s(value, now)
+    return None if told_s is None else max(1.0, min(3600.0, told_s))
+
+
+def _told_to_wait_s(value: str | None, now: datetime) -> float | None:
+    """What the header says, however absurd."""
     if value is None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
         # More than twelve digits cannot be meant; int() of a megabyte of digits is an attack.
-        return _clamped(float(int(text[:12])))
+        return float(int(text[:12]))
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
-    return _clamped((when - now).total_seconds())
-
-
-def _clamped(seconds: float) -> float:
-    return max(1.0, min(3600.0, seconds))
+    return (when - now).total_seconds()

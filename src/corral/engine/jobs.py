@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from corral.domain.address import EgressPolicy, check_literal
-from corral.domain.errors import BadInput
+from corral.domain.errors import BadInput, StorageUnavailable
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import JobId, new_id
 from corral.domain.job import FieldSpec, Job, StoredJob
@@ -18,6 +18,7 @@ from corral.domain.url import parse_target
 from corral.extract.fields import compile_check
 
 MAX_FIELDS = 200
+_CHANGE_TRIES = 50
 
 
 class Jobs:
@@ -33,26 +34,35 @@ class Jobs:
 
         The target is asked once, to refuse what cannot work; whoever runs the job right away learns it from the run.
         """
+        # Asked first: a repeated request is answered as before, whatever has become of the target since.
+        if key is not None and (known := await self._store.created_by(key)) is not None:
+            return await self._store.job(known), True
         checked = await self._checked(job, probes=probes)
         job_id, replayed = await self._store.add_job(checked, _next_slot_ms(checked), key)
         return await self._store.job(job_id), replayed
 
     async def change(self, job_id: str, changes: dict[str, Any]) -> StoredJob:
         """Change some of a job's properties; runs that exist keep what they were started with."""
-        stored = await self._store.job(job_id)
-        job = replace(stored.job, **changes)
-        if job.target_url != stored.job.target_url:
+        for _ in range(_CHANGE_TRIES):
+            before = (await self._store.job(job_id)).job
+            after = await self._changed(before, changes)
+            if await self._store.update_job(before, after, _next_slot_ms(after)):
+                return await self._store.job(job_id)
+        raise StorageUnavailable("the job is being changed by somebody else all the time", hint="try again")
+
+    async def _changed(self, before: Job, changes: dict[str, Any]) -> Job:
+        job = replace(before, **changes)
+        if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
-            job = await self._checked(replace(job, trusted_hosts=()), probes=True)
-        else:
-            check_fields(job.fields)
-            check_frequency(job.frequency)
-        await self._store.update_job(job, _next_slot_ms(job))
-        return await self._store.job(job_id)
+            return await self._checked(replace(job, trusted_hosts=()), probes=True)
+        check_fields(job.fields)
+        check_frequency(job.frequency)
+        return job
 
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
+        """A copy with an id of its own. Trust is not copied: it was given to what a person typed."""
         original = (await self._store.job(job_id)).job
-        copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC))
+        copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC), trusted_hosts=())
         copy_id, replayed = await self._store.add_job(copy, _next_slot_ms(copy), key)
         return await self._store.job(copy_id), replayed
 

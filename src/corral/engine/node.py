@@ -28,7 +28,6 @@ T = TypeVar("T")
 
 _POLL_S = 0.5
 _CLAIM_MAX = 200
-_SETTLING_MAX = 1000
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
 _WATCH_EVERY_S = 0.25
@@ -146,9 +145,8 @@ class Node:
     async def _dispatch(self) -> None:
         while self._claiming:
             self._wake.clear()
-            # What only waits to be written leaves its worker free: the next claim shares its commit.
-            backlog = len(self._settling) >= _SETTLING_MAX
-            room = 0 if backlog else min(self._assignment.room(), _CLAIM_MAX)
+            # What waits to be written still counts: the database must never show more running than are allowed.
+            room = min(self._assignment.room() - len(self._settling), _CLAIM_MAX)
             if room > 0 and not self._renewer.is_fenced and await self._claim(room):
                 continue
             try:

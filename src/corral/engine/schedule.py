@@ -1,5 +1,6 @@
 """Starting the runs of scheduled jobs: once per slot, missed slots as one."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import structlog
@@ -12,7 +13,8 @@ from corral.domain.schedule import passed_slots
 from corral.engine.submit import Submitter
 
 log = structlog.get_logger()
-_BATCH = 100
+_BATCH = 500
+_AT_ONCE = 50
 
 
 class Scheduler:
@@ -22,15 +24,20 @@ class Scheduler:
 
     async def fire_due(self) -> int:
         """Start what is due; how many runs were started."""
-        fired = 0
-        for due in await self._store.due_jobs(_BATCH):
+        # Side by side: each may ask its target first, and a target that hangs must not hold up the others.
+        gate = asyncio.Semaphore(_AT_ONCE)
+        due_jobs = await self._store.due_jobs(_BATCH)
+        return sum(await asyncio.gather(*(self._fire_in_turn(due, gate) for due in due_jobs)))
+
+    async def _fire_in_turn(self, due: DueJob, gate: asyncio.Semaphore) -> bool:
+        async with gate:
             try:
-                fired += await self._fire(due)
+                return await self._fire(due)
             except StorageError:
                 raise
             except CorralError as error:  # one job that cannot be started does not hold up the others
                 log.warning("schedule did not fire; trying again", job=due.job.id, reason=error.message)
-        return fired
+                return False
 
     async def _fire(self, due: DueJob) -> bool:
         now = datetime.now(UTC)

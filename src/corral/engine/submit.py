@@ -44,6 +44,8 @@ class Submitter:
         self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
     ) -> tuple[Run, bool]:
         """A new run of the job. With a key seen before: the run from then, and True."""
+        if key is not None and (known := await self._store.created_by(key)) is not None:
+            return await self._store.run(known), True
         stored = await self._store.job(job_id)
         run, drafts = await self.drafted(stored.job, overrides or Overrides())
         [run_id], replayed = await self._store.add_runs([(run, drafts)], key)

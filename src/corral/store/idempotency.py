@@ -23,7 +23,15 @@ def earlier(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
     row = values(key=key.key, fingerprint=key.fingerprint, resource_id=resource_id, created_at=tx.wall_ms)
     if tx.run(_TAKE_POSTGRES if tx.is_postgres else _TAKE_SQLITE, row) == 1:
         return None
-    fingerprint, found = tx.all(_SEEN, values(key=key.key))[0]
+    return seen(tx, key)
+
+
+def seen(tx: Tx, key: IdempotencyKey) -> str | None:
+    """What this key has created before; None where it is new."""
+    rows = tx.all(_SEEN, values(key=key.key))
+    if not rows:
+        return None
+    fingerprint, found = rows[0]
     if fingerprint != key.fingerprint:
         raise IdempotencyKeyReuse
     return str(found)

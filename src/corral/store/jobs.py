@@ -36,13 +36,17 @@ _READ = sa.select(*_COLUMNS, _STATUS, _HOLD)
 _GET = _READ.where(jobs.c.id == param("id"))
 _LIST = _READ.where(jobs.c.id < param("before")).order_by(jobs.c.id.desc()).limit(param("limit"))
 _INSERT = insert_all(jobs)
+# Only where the job still is what the change was made from, and the slot only where the schedule changes:
+# a slot that is due must not be lost to a change of something else.
 _UPDATE = (
     sa.update(jobs)
-    .where(jobs.c.id == param("id"))
+    .where(
+        jobs.c.id == param("id"), jobs.c.document == param("old_document"), jobs.c.frequency == param("old_frequency")
+    )
     .values(
         document=param("document"),
         frequency=param("frequency"),
-        next_slot=param("next_slot"),
+        next_slot=sa.case((jobs.c.frequency == param("frequency"), jobs.c.next_slot), else_=param("next_slot")),
         updated_at=param("updated_at"),
     )
 )
@@ -106,9 +110,13 @@ def newest(tx: Tx, before: str | None, limit: int) -> list[StoredJob]:
     return [_stored(row) for row in tx.all(_LIST, values(before=before or LAST_ID, limit=limit))]
 
 
-def update(tx: Tx, job: Job, next_slot_ms: int | None) -> None:
-    if tx.run(_UPDATE, _document_values(tx, job, next_slot_ms)) == 0:
-        raise JobNotFound(job.id)
+def update(tx: Tx, before: Job, after: Job, next_slot_ms: int | None) -> bool:
+    """False where somebody else changed the job meanwhile."""
+    old = values(old_document=to_json(job_document(before)), old_frequency=before.frequency)
+    if tx.run(_UPDATE, _document_values(tx, after, next_slot_ms) | old) > 0:
+        return True
+    get(tx, after.id)  # raises where it is gone
+    return False
 
 
 def delete(tx: Tx, job_id: str) -> None:

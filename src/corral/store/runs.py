@@ -54,7 +54,10 @@ _MOVE = {
         owner=sa.null(),
         lease_until=sa.null(),
         finished_at=param("finished_at"),
+        # What an earlier attempt failed of is in the history; the run itself did not fail of it.
         failure_code=param("failure_code"),
+        failure_detail=sa.null(),
+        error_message=sa.null(),
         seq=runs.c.seq + 1,
     )
     .returning(runs)

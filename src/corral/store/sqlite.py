@@ -145,7 +145,7 @@ class SqliteDatabase:
     def write_from_thread(self, op: Op) -> Any:
         """The same for a thread of its own, which must not depend on the event loop."""
         self._check_open()
-        with self._lock, self._process_lock.held():
+        with self._all_locks():
             return self._alone_or_from_ballast(op, essential=True)
 
     def _check_open(self) -> None:
@@ -239,9 +239,20 @@ class SqliteDatabase:
             self._lock.release()
         self._hand_over(loop, results)
 
+    @contextmanager
+    def _all_locks(self) -> Iterator[None]:
+        """With an end to the waiting: whoever holds them may itself be waiting for another program."""
+        if not self._lock.acquire(timeout=sqlite_file.LOCK_WAIT_S):
+            raise StorageUnavailable(f"{self._path} is locked by another program", hint="close whatever has it open")
+        try:
+            with self._process_lock.held():
+                yield
+        finally:
+            self._lock.release()
+
     def _wait_and_finish(self, group: list[_Pending], loop: asyncio.AbstractEventLoop) -> None:
         try:
-            with self._lock, self._process_lock.held():
+            with self._all_locks():
                 results = self._ran(group)
                 if results is None or not self._committed():
                     results = self._each_alone(group)

@@ -25,7 +25,7 @@ _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse
 # Checking reads the whole file; above these sizes that would delay every restart, and `corral doctor` does it.
 _CHECK_ALWAYS_BYTES = 16 * 1024 * 1024
 _CHECK_UNCLEAN_BYTES = 128 * 1024 * 1024
-_LOCK_WAIT_S = 10.0
+LOCK_WAIT_S = 10.0
 _NO_ROOM_BYTES = 256 * 1024
 
 Connection = Any  # pysqlite3 carries no types
@@ -179,7 +179,7 @@ class WriteLock:
 
 
 def wait_until(ready: Callable[[], bool], message: str) -> None:
-    deadline = time.monotonic() + _LOCK_WAIT_S
+    deadline = time.monotonic() + LOCK_WAIT_S
     while not ready():
         if time.monotonic() > deadline:
             raise StillLocked(message, hint="look for a stopped or hanging `corral` process")

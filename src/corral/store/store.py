@@ -21,6 +21,7 @@ from corral.store import (
     claims,
     events,
     feed,
+    idempotency,
     interventions,
     jobs,
     recipes,
@@ -67,8 +68,13 @@ class Store:
         found: list[StoredJob] = await self._db.read(_op(jobs.newest, before, limit))
         return found
 
-    async def update_job(self, job: Job, next_slot_ms: int | None) -> None:
-        await self._db.write(_op(jobs.update, job, next_slot_ms))
+    async def update_job(self, before: Job, after: Job, next_slot_ms: int | None) -> bool:
+        updated: bool = await self._db.write(_op(jobs.update, before, after, next_slot_ms))
+        return updated
+
+    async def created_by(self, key: IdempotencyKey) -> str | None:
+        found: str | None = await self._db.read(_op(idempotency.seen, key))
+        return found
 
     async def delete_job(self, job_id: str) -> None:
         await self._db.write(_op(jobs.delete, job_id))

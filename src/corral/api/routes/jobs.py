@@ -66,20 +66,22 @@ async def read_job(job_id: Id, corral: Corral) -> Response:
 
 @router.patch("/jobs/{job_id}", response_model=JobRead)
 async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
-    return render.answer(render.job(await corral.jobs.change(str(job_id), _changes(body))))
+    return render.answer(
+        render.job(await corral.jobs.change(str(job_id), _changes(body, corral.settings.default_max_attempts)))
+    )
 
 
 # Only these may be set to null: it means "as the settings say".
 _NULLABLE = frozenset({"timeout_s", "max_attempts"})
 
 
-def _changes(body: JobChange) -> dict[str, Any]:
+def _changes(body: JobChange, default_max_attempts: int) -> dict[str, Any]:
     said = {name: getattr(body, name) for name in body.model_fields_set}
     for name, value in said.items():
         if value is None and name not in _NULLABLE:
             raise BadInput(f"{name} cannot be null", field=name, hint="leave it out to keep what it is")
     if said.get("max_attempts", 0) is None:
-        del said["max_attempts"]
+        said["max_attempts"] = default_max_attempts
     if "fields" in said:
         said["fields"] = field_specs(said["fields"])
     if "strategy" in said:
