@@ -35,7 +35,7 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     if is_replay and isinstance(outcome, Failed) and outcome.code in _NO_ANSWER:
         return None
     try:
-        host = parse_target(run.payload["url"]).host
+        host = parse_target(str(run.payload.get("url"))).host
     except BadInput:
         return None
     names = [spec["name"] for spec in run.payload.get("fields") or ()]
