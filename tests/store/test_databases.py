@@ -1,6 +1,8 @@
 """What holds below the queries: groups, closing, other loops, stalled loops."""
 
 import asyncio
+import contextlib
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -171,3 +173,19 @@ async def test_lists_do_not_depend_on_the_collation_of_the_server(postgres: obje
     assert len(await store.records_of(lease.run_id, "", 10)) == 1
     assert await store.findings() == []
     await store.close()
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "held", "partial", "failed", "cancelled"])
+def test_counting_and_listing_a_state_never_walks_the_whole_table(tmp_path: Path, state: str) -> None:
+    """A million finished runs must cost those who ask for the few live ones nothing."""
+    store = open_store(f"sqlite:///{tmp_path}/corral.db")
+    store._db.close_now()
+    with contextlib.closing(sqlite3.connect(tmp_path / "corral.db")) as database:
+        for question in (
+            f"SELECT count(*) FROM runs WHERE state = '{state}'",
+            f"SELECT * FROM runs WHERE id < 'x' AND state = '{state}' ORDER BY id DESC LIMIT 5",
+        ):
+            if state == "running" and "LIMIT" in question:
+                continue  # the newest are among the latest ids
+            plan = " ".join(row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {question}"))
+            assert f"INDEX runs_{'leased' if state == 'running' else state}" in plan, plan

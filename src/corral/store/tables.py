@@ -180,7 +180,7 @@ for _lane, _operator in (("light", "<>"), ("browser", "=")):
     )
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
-for _state in ("held", "partial", "failed", "cancelled"):
+for _state in ("queued", "held", "partial", "failed", "cancelled"):
     _index(f"runs_{_state}", runs.c.id, where=f"state = '{_state}'")
 _index("events_by_run", events.c.run_id, events.c.seq, unique=True)
 _index("records_by_run", records.c.run_id, records.c.item_key, unique=True)

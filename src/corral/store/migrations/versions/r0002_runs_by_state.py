@@ -7,7 +7,7 @@ revision = "0002"
 down_revision = "0001"
 
 # `completed` has no index: almost every finished run is, so the newest are found by walking the ids.
-_LISTED = ("held", "partial", "failed", "cancelled")
+_LISTED = ("queued", "held", "partial", "failed", "cancelled")
 
 
 def upgrade() -> None:
