@@ -22,9 +22,13 @@ _LATER = (
 )
 _INSERT = insert_all(runs, without=_LATER)
 _GET = sa.select(runs).where(runs.c.id == param("id"))
-_COUNT_ONE = {
-    state: sa.select(sa.func.count()).select_from(runs).where(is_state(runs.c.state, state)) for state in RunState
-}
+# One statement, so that all three are counted at the same moment: a run that is given back meanwhile is in one of them.
+_COUNT_LIVE = sa.select(
+    *(
+        sa.select(sa.func.count()).select_from(runs).where(is_state(runs.c.state, state)).scalar_subquery()
+        for state in sorted(LIVE)
+    )
+)
 
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -147,4 +151,5 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
 
 def count_live(tx: Tx) -> dict[str, int]:
     """How many runs are queued, running and held; each read from its own partial index."""
-    return {state.value: int(tx.all(_COUNT_ONE[state])[0][0]) for state in sorted(LIVE)}
+    counts = tx.all(_COUNT_LIVE)[0]
+    return {state.value: int(count) for state, count in zip(sorted(LIVE), counts, strict=True)}
