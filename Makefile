@@ -14,6 +14,9 @@ SETUP := $(VENV)/.setup-$(call id)
 DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
+# The tests wait more than they compute: two processes halve the time even on two cores.
+PROCESSES ?= 2
+
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -43,10 +46,10 @@ run: setup ## Start Corral with a local demo site and open jobs
 
 test: lint ## Everything that must hold: linters, types, layers, tests
 	@scripts/services
-	@$(BIN)/pytest -q
+	@$(BIN)/pytest -q --numprocesses $(PROCESSES) --dist loadgroup
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
-	@scripts/services
+	@scripts/services postgres redis chromium nginx
 	@$(BIN)/python -m bench --save
 
 chaos: setup-dev ## The long versions of the tests that break things

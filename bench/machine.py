@@ -11,7 +11,10 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PEER_PACKAGES = ("celery", "redis", "dbos", "procrastinate", "psycopg")
+PEER_PACKAGES = (
+    *("celery", "redis", "dbos", "procrastinate", "psycopg"),
+    *("wreq", "aiohttp", "httpx", "scrapy", "crawlee", "playwright"),
+)
 
 
 def _git(*arguments: str) -> str:

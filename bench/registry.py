@@ -6,7 +6,7 @@ import importlib
 
 from bench.model import Bench
 
-MODULES = {"runs": "bench.runs", "replay": "bench.replay"}
+MODULES = {name: f"bench.{name}" for name in ("runs", "fetch", "browser", "replay")}
 
 
 def load(name: str) -> Bench:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import services
+from bench import services, started
 from bench.model import Entry, Outcome, Result
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,14 +80,14 @@ def _once(entry: Entry, method: str, count: int, quick: bool) -> dict[str, Any]:
     folder = work / "place"
     folder.mkdir()
     try:
-        with services.running(entry.services) as started:
+        with started.running(entry.services) as running:
             spec = {
                 "target": entry.target,
                 "method": method,
                 "count": count,
                 "quick": quick,
                 "folder": str(folder),
-                "services": {name: dataclasses.asdict(service) for name, service in started.items()},
+                "services": {name: dataclasses.asdict(service) for name, service in running.items()},
             }
             return _ask(spec, work, entry.timeout_s)
     finally:

@@ -43,7 +43,7 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], what: str, log: Path) -> None:
+def wait_for(ready: Callable[[], bool], process: subprocess.Popen[bytes], what: str, log: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -55,7 +55,7 @@ def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], wha
     raise ServiceUnavailable(f"{what} did not start: {tail.strip()}")
 
 
-def _stop(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+def stopped(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
     if process.poll() is not None:
         return
     process.send_signal(how)
@@ -66,7 +66,7 @@ def _stop(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
         process.wait()
 
 
-def _accepts(port: int) -> bool:
+def accepts(port: int) -> bool:
     with socket.socket() as sock:
         sock.settimeout(0.5)
         return sock.connect_ex(("127.0.0.1", port)) == 0
@@ -95,10 +95,10 @@ def redis(*, append_only: bool = False) -> Iterator[Service]:
     with log.open("wb") as out:
         process = subprocess.Popen(arguments, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        _wait_until(lambda: _redis_pongs(port), process, "redis-server", log)
+        wait_for(lambda: _redis_pongs(port), process, "redis-server", log)
         yield Service("redis-aof" if append_only else "redis", f"redis://127.0.0.1:{port}/0", process.pid)
     finally:
-        _stop(process, signal.SIGTERM)
+        stopped(process, signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -158,23 +158,9 @@ def postgres() -> Iterator[Service]:
                 start_new_session=True,
             )  # fmt: skip
         ready = [str(binaries / "pg_isready"), "-h", "127.0.0.1", "-p", str(port), "-q"]
-        _wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, process, "postgres", log)
+        wait_for(lambda: subprocess.run(ready, check=False).returncode == 0, process, "postgres", log)
         yield Service("postgres", f"postgresql://bench@127.0.0.1:{port}/postgres", process.pid)
     finally:
         if process is not None:
-            _stop(process, signal.SIGINT)
+            stopped(process, signal.SIGINT)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-STARTERS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = {
-    "redis": redis,
-    "redis-aof": lambda: redis(append_only=True),
-    "postgres": postgres,
-}
-
-
-@contextlib.contextmanager
-def running(names: tuple[str, ...]) -> Iterator[dict[str, Service]]:
-    """Start the named services, and stop all that started whatever happens."""
-    with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(STARTERS[name]()) for name in names}

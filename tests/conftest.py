@@ -1,8 +1,23 @@
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import services
+from tests.chaos.report import LINES
+
+CHAOS = Path(__file__).parent / "chaos"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the work, a file stays in one of them; so does the chaos suite as a whole.
+
+    Its last test asks what the others have seen.
+    """
+    for item in items:
+        together = CHAOS if item.path.is_relative_to(CHAOS) else item.path
+        item.add_marker(pytest.mark.xdist_group(str(together)))
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +32,20 @@ def redis_server() -> Iterator[services.RedisServer]:
     """One Redis for the whole session; a test that stops it starts its own instead."""
     with services.redis_server() as server:
         yield server
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where several processes share the work, hand the lines to the one that prints."""
+    told = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told["chaos"] = LINES
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    LINES.extend(getattr(node, "workeroutput", {}).get("chaos", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in LINES:
+        terminalreporter.write_line(f"chaos: {line}")

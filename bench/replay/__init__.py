@@ -8,8 +8,8 @@ from __future__ import annotations
 from bench.model import Bench, Entry
 
 ENTRIES = (
-    Entry("by API replay", "bench.replay.corral_side:Replay", "corral", 9_600, 960, timeout_s=600),
-    Entry("by browser", "bench.replay.corral_side:Browser", "peer", 96, 24, timeout_s=600),
+    Entry("by API replay", "bench.replay.corral_side:Replay", "corral", 9_600, 960, ("shop",), timeout_s=600),
+    Entry("by browser", "bench.replay.corral_side:Browser", "peer", 96, 24, ("shop",), timeout_s=600),
 )
 
 BENCH = Bench(

@@ -12,6 +12,7 @@ from corral.process import die_with_parent
 async def _main(link: socket.socket) -> None:
     # After the heartbeat has started.
     from corral.fetch.sessions import SessionKeys  # noqa: PLC0415
+    from corral.stalls import watched_loop  # noqa: PLC0415
     from corral.wiring_worker import WorkerConfig, worker_kinds  # noqa: PLC0415
 
     reader, writer = await asyncio.open_connection(sock=link, limit=2**24)
@@ -22,7 +23,7 @@ async def _main(link: socket.socket) -> None:
         else:
             return
         keys = SessionKeys(config.vault_keys)
-        async with worker_kinds(config, keys) as kinds:
+        async with watched_loop("worker"), worker_kinds(config, keys) as kinds:
             await Worker(reader, writer, kinds, keys.replace).serve()
     finally:
         writer.close()

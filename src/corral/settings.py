@@ -1,18 +1,24 @@
 """Settings from the environment and `.env`, prefix `APP_`. Frozen; every problem is reported at once."""
 
 import difflib
+import io
+import logging
 import os
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
+from dotenv.parser import Binding, parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from corral.domain.address import AllowEntry
+from corral.domain.cache import CacheMode
 from corral.domain.errors import BadConfiguration
 
 _PREFIX = "APP_"
+# Of lines it cannot read: we report our own, and those of others are not our business.
+logging.getLogger("dotenv.main").setLevel(logging.ERROR)
 _SECRET_WORDS = ("token", "key", "password", "secret", "url")
 
 
@@ -56,6 +62,12 @@ class Settings(BaseSettings):
     retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
     retention_keep_records: bool = Field(True, description="records outlive the runs that found them")
 
+    http_cache: CacheMode = Field(CacheMode.OFF, description="off, revalidate or replay")
+    http_cache_max_bytes: int = Field(512 * 1024**2, ge=1024**2, description="room for answers in the cache")
+    artifacts_max_bytes: int = Field(
+        1024**3, ge=0, description="room for screenshots and HTML of failed browser runs; 0 keeps none"
+    )
+
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
 
     @field_validator("egress_allow", mode="before")
@@ -79,13 +91,22 @@ class Settings(BaseSettings):
         return [text for text in (*given, *passwords, *(unquote(each) for each in passwords if each)) if text]
 
     @property
+    def cache_dir(self) -> Path:
+        return self.data_dir / "cache"
+
+    @property
+    def artifacts_dir(self) -> Path:
+        return self.data_dir / "artifacts"
+
+    @property
     def store_url(self) -> str:
         return self.database_url or f"sqlite:///{(self.data_dir / 'corral.db').absolute()}"
 
 
 def load_settings(**overrides: Any) -> Settings:
     """The settings, or BadConfiguration with every problem found."""
-    problems = _typos()
+    names, unread = _read_dotenv()
+    problems = unread + _typos(names)
     try:
         settings = Settings(**overrides)
     except ValidationError as error:
@@ -95,11 +116,11 @@ def load_settings(**overrides: Any) -> Settings:
     return settings
 
 
-def _typos() -> list[str]:
+def _typos(in_dotenv: list[str]) -> list[str]:
     """Names with our prefix that mean nothing: most likely a typing error that would be ignored silently."""
     known = {_PREFIX + name.upper() for name in Settings.model_fields}
-    found = {name: "the environment" for name in os.environ if name.startswith(_PREFIX)}
-    found |= dict.fromkeys(_names_in_dotenv(), ".env")
+    found = {name: "the environment" for name in os.environ if name.upper().startswith(_PREFIX)}
+    found |= dict.fromkeys(in_dotenv, ".env")
     problems = []
     for name, where in sorted(found.items()):
         if name.upper() in known:
@@ -110,12 +131,27 @@ def _typos() -> list[str]:
     return problems
 
 
-def _names_in_dotenv() -> list[str]:
+def _read_dotenv() -> tuple[list[str], list[str]]:
+    """Our names in `.env`, read as the settings themselves are, and what is wrong with our lines of it."""
     path = Path(".env")
     if not path.is_file():
-        return []
-    names = [line.partition("=")[0].strip() for line in path.read_text(errors="replace").splitlines()]
-    return [name for name in names if name.startswith(_PREFIX)]
+        return [], []
+    try:
+        bindings = list(parse_stream(io.StringIO(path.read_text("utf-8"))))
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadConfiguration([f".env is not UTF-8 text (line {line}); save it in that encoding"]) from None
+    except OSError as error:
+        raise BadConfiguration([f".env cannot be read ({error.strerror}); check its owner and mode"]) from None
+    ours = [each for each in bindings if _is_ours(each)]
+    unread = [each.original.line for each in ours if each.error or each.value is None]
+    return [each.key for each in ours if each.key], [f".env, line {line}, is not NAME=VALUE" for line in unread]
+
+
+def _is_ours(binding: Binding) -> bool:
+    """By its name, or by its text where not even the name could be read. Others may keep theirs in the same file."""
+    name = binding.key or binding.original.string.strip().removeprefix("export").strip()
+    return name.upper().startswith(_PREFIX)
 
 
 def _described(error: Any) -> str:

@@ -93,6 +93,21 @@ class Keyring:
         wrapped = _encrypted(self.key(kid), data_key.reveal(), _wrapping(bound, kid))
         return SealedSession(sealed.id, sealed.job_id, sealed.version, kid, wrapped, sealed.box)
 
+    # -- single texts: what a proxy knows us by ---------------------------------------------------------
+
+    def seal_text(self, text: Secret[str], bound: str) -> str:
+        """One line: the key's name, the wrapped data key, the box. It opens only beside what it is bound to."""
+        data_key, kid, to = _fresh(), self.kids[0], _text_bound_to(bound)
+        wrapped = _encrypted(self.key(kid), data_key.reveal(), _wrapping(to, kid))
+        return f"{kid}.{wrapped}.{_encrypted(data_key, text.reveal().encode(), to)}"
+
+    def open_text(self, sealed: str, bound: str) -> Secret[str]:
+        kid, _, rest = sealed.partition(".")
+        wrapped, _, box = rest.partition(".")
+        to = _text_bound_to(bound)
+        data_key: Secret[bytes] = Secret(_decrypted(self.key(kid), wrapped, _wrapping(to, kid)))
+        return Secret(_decrypted(data_key, box, to).decode())
+
     def _data_key(self, sealed: SealedSession, bound: bytes) -> Secret[bytes]:
         wrapping = _wrapping(bound, sealed.kid)
         return Secret(_decrypted(self.key(sealed.kid), sealed.wrapped_key, wrapping))
@@ -230,6 +245,10 @@ def _parsed(texts: Sequence[str], where: str) -> Keyring:
 
 def _bound_to(job_id: str, session_id: str, version: int) -> bytes:
     return f"corral|{job_id}|{session_id}|{version}".encode()
+
+
+def _text_bound_to(bound: str) -> bytes:
+    return f"corral text|{bound}".encode()
 
 
 def _wrapping(bound: bytes, kid: str) -> bytes:

@@ -4,14 +4,17 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
+from corral.domain.errors import BadInput
 from corral.domain.job import Strategy
 from corral.domain.outcome import Outcome
 from corral.domain.ports import Prober
+from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.retention import Retention
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lease
@@ -27,6 +30,7 @@ from corral.engine.schedule import Scheduler
 from corral.engine.sessions import Sessions
 from corral.engine.submit import Submitter
 from corral.engine.sweep import Sweeper
+from corral.engine.tidying import Tidying
 from corral.fetch.browser_args import find_chromium
 from corral.fetch.browser_home import sweep_homes
 from corral.fetch.egress import Egress
@@ -35,10 +39,11 @@ from corral.fetch.parse_pool import ParsePool
 from corral.fetch.probe import probe
 from corral.log import hide
 from corral.settings import Settings
+from corral.stalls import watched_loop
 from corral.store.open import open_store
 from corral.store.store import Store
-from corral.vault import Keyring, KeySource, Vault, check_keys
-from corral.wiring_worker import WorkerConfig
+from corral.vault import Keyring, KeySource, SealBroken, Vault, check_keys
+from corral.wiring_worker import WorkerConfig, page_cache
 
 if TYPE_CHECKING:
     from corral.fetch.browser_login import LoginPage
@@ -49,7 +54,8 @@ async def prober(settings: Settings) -> AsyncIterator[Prober]:
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
     pool = ParsePool()
     try:
-        yield functools.partial(probe, egress, budget_s=settings.probe_timeout_seconds, reader=pool)
+        cache = page_cache(worker_config(settings))
+        yield functools.partial(probe, egress, budget_s=settings.probe_timeout_seconds, reader=pool, cache=cache)
     finally:
         await pool.close()
         await egress.close()
@@ -65,6 +71,8 @@ class App:
     submitter: Submitter
     sessions: Sessions
     pulse: Pulse
+    artifacts: ArtifactFolder
+    tidying: Tidying
     node: Node | None
     sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
     learning: Learning
@@ -77,6 +85,8 @@ class App:
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             if self.sweeper is not None:
                 self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
+            else:
+                self.timers.append(asyncio.create_task(self.tidying.tidy(), name="tidy"))
 
     async def stop_work(self) -> None:
         """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
@@ -98,7 +108,7 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
     pulse = Pulse()
     try:
         keys = await checked_keys(settings, store)
-        async with prober(settings) as probe:
+        async with watched_loop("node" if works else "client"), prober(settings) as probe:
             app = _assembled(settings, store, probe, pulse, keys, works=works, only_run=only_run)
             await app.start_work()
             try:
@@ -111,7 +121,7 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
 
 @asynccontextmanager
 async def login_browser(
-    settings: Settings, trusted_hosts: Iterable[str], *, headed: bool
+    settings: Settings, trusted_hosts: Iterable[str], *, headed: bool, proxy: ProxyPolicy | None = None
 ) -> AsyncIterator["LoginPage"]:
     """A page a person or a script can log in on; it goes through the egress like every other."""
     from corral.fetch.browser_login import login_page  # noqa: PLC0415 - it brings Playwright
@@ -119,10 +129,24 @@ async def login_browser(
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
     await asyncio.to_thread(sweep_homes)
     try:
-        async with login_page(egress, frozenset(trusted_hosts), settings.user_agent, headed=headed) as page:
+        agent, trusted = settings.user_agent, frozenset(trusted_hosts)
+        async with login_page(egress, trusted, agent, headed=headed, upstream=opened_proxy(settings, proxy)) as page:
             yield page
     finally:
         await egress.close()
+
+
+def opened_proxy(settings: Settings, policy: ProxyPolicy | None) -> OpenProxy | None:
+    """The proxy of a job with what it knows us by; None where there is none."""
+    if policy is None or policy.is_direct:
+        return None
+    if policy.sealed is None:
+        return with_credentials(policy, None)
+    try:
+        return with_credentials(policy, vault_of(settings).keys().open_text(policy.sealed, policy.bound).reveal())
+    except SealBroken as problem:
+        hint = "set the job's proxy_policy again"
+        raise BadInput(f"the job's proxy cannot be used: {problem}", field="proxy_policy", hint=hint) from None
 
 
 def vault_of(settings: Settings) -> Vault:
@@ -166,14 +190,23 @@ def _assembled(
             node.abort(run_id)
 
     submitter = Submitter(store, probe, wake=wake, abort=abort)
-    sweeper = None if only_run else Sweeper(store, Scheduler(store, submitter), retention(settings), wake)
-    jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow))
+    folder = ArtifactFolder(settings.artifacts_dir)
+    tidying = Tidying(store, folder, settings.artifacts_max_bytes)
+    scheduler = Scheduler(store, submitter)
+    sweeper = None if only_run else Sweeper(store, scheduler, retention(settings), wake, tidying.tidy)
+
+    def seal(text: Secret[str], bound: str) -> str:
+        return vault.keys_to_seal().seal_text(text, bound)
+
+    jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow), seal)
 
     def look(lease: Lease, timeout_s: float) -> Awaitable[Outcome]:
-        return perform_apart(asdict(worker_config(settings, vault.keys())), lease, timeout_s)
+        # A look is no run: nobody would ever ask for what it left behind.
+        config = replace(worker_config(settings, vault.keys()), artifacts_dir=None)
+        return perform_apart(asdict(config), lease, timeout_s)
 
     sessions = Sessions(store, vault, look, offered_strategies(), wake=wake)
-    return App(settings, store, jobs, submitter, sessions, pulse, node, sweeper, learning)
+    return App(settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:
@@ -221,6 +254,10 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         user_agent=settings.user_agent,
         max_body_bytes=settings.max_body_bytes,
         browser_concurrency=settings.browser_concurrency,
+        artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
+        cache_mode=settings.http_cache.value,
+        cache_dir=str(settings.cache_dir.absolute()),
+        cache_max_bytes=settings.http_cache_max_bytes,
         vault_keys=keys.texts() if keys else [],
     )
 

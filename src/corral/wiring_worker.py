@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from corral.artifacts import ArtifactFolder
 from corral.domain.address import AllowEntry, EgressPolicy
+from corral.domain.cache import CacheMode
 from corral.domain.job import Strategy
 from corral.domain.ports import Executor, Kind
 from corral.engine.kinds.drill import DrillKind
@@ -14,10 +17,14 @@ from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser import BrowserExecutor
 from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_home import sweep_homes
+from corral.fetch.cache import NO_CACHE, PageCache
+from corral.fetch.cache_disk import DiskCache
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import Proxies
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
-from corral.fetch.parse_pool import ParsePool, current_reader
+from corral.fetch.parse_pool import ParsePool
+from corral.fetch.proxied import WithProxy
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession
 
@@ -30,7 +37,20 @@ class WorkerConfig:
     user_agent: str
     max_body_bytes: int
     browser_concurrency: int
+    artifacts_dir: str | None = None  # where failed pages are kept; None keeps none
+    cache_mode: str = CacheMode.OFF.value
+    cache_dir: str = ""
+    cache_max_bytes: int = 0
     vault_keys: list[str] = field(default_factory=list, repr=False)  # what opens the sessions of jobs
+
+
+def page_cache(config: WorkerConfig) -> PageCache:
+    mode = CacheMode(config.cache_mode)
+    if mode is CacheMode.OFF:
+        return NO_CACHE
+    disk = DiskCache(Path(config.cache_dir), config.cache_max_bytes)
+    policy = ",".join(sorted(config.egress_allow))
+    return PageCache(disk, mode, policy=policy, user_agent=config.user_agent, max_bytes=config.max_body_bytes)
 
 
 def egress_policy(allow: list[str]) -> EgressPolicy:
@@ -46,21 +66,26 @@ async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) ->
     robots = Robots(egress, config.user_agent)
     await asyncio.to_thread(sweep_homes)
     browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes, max_at_once=config.browser_concurrency)
-    browser = BrowserExecutor(egress, robots, config.user_agent, browser_limits)
+    folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
     pool = ParsePool()
-    current_reader.set(pool)
-    http = HttpExecutor(egress, robots, pool)
+    proxies = Proxies(egress)
+    browser = BrowserExecutor(
+        egress, robots, config.user_agent, browser_limits, folder=folder, reader=pool, proxies=proxies
+    )
+    cache = page_cache(config)
+    http = HttpExecutor(egress, robots, pool, cache=cache, proxies=proxies)
     executors: dict[Strategy, Executor] = {
         Strategy.HTTP: http,
-        Strategy.API_REPLAY: ApiReplayExecutor(egress, robots),
+        Strategy.API_REPLAY: ApiReplayExecutor(egress, robots, cache=cache, proxies=proxies),
         Strategy.BROWSER: browser,
     }
     try:
         yield {
-            "page": PageKind({name: WithSession(each, keys) for name, each in executors.items()}),
+            "page": PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}),
             "drill": DrillKind(),
         }
     finally:
         await browser.close()
+        await proxies.close()
         await pool.close()
         await egress.close()

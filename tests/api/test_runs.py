@@ -155,6 +155,22 @@ def test_pause_stops_and_resume_goes_on(stack: Stack) -> None:
     assert (ended["status"], ended["attempt"]) == ("completed", 1)
 
 
+def test_a_paused_run_is_called_paused_whatever_forbids_it(stack: Stack) -> None:
+    job = stack.job("/slow?seconds=20")
+    run = stack.start(job)
+    stack.until(run["id"], "running")
+    assert stack.client.post(f"/jobs/runs/{run['id']}/pause").json()["status"] == "paused"
+    for method, path in (
+        ("POST", f"/jobs/runs/{run['id']}/pause"),
+        ("POST", f"/jobs/runs/{run['id']}/retry"),
+        ("DELETE", f"/jobs/{job['id']}"),
+    ):
+        answer = stack.client.request(method, path)
+        assert answer.status_code == 409
+        assert answer.json()["detail"].endswith("the run is paused"), answer.text
+    stack.client.post(f"/jobs/runs/{run['id']}/cancel")
+
+
 def test_retry_is_a_new_run_linked_to_the_old(stack: Stack) -> None:
     old = stack.ended(stack.start(stack.job("/missing"))["id"])
     new = stack.client.post(f"/jobs/runs/{old['id']}/retry").json()

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests import services
-from tests.chaos.report import LINES
 from tests.chaos.stack import Stack, stack_on
 
 LEVEL = os.environ.get("CORRAL_CHAOS", "")
@@ -49,8 +48,3 @@ def one_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stack]
 def file_stack(tmp_path: Path) -> Iterator[Stack]:
     with stack_on(f"sqlite:///{tmp_path}/corral.db", tmp_path) as opened:
         yield opened
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in LINES:
-        terminalreporter.write_line(f"chaos: {line}")

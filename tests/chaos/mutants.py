@@ -150,6 +150,13 @@ MUTANTS = [
         "tests/engine/test_worker.py -k another_epoch",
     ),
     Mutant(
+        "an ended run leaves its room before that is written",
+        f"{ENGINE}/node.py",
+        "return [self._settling[key].lease for key in keys]",
+        "return []",
+        "tests/engine/test_node.py -k no_more_runs",
+    ),
+    Mutant(
         "more runs are claimed than fit",
         f"{ENGINE}/assign.py",
         "total = max(0, len(usable) - reserved) * self._limits.runs",

@@ -1,4 +1,4 @@
-"""Numbers worth telling, beside passed or failed: printed at the end, by the chaos suite's conftest."""
+"""Numbers worth telling, beside passed or failed: printed at the end, by the conftest of all tests."""
 
 LINES: list[str] = []
 

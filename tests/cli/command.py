@@ -1,5 +1,6 @@
 """The command line as a person has it: real processes with a data folder of their own."""
 
+import asyncio
 import contextlib
 import io
 import json
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from corral.cli.main import main
+from corral.store.open import open_store
 
 _COMMAND = (sys.executable, "-m", "corral.cli.main")
 
@@ -39,6 +41,11 @@ class Corral:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
         ours = {"APP_DATA_DIR": str(self.data), "APP_RETRY_BASE_SECONDS": "0.05", "APP_GRACE_SECONDS": "1"}
         return {**inherited, "TERM": "dumb", **ours, **settings}
+
+    def create(self) -> None:
+        """The database, as the first start makes it."""
+        store = open_store(f"sqlite:///{self.data}/corral.db")
+        asyncio.run(store.close())
 
     def __call__(self, *arguments: str, **settings: str) -> Answer:
         done = subprocess.run(

@@ -4,6 +4,7 @@ from tests.cli.command import Corral
 
 
 def test_a_healthy_data_folder_has_nothing_wrong(corral: Corral) -> None:
+    corral.create()
     assert corral.here("job", "list").out == "no jobs yet; add one with `corral job add URL --fields title`\n"
 
     done = corral("doctor", "--json")
@@ -22,7 +23,7 @@ def test_a_place_without_data_is_fine_and_stays_empty(corral: Corral) -> None:
 
 
 def test_a_broken_invariant_is_found_with_what_to_do(corral: Corral) -> None:
-    corral.here("job", "list")
+    corral.create()
     with sqlite3.connect(corral.data / "corral.db") as connection:
         connection.execute(
             "INSERT INTO events (run_id, seq, kind, meta, created_at) "

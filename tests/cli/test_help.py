@@ -43,3 +43,16 @@ def test_help_loads_nothing_heavy() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout == "[]\n"
+
+
+def test_a_list_from_sqlite_loads_no_server_and_no_other_database(corral: Corral) -> None:
+    corral.create()
+    code = (
+        "import sys, atexit; from corral.cli.main import main; sys.argv = ['corral', 'run', 'list', '--json'];"
+        "heavy = ('psycopg', 'alembic', 'fastapi', 'starlette', 'structlog', 'wreq', 'selectolax', 'corral.wiring');"
+        "atexit.register(lambda: print([name for name in heavy if name in sys.modules])); main()"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], env=corral.environment({}), capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout == "[]\n[]\n"

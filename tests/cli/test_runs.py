@@ -61,7 +61,7 @@ def test_a_run_is_held_and_let_go(shared: Corral, site: str) -> None:
     assert [run["id"] for run in shared.here("run", "list", "--status", "paused", "--job", job_id, "--json").json] == [
         run_id
     ]
-    assert "the run is held" in shared.here("run", "pause", run_id).err
+    assert "the run is paused" in shared.here("run", "pause", run_id).err
     assert shared.here("run", "resume", run_id, "--json").json["status"] == "queued"
     assert shared.here("run", "retry", run_id, "--dry-run").code == 1
     assert [json.loads(line)["message"] for line in _first_lines(shared, run_id, 3)] == [

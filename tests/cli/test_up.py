@@ -1,13 +1,16 @@
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
 
 import httpx
+import psutil
 import pytest
 
+from tests import services
 from tests.cli.command import Corral, all_gone, descendants, line_with
 
 Started = Callable[..., subprocess.Popen[str]]
@@ -44,7 +47,7 @@ def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(corral: Corral, 
     began = time.monotonic()
     assert process.wait(10) == 0
 
-    assert time.monotonic() - began < 1 + 2  # the grace period, and two seconds
+    assert time.monotonic() - began < 1 + 2 + 4  # the grace period, two seconds, and what a busy machine adds
     assert children
     assert all_gone(children)
     assert corral.here("run", "list", "--status", "running", "--json").json == []
@@ -103,3 +106,53 @@ def test_without_a_token_only_loopback_is_bound(corral: Corral, started: Started
     assert httpx.get(f"{api}/jobs").status_code == 401
     allowed.send_signal(signal.SIGTERM)
     assert allowed.wait(10) == 0
+
+
+GRACE_S = 2.0
+# Two seconds after the grace period, and as much again for a busy machine; a storage is waited for much longer.
+WITHIN_S = GRACE_S + 4.0
+
+
+def stopped_within(process: subprocess.Popen[str]) -> tuple[int, str]:
+    children = descendants(process)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=WITHIN_S)
+    assert all_gone(children)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize(
+    "verb", [("up", "--port", "0"), ("serve", "--port", "0"), ("worker",)], ids=lambda verb: verb[0]
+)
+def test_a_file_locked_by_another_program_does_not_keep_a_stopping_process(
+    corral: Corral, started: Started, verb: tuple[str, ...]
+) -> None:
+    process = started(corral, *verb, APP_GRACE_SECONDS=str(GRACE_S))
+    line_with(process, "Corral works" if verb == ("worker",) else "Ctrl-C")
+    other = sqlite3.connect(corral.data / "corral.db", isolation_level=None, timeout=10)
+    other.execute("BEGIN IMMEDIATE")
+    time.sleep(1)
+    code, err = stopped_within(process)
+    other.close()
+    assert "Traceback" not in err
+    if code:
+        assert "the storage does not answer" in err
+
+
+def test_a_database_server_that_hangs_does_not_keep_a_stopping_process(corral: Corral, started: Started) -> None:
+    with services.postgres_cluster() as cluster:
+        assert cluster.process is not None
+        settings = {"APP_DATABASE_URL": cluster.create_database(), "APP_GRACE_SECONDS": str(GRACE_S)}
+        process = started(corral, "up", "--port", "0", **settings)
+        line_with(process, "Ctrl-C")
+        server = psutil.Process(cluster.process.pid)
+        hanging = [server, *server.children(recursive=True)]
+        for each in hanging:
+            each.suspend()
+        try:
+            time.sleep(1)
+            code, err = stopped_within(process)
+        finally:
+            for each in hanging:
+                each.resume()
+        assert (code, "the storage does not answer" in err) == (1, True)

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -16,8 +15,8 @@ from tests.domain.test_run import A_RUN, NOW
 
 POLICY = RetryPolicy()
 RUNS = st.builds(
-    lambda attempt, more, strategy: replace(
-        A_RUN, attempt=attempt, max_attempts=attempt + more, resolved_strategy=strategy
+    lambda attempt, more, strategy: A_RUN._replace(
+        attempt=attempt, max_attempts=attempt + more, resolved_strategy=strategy
     ),
     st.integers(1, 100),
     st.integers(0, 5),
@@ -92,13 +91,13 @@ def test_a_good_answer_completes_with_its_records() -> None:
 
 @pytest.mark.parametrize("strategy", [Strategy.HTTP, Strategy.API_REPLAY])
 def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy) -> None:
-    run = replace(A_RUN, resolved_strategy=strategy)
+    run = A_RUN._replace(resolved_strategy=strategy)
     transition = decide(run, Fetched(records=({"a": 1},), missing=("b",)), POLICY, NOW)
     assert (transition.move, transition.strategy, transition.records) == (Move.RETRY, Strategy.BROWSER, ())
 
 
 def test_missing_fields_after_the_last_resort_leave_a_partial_result() -> None:
-    run = replace(A_RUN, resolved_strategy=Strategy.BROWSER)
+    run = A_RUN._replace(resolved_strategy=Strategy.BROWSER)
     transition = decide(run, Fetched(records=({"a": 1, "b": None},), missing=("b",)), POLICY, NOW)
     assert (transition.to, len(transition.records)) == (RunState.PARTIAL, 1)
     assert transition.stats["problems"] == {"missing": ["b"]}
@@ -106,7 +105,7 @@ def test_missing_fields_after_the_last_resort_leave_a_partial_result() -> None:
 
 @pytest.mark.parametrize("records", [(), ({},), ({"a": None, "b": ""},), ({"a": []},)])
 def test_nothing_found_at_all_is_a_failure(records: tuple[dict[str, object], ...]) -> None:
-    run = replace(A_RUN, attempt=3)
+    run = A_RUN._replace(attempt=3)
     transition = decide(run, Fetched(records=records, missing=("a", "b")), POLICY, NOW)
     assert (transition.to, transition.records) == (RunState.FAILED, ())
 
@@ -180,7 +179,7 @@ def test_a_date_without_a_zone_is_taken_for_utc() -> None:
 def test_a_run_that_needs_a_login_waits_for_a_person(detail: str, run: object) -> None:
     assert isinstance(run, type(A_RUN))
     failure = Failed(FailureCode.BLOCKED, "log in", detail=detail)
-    run = replace(run, payload={"url": "http://example.test/?token=canary"})
+    run = run._replace(payload={"url": "http://example.test/?token=canary"})
     transition = decide(run, failure, POLICY, NOW)
     assert (transition.move, transition.to) == (Move.HOLD, RunState.HELD)
     assert [draft.kind for draft in transition.events] == [EventKind.WAITING]

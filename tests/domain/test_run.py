@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -6,7 +5,7 @@ import pytest
 from corral.domain.errors import WrongState
 from corral.domain.ids import Owner, RunId
 from corral.domain.job import Priority, Strategy
-from corral.domain.run import LIVE, TERMINAL, Lease, Move, Run, RunState, advance, sources, target
+from corral.domain.run import LIVE, TERMINAL, Lease, Move, Run, RunState, advance, sources, spoken, target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A_RUN = Run(
@@ -25,6 +24,7 @@ A_RUN = Run(
     suspect=False,
     due_at=NOW,
     created_at=NOW,
+    stats={},
 )
 
 
@@ -46,8 +46,8 @@ def test_advancing_agrees_with_the_table(state: RunState, move: Move) -> None:
         return
     with pytest.raises(WrongState) as refusal:
         advance(state, move)
-    assert refusal.value.state == state.value
-    assert state.value in refusal.value.message
+    assert refusal.value.state == spoken(state, None)
+    assert spoken(state, None) in refusal.value.message
     assert refusal.value.code == ("already_terminal" if state.is_terminal else "wrong_state")
 
 
@@ -68,4 +68,4 @@ def test_a_lease_carries_what_an_executor_needs() -> None:
     assert lease.key == ("r", 4)
     assert (task.run_id, task.epoch, task.kind, task.attempt) == ("r", 4, "page", 1)
     assert (task.strategy, task.payload, task.timeout_s) == ("http", A_RUN.payload, 12.5)
-    assert Lease(replace(A_RUN, epoch=5), Owner("me")).key != lease.key
+    assert Lease(A_RUN._replace(epoch=5), Owner("me")).key != lease.key

@@ -69,15 +69,33 @@ async def test_a_bug_in_a_kind_fails_the_run_and_keeps_the_traceback(app: App) -
     assert "unknown drill" in (await events(app, run_id))[-1].meta["traceback"]
 
 
-async def test_no_more_runs_are_executed_at_once_than_allowed(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path, workers=2, concurrency=4)) as app:
-        ids = await put(app, *[drill("sleep", seconds=0.05) for _ in range(60)])
-        highest = 0
-        while (await app.store.count_live())["queued"]:
-            highest = max(highest, (await app.store.count_live())["running"])
-            await asyncio.sleep(0.002)
+async def test_no_more_runs_are_executed_at_once_than_allowed(shared_settings: Settings) -> None:
+    async with working(shared_settings.model_copy(update={"workers": 2, "concurrency": 4})) as app:
+        ids = await put(app, *[drill("sleep", seconds=0.01 * (number % 5)) for number in range(200)])
         assert {run.state for run in await ended(app, ids)} == {RunState.COMPLETED}
-        assert 4 < highest <= 8
+        assert 4 < await highest_at_once(app, set(ids)) <= 8
+
+
+async def test_no_more_browsers_are_at_work_than_allowed_and_the_others_do_not_wait_for_them(tmp_path: Path) -> None:
+    async with working(settings_for(tmp_path, workers=2, concurrency=10, browser_concurrency=1)) as app:
+        slow = [drill("sleep", seconds=0.1)._replace(resolved_strategy=Strategy.BROWSER) for _ in range(12)]
+        light = [drill("sleep", seconds=0.02) for _ in range(40)]
+        by_browser, over_http = set(await put(app, *slow)), set(await put(app, *light))
+        await ended(app, [*by_browser, *over_http])
+        assert await highest_at_once(app, by_browser) == 2
+        assert await highest_at_once(app, over_http) > 2
+        order = [event.run_id for event in await app.store.feed(0, 1000) if event.kind == "started"]
+        assert order[-1] in by_browser, "what needs no browser came first although it was asked for last"
+
+
+async def highest_at_once(app: App, ids: set[str]) -> int:
+    """By the history, which leaves out no moment that anybody could have seen in the database."""
+    change = {"started": 1, "completed": -1}
+    at_once = highest = 0
+    for event in await app.store.feed(0, 1000):
+        at_once += change.get(event.kind, 0) if event.run_id in ids else 0
+        highest = max(highest, at_once)
+    return highest
 
 
 async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:

@@ -93,6 +93,50 @@ async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings
         assert len(await runs_of(app, sound)) == 1
 
 
+async def test_many_schedules_due_at_once_ask_their_targets_side_by_side(settings: Settings) -> None:
+    async with opened(settings, works=False) as app:
+        for _ in range(40):
+            await app.store.add_job(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
+        asking, most = 0, 0
+
+        async def slow(*_: object) -> object:
+            nonlocal asking, most
+            asking += 1
+            most = max(most, asking)
+            await asyncio.sleep(0.2)
+            asking -= 1
+            raise BadInput("not today")
+
+        app.submitter._prober = slow  # type: ignore[assignment]
+        assert await sweeping(app) == 0
+        assert most == 40
+
+
+async def test_a_schedule_asleep_for_a_year_fires_once_and_says_how_much_it_missed(settings: Settings) -> None:
+    year = 365 * 24 * 60
+    first = slot_before(year)
+    async with opened(settings, works=False) as app:
+        job = a_job()
+        await app.store.add_job(job, first)
+        assert await sweeping(app) == 1
+        [run] = await runs_of(app, job)
+        [created, missed] = await events(app, run.id)
+        assert missed.meta["missed"] in (year, year + 1)  # a minute may begin while we look
+        newest = datetime.fromtimestamp(first / 1000 + 60 * missed.meta["missed"], UTC)
+        assert created.meta["slot"] == newest.isoformat()
+        assert await sweeping(app) <= 1
+        assert len(await runs_of(app, job)) <= 2  # the next minute may have begun meanwhile
+
+
+async def test_a_schedule_that_is_no_longer_accepted_does_not_hold_up_the_others(settings: Settings) -> None:
+    async with opened(settings, works=False) as app:
+        old, sound = replace(a_job(), frequency="0 0 L * *"), a_job()
+        await app.store.add_job(old, slot_before(1))
+        await app.store.add_job(sound, slot_before(0))
+        assert await sweeping(app) == 1
+        assert len(await runs_of(app, sound)) == 1
+
+
 async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Settings) -> None:
     async with opened(settings, works=False) as app:
         [run_id] = await put(app, drill())

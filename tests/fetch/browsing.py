@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from corral.artifacts import ArtifactFolder
 from corral.domain.address import AllowEntry, EgressPolicy
 from corral.domain.outcome import Task
 from corral.fetch.browser import BrowserExecutor
@@ -16,6 +17,7 @@ from corral.fetch.browser_engine import Engine
 from corral.fetch.egress import Egress
 from corral.fetch.forward_proxy import ProxyLimits
 from corral.fetch.limits import FetchLimits
+from corral.fetch.parse_pool import PageReader
 from corral.fetch.robots import Robots
 from tests.fetch.hostile import ROUTES, Request
 
@@ -30,13 +32,18 @@ def needs_chromium() -> None:
 
 @asynccontextmanager
 async def browsing(
-    *ports: int, limits: BrowserLimits | None = None, proxy_limits: ProxyLimits | None = None
+    *ports: int,
+    limits: BrowserLimits | None = None,
+    proxy_limits: ProxyLimits | None = None,
+    folder: ArtifactFolder | None = None,
+    reader: PageReader | None = None,
 ) -> AsyncIterator[BrowserExecutor]:
     """A browser that may reach these ports of 127.0.0.1 and nothing else that is private."""
     needs_chromium()
     policy = EgressPolicy(tuple(AllowEntry.parse(f"127.0.0.1/32:{port}") for port in ports))
     egress = Egress(policy, FetchLimits(), "corral-test")
-    executor = BrowserExecutor(egress, Robots(egress, "corral-test"), "corral-test", limits, proxy_limits)
+    robots = Robots(egress, "corral-test")
+    executor = BrowserExecutor(egress, robots, "corral-test", limits, proxy_limits, folder=folder, reader=reader)
     try:
         yield executor
     finally:

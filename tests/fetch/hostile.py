@@ -8,6 +8,9 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from urllib.parse import unquote_to_bytes
+
+from tests.fetch import hostile_pages
 
 Route = Callable[["Request"], Awaitable[None]]
 PAGE = b"<html><head><title>A page</title></head><body><h1>Heading</h1><p class=price>9.50</p></body></html>"
@@ -97,6 +100,10 @@ def route_of(path: str) -> Route:
         return _status
     if path.startswith("/hop/"):
         return _hop
+    if path.startswith("/redirect?"):
+        return _redirect
+    if path.startswith("/retry-after/"):
+        return hostile_pages.RETRY_AFTER
     return ROUTES.get(path.partition("?")[0], _page)
 
 
@@ -112,6 +119,12 @@ async def _status(request: Request) -> None:
 async def _hop(request: Request) -> None:
     count = int(request.path.rsplit("/", 1)[-1])
     await request.redirect(f"/hop/{count + 1}".encode())
+
+
+async def _redirect(request: Request) -> None:
+    """Wherever the query says, byte for byte, without what would end the header."""
+    place = unquote_to_bytes(request.path.partition("?")[2])
+    await request.redirect(place.replace(b"\r", b"").replace(b"\n", b""))
 
 
 def fixed(raw: bytes) -> Route:
@@ -254,7 +267,8 @@ ROUTES: dict[str, Route] = {
     "/to-metadata": redirect_to(b"http://169.254.169.254/latest/meta-data/"),
     "/to-mapped": redirect_to(b"http://[::ffff:169.254.169.254]/"),
     "/to-decimal": redirect_to(b"http://2852039166/"),
-    "/to-other-port": redirect_to(b"http://127.0.0.1:1/"),
+    "/to-other-port": redirect_to(b"http://127.0.0.1:8099/"),
 }
+ROUTES |= hostile_pages.ROUTES
 for _code in ("301 X", "302 X", "303 X", "307 X", "308 X"):
     ROUTES[f"/metadata-{_code[:3]}"] = redirect_to(b"http://169.254.169.254/", _code)

@@ -6,6 +6,8 @@ import pytest
 from corral.demo import running_site
 from corral.domain.address import AllowEntry, EgressPolicy
 from corral.domain.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.session import checked_state
+from corral.fetch import egress_dns
 from corral.fetch.egress import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
@@ -162,3 +164,69 @@ async def test_an_answer_that_only_looks_like_content_is_seen_through(path: str,
     await egress.close()
     assert isinstance(outcome, Failed)
     assert outcome.detail == detail
+
+
+# -- cookies of the run -----------------------------------------------------------------------------------
+
+
+async def _wants_a_cookie(request: Request) -> None:
+    """As many sites do: the first visit gets a cookie and is sent to where it came from."""
+    if "cookie: " in request.head.lower() and "seen=1" in request.head:
+        await request.answer(b"<title>Welcome back</title>", "Content-Type: text/html")
+        return
+    await request.answer(b"", "Location: /wants-a-cookie", "Set-Cookie: seen=1; Path=/", status="302 Found")
+
+
+async def test_a_site_that_sets_a_cookie_and_sends_us_back_is_no_loop(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ROUTES, "/wants-a-cookie", _wants_a_cookie)
+    outcome = await execute(egress, hostile.url("/wants-a-cookie"), "title")
+    assert isinstance(outcome, Fetched), outcome
+    assert outcome.records == ({"title": "Welcome back"},)
+    again = await execute(egress, hostile.url("/wants-a-cookie"), "title")
+    assert isinstance(again, Fetched)
+    assert again.stats["redirects"] == 1, "the next run comes as a stranger"
+
+
+async def test_a_site_that_sets_a_new_cookie_each_time_is_left_after_ten_redirects(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(request: Request) -> None:
+        cookie = f"Set-Cookie: n={len(hostile.heads)}; Path=/"
+        await request.answer(b"", "Location: /endless-cookies", cookie, status="302 Found")
+
+    monkeypatch.setitem(ROUTES, "/endless-cookies", endless)
+    outcome = await execute(egress, hostile.url("/endless-cookies"), "title")
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("limit", "redirects")
+    assert hostile.connections == 11
+
+
+async def test_a_cookie_of_one_site_is_not_shown_to_another(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(request: Request) -> None:
+        where = f"Location: http://other.test:{hostile.port}/page"
+        await request.answer(b"", where, "Set-Cookie: mine=1; Path=/", status="302 Found")
+
+    monkeypatch.setattr(egress_dns, "_addresses", lambda _: ("127.0.0.1",))
+    monkeypatch.setitem(ROUTES, "/away", away)
+    outcome = await execute(egress, hostile.url("/away"), "title")
+    assert isinstance(outcome, Fetched)
+    assert "cookie" not in hostile.heads[-1].lower()
+
+
+async def test_what_a_site_renews_replaces_what_the_session_had(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def renew(request: Request) -> None:
+        await request.answer(b"", "Location: /page", "Set-Cookie: sid=new; Path=/", status="302 Found")
+
+    monkeypatch.setitem(ROUTES, "/renew", renew)
+    state = checked_state(hostile.url("/"), [{"name": "sid", "value": "old"}, {"name": "lang", "value": "en"}])
+    payload = {"url": hostile.url("/renew"), "fields": [{"name": "title"}], "respect_robots": False}
+    executor = HttpExecutor(egress, Robots(egress, "corral-test"))
+    await executor.execute(Task("run", 1, "page", "http", 1, payload, 5, state))
+    assert "cookie: sid=old; lang=en" in hostile.heads[-2]
+    assert "cookie: lang=en; sid=new" in hostile.heads[-1]

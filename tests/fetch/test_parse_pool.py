@@ -13,7 +13,7 @@ from corral.domain.outcome import Failed, Fetched, Task
 from corral.extract.reading import ReadAnswer, read_page
 from corral.fetch.egress import Egress
 from corral.fetch.http import HttpExecutor
-from corral.fetch.parse_pool import ParsePool, current_reader
+from corral.fetch.parse_pool import ParsePool
 from corral.fetch.parse_process import ReadingBroke
 from corral.fetch.parse_wire import Limits
 from corral.fetch.robots import Robots
@@ -282,10 +282,8 @@ async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: 
 
     monkeypatch.setitem(ROUTES, "/many", route)
     fields = [{"name": "title"}, {"name": "bomb", "css": BOMB}]
-    async with parsing(Limits(selector_s=0.5)) as pool, browsing(hostile.port) as browser:
-        token = current_reader.set(pool)
+    async with parsing(Limits(selector_s=0.5)) as pool, browsing(hostile.port, reader=pool) as browser:
         outcome = await browser.execute(a_task(hostile.url("/many"), fields=fields))
-        current_reader.reset(token)
     assert isinstance(outcome, Fetched)
     assert outcome.records == ({"title": "t", "bomb": None},)
     assert outcome.stats["problems"] == {"bomb": "limit:selector"}

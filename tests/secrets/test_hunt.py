@@ -117,6 +117,7 @@ def test_no_planted_secret_is_found_anywhere(
         watcher.start()
         _logins(stack, canaries)
         _addresses(stack, canaries)
+        _proxies(stack, canaries)
         _refusals(stack, canaries)
         said = _terminal(stack, canaries, tmp_path)
         _killed_worker(stack)
@@ -195,6 +196,23 @@ def _addresses(stack: Stack, canaries: Planted) -> None:
         assert stack.ended(run["id"])["status"] == status, run["target_url"]
 
 
+def _proxies(stack: Stack, canaries: Planted) -> None:
+    """A proxy that cannot be used (the site is none), by each way of fetching; set, changed, cloned, tried again."""
+    site = stack.site.removeprefix("http://")
+    for strategy in ("http", "browser"):
+        known_by = f"{canaries.secret(f'proxy_user_{strategy}')}:{canaries.secret(f'proxy_password_{strategy}')}"
+        job = _job(stack, "/articles", strategy=strategy, proxy_policy=f"http://{known_by}@{site}")
+        run = stack.ended(stack.start(job)["id"])
+        assert (run["failure_code"], run["failure_detail"]) == ("network", "proxy")
+        stack.ended(stack.client.post(f"/jobs/runs/{run['id']}/retry").json()["id"])
+        stack.client.post(f"/jobs/{job['id']}/clone").raise_for_status()
+        changed = f"socks5://user:{canaries.secret(f'changed_proxy_{strategy}')}@{site}"
+        stack.client.patch(f"/jobs/{job['id']}", json={"proxy_policy": changed}).raise_for_status()
+    refused = f"ftp://user:{canaries.secret('refused_proxy')}@{site}"
+    body = {"target_url": f"{stack.site}/articles", "fields": ["title"], "proxy_policy": refused}
+    assert stack.client.post("/jobs", json=body).status_code == 422
+
+
 def _refusals(stack: Stack, canaries: Planted) -> None:
     """What the API refuses it does not repeat."""
     job = _job(stack, "/articles")
@@ -219,6 +237,8 @@ def _terminal(stack: Stack, canaries: Planted, folder: Path) -> str:
     (folder / "cookie").write_text(canaries.secret("cookie_from_file"))
     form = ["--login-url", f"{stack.site}/login", "--fill", "user=demo", "--fill", "password=@password"]
     scraped = f"{stack.site}/missing?token={canaries.in_url('scraped')}"
+    known_by = f"user:{canaries.secret('proxy_in_a_file')}"
+    (folder / "proxy").write_text(f"http://{known_by}@{stack.site.removeprefix('http://')}")
     said = ""
     for arguments, code in (
         (["session", "capture", job["id"], *form], 1),
@@ -226,6 +246,7 @@ def _terminal(stack: Stack, canaries: Planted, folder: Path) -> str:
         (["session", "rotate", "--json"], 0),
         (["session", "list"], 0),
         (["scrape", scraped, "--fields", "title"], 1),
+        (["scrape", scraped, "--fields", "title", "--proxy", "@proxy", "--max-attempts", "1"], 1),
     ):
         process = subprocess.Popen(
             [sys.executable, "-m", "corral.cli.main", *arguments],

@@ -31,7 +31,7 @@ def a_run(job_id: str | None = None, *, priority: Priority = Priority.MEDIUM, **
         resolved_strategy=Strategy.HTTP,
         payload={"url": "http://example.test/"},
     )
-    return replace(plain, **changed)
+    return plain._replace(**changed)
 
 
 def a_job(**changed: Any) -> Job:

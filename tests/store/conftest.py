@@ -10,7 +10,10 @@ from corral.store.store import Store
 from tests import services
 
 DATABASES = ("file", "memory", "postgres")
-_TABLES = "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes"
+_TABLES = (
+    "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes,"
+    " artifacts"
+)
 
 # Runs one statement behind the store's back and returns its rows.
 Sql = Callable[[str], list[tuple[Any, ...]]]

@@ -127,7 +127,7 @@ async def test_another_program_that_holds_the_lock_is_waited_for(tmp_path: Path)
 async def test_a_lock_that_is_never_given_back_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S", 0.3)
+    monkeypatch.setattr(sqlite_file, "OTHERS_WAIT_S", 0.3)
     store = open_store(f"sqlite:///{tmp_path}/corral.db")
     other = pysqlite3.connect(str(tmp_path / "corral.db"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

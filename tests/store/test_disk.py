@@ -83,10 +83,11 @@ async def test_a_full_disk_stops_new_work_and_nothing_else(small_disk: Path) -> 
     assert (await store.run(leases[0].run_id)).state is RunState.COMPLETED
     assert not (small_disk / "corral.db-ballast").exists()
     assert _integrity(path) == "ok"
+    with pytest.raises(StorageFull):
+        await add(store)  # the rest of the reserve is not for new work, however small
 
     filler.unlink()
     await _small_writes_work(store)
-    store.relay_ballast()
     assert (small_disk / "corral.db-ballast").stat().st_size == 8 * MIB
     assert await store.findings() == []
     await store.close()

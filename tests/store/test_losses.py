@@ -132,3 +132,15 @@ async def test_a_suspect_whose_node_vanishes_is_ended(store: Store) -> None:
     assert await store.reap() == 1
     run = await store.run(lease.run_id)
     assert (run.state, run.failure_detail) == (RunState.FAILED, "poison")
+
+
+async def test_suspects_that_waited_on_a_node_that_vanished_are_not_ended_for_it(store: Store) -> None:
+    leases = [await _lose_times(store, 2) for _ in range(3)]
+    await store.release(leases, "test")
+    for number in range(4):
+        for lease in leases:
+            assert await store.claim_one(lease.run_id, Owner(f"node-{number}"), -1)
+        assert await store.reap() == 3
+        states = {(await store.run(lease.run_id)).state for lease in leases}
+        # In the end they are: something takes the whole node down with it, again and again.
+        assert states == {RunState.QUEUED if number < 3 else RunState.FAILED}

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -13,7 +13,8 @@ import corral
 from corral.api import problems
 from corral.api.gate import Gate
 from corral.api.metrics import Metrics
-from corral.api.routes import events, health, interventions, jobs, records, runs, sessions, sites
+from corral.api.query import check_query
+from corral.api.routes import artifacts, events, health, interventions, jobs, records, runs, sessions, sites
 from corral.api.schemas import ProblemBody
 from corral.api.streams import Streams
 from corral.wiring import App
@@ -25,7 +26,7 @@ _CSP = (
 )
 # The API reference styles its parts inline; it shows our own schema only.
 _DOCS_CSP = _CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
-_ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 422, 503, 507)}
+_ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 415, 422, 503, 507)}
 
 
 def create_app(app: App) -> FastAPI:
@@ -38,6 +39,7 @@ def create_app(app: App) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=_ERRORS,  # type: ignore[arg-type]
+        dependencies=[Depends(check_query)],
         middleware=[Middleware(Gate, app=app, count=metrics.count)],
     )
     api.state.corral = app
@@ -49,6 +51,7 @@ def create_app(app: App) -> FastAPI:
         health.router,
         events.router,
         records.router,
+        artifacts.router,
         sites.router,
         runs.router,
         sessions.router,

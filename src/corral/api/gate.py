@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import re
 import uuid
 from collections.abc import Callable
@@ -43,6 +44,10 @@ class Gate:
         request_id = str(uuid.uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
         sending = self._with_headers(scope["method"], request_id, send)
+        if scope["method"] == "HEAD":
+            # Answered as GET is, without the body: what is asked for is whether it is there, and its headers.
+            scope["state"]["is_head"] = True
+            scope, sending = {**scope, "method": "GET"}, _without_body(sending)
         refused = self._refusal(scope, request_id)
         if refused is None and scope["method"] in _WRITES:
             received = await _body(scope, receive, request_id)
@@ -128,12 +133,22 @@ async def _body(scope: Scope, receive: Receive, request_id: str) -> bytes | Resp
         if len(body) > MAX_BODY:
             return too_large
         more = message.get("more_body", False)
-    return body if not body else _checked(body, request_id)
+    return body if not body else _checked(body, Headers(scope=scope).get("content-type"), request_id)
 
 
-def _checked(body: bytes, request_id: str) -> bytes | Response:
+def _checked(body: bytes, content_type: str | None, request_id: str) -> bytes | Response:
     if too_deep(body):
         return problem(422, "too_deep", f"the body is nested deeper than {MAX_DEPTH} levels", request_id=request_id)
+    if not is_json(content_type):
+        sent = f"is sent as {content_type[:100]!r}" if content_type else "is sent without a Content-Type"
+        return problem(
+            415,
+            "unsupported_media_type",
+            f"the body {sent}; application/json is expected",
+            request_id=request_id,
+            field="Content-Type",
+            hint="send the header `Content-Type: application/json`",
+        )
     try:
         orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -145,7 +160,35 @@ def _checked(body: bytes, request_id: str) -> bytes | Response:
             field="body",
             hint="send one JSON document in UTF-8",
         )
+    repeated = repeated_key(body)
+    if repeated is not None:
+        return problem(
+            422,
+            "repeated_key",
+            f"the key {repeated[:100]!r} stands twice in one object of the body",
+            request_id=request_id,
+            field=repeated[:100],
+            hint="send it once: which of them counts is not defined",
+        )
     return body
+
+
+def is_json(content_type: str | None) -> bool:
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def repeated_key(body: bytes) -> str | None:
+    """A key that some object of the document has twice. Parsers silently take one of them."""
+    repeated: list[str] = []
+
+    def look(pairs: list[tuple[str, None]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            repeated.extend(name for name in names if names.count(name) > 1)
+
+    json.loads(body, object_pairs_hook=look)
+    return repeated[0] if repeated else None
 
 
 def too_deep(body: bytes) -> bool:
@@ -160,6 +203,13 @@ def too_deep(body: bytes) -> bool:
             case b"}" | b"]":
                 depth -= 1
     return False
+
+
+def _without_body(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sending
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from corral.api.render import answer
+from corral.api.streams import TooManyStreams
 from corral.domain.errors import (
     BadConfiguration,
     BadInput,
@@ -33,6 +34,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (BadConfiguration, 503),
     (StorageFull, 507),
     (StorageUnavailable, 503),
+    (TooManyStreams, 503),
 )
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
 
@@ -89,7 +91,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 def _meant(errors: Sequence[Any]) -> Sequence[Any]:
     """A field may be a name or a recipe; to someone who sent a recipe, "should be a string" is no help."""
-    recipes = {each["loc"][:3] for each in errors if "FieldRecipe" in each["loc"]}
+    recipes = {each["loc"][:3] for each in errors if any("FieldRecipe" in str(part) for part in each["loc"])}
     return [
         each
         for each in errors

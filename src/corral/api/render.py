@@ -8,13 +8,11 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-from corral.api.schemas import job_read
+from corral.api.shapes import event, job, record, run
 from corral.domain.errors import BadInput
-from corral.domain.event import Event
-from corral.domain.ids import event_id, is_id
-from corral.domain.job import StoredJob
-from corral.domain.record import Record
-from corral.domain.run import HoldReason, Run, RunState
+from corral.domain.ids import is_id
+
+__all__ = ["answer", "cursor_id", "cursor_of", "dumps", "event", "job", "page", "record", "run"]
 
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
@@ -47,67 +45,3 @@ def cursor_id(cursor: str | None) -> str | None:
     if not is_id(text):
         raise BadInput("this cursor is not one of ours", field="cursor", hint="use X-Next-Cursor as it was given")
     return text
-
-
-def rendered_state(state: str, hold: str | None) -> str:
-    """`held` says why; every other state is rendered as it is."""
-    return (hold or HoldReason.PAUSED.value) if state == RunState.HELD.value else state
-
-
-def job(stored: StoredJob) -> dict[str, Any]:
-    status = "validated"
-    if stored.latest_state is not None:
-        status = rendered_state(stored.latest_state, stored.latest_hold)
-    return job_read(stored.job, status)
-
-
-def run(value: Run) -> dict[str, Any]:
-    return {
-        "id": value.id,
-        "job_id": value.job_id,
-        "status": rendered_state(value.state.value, value.hold_reason),
-        "attempt": value.attempt,
-        "max_attempts": value.max_attempts,
-        "requested_strategy": value.requested_strategy.value,
-        "resolved_strategy": value.resolved_strategy.value,
-        "failure_code": value.failure_code,
-        "error_message": value.error_message,
-        "stats": value.stats,
-        "created_at": value.created_at,
-        "started_at": value.started_at,
-        "finished_at": value.finished_at,
-        "kind": value.kind,
-        "priority": value.priority.label,
-        "progress": _progress(value),
-        "parent_id": value.parent_id,
-        "retry_of": value.retry_of,
-        "due_at": value.due_at if value.state is RunState.QUEUED else None,
-        "failure_detail": value.failure_detail,
-        "engine_attempts": value.attempts,
-        "target_url": value.payload.get("url"),
-    }
-
-
-def _progress(value: Run) -> dict[str, Any]:
-    """A run of one page is one item; its end is what became of it."""
-    done = int(value.state in (RunState.COMPLETED, RunState.PARTIAL))
-    failed = int(value.state is RunState.FAILED)
-    skipped = int(value.state is RunState.CANCELLED)
-    percent = 100.0 if value.state.is_terminal else 0.0
-    return {"total": 1, "done": done, "failed": failed, "skipped": skipped, "percent": percent, "eta_s": None}
-
-
-def event(value: Event) -> dict[str, Any]:
-    return {
-        "id": event_id(value.run_id, value.seq),
-        "run_id": value.run_id,
-        "seq": value.seq,
-        "level": value.level,
-        "message": value.message,
-        "meta": value.meta,
-        "created_at": value.created_at,
-    }
-
-
-def record(value: Record) -> dict[str, Any]:
-    return {"id": value.id, "run_id": value.run_id, "data": value.data, "created_at": value.created_at}

@@ -3,15 +3,27 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints, model_validator
 
-from corral.domain.job import FieldSpec, Job, Priority, Strategy
-from corral.engine.submit import Overrides
+from corral.domain.job import FieldSpec, Job
+from corral.domain.schedule import ACCEPTED
 
 PriorityName = Literal["critical", "high", "medium", "low"]
 StrategyName = Literal["auto", "http", "browser", "api_replay"]
 # No control characters: a field name ends up in file headers, tables and logs.
 FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+Selector = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+# Not what a lenient reader could make of it: `true` is no number, "5" neither, and "yes" is not true.
+Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
+Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
+
+_TIMEOUT = "for one attempt, in all; over HTTP the first byte has to come within 10 s whatever this says"
+_PROXY = "`direct`, or `http://`, `https://` or `socks5://` with `[user:password@]host:port`; reads show no credentials"
+# Never repeated in an error: it may hold a password.
+ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
+_FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
 class _Strict(BaseModel):
@@ -20,28 +32,44 @@ class _Strict(BaseModel):
 
 class FieldRecipe(_Strict):
     name: FieldName
-    css: str | None = Field(None, max_length=4096, description="CSS selector; `selector` is the same")
-    selector: str | None = Field(None, max_length=4096)
-    attr: FieldName | None = Field(None, description="take this attribute instead of the text")
-    all: bool = Field(False, description="take every match, as a list")
+    css: Selector | None = Field(None, description="CSS selector")
+    selector: Selector | None = Field(None, description="the same as `css`; give one of them")
+    attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = Field(
+        None, description="take this attribute of what `css` matches instead of its text"
+    )
+    all: StrictBool = Field(False, description="take every match, as a list")
+    regex: Selector | None = Field(
+        None,
+        description="search for this in what `css` matches, or in the text of the page; the first group is taken",
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "FieldRecipe":
+        if None not in (self.css, self.selector) and self.css != self.selector:
+            raise ValueError("css and selector are the same thing and say different things; give one of them")
+        if self.attr is not None and self.css is None and self.selector is None:
+            raise ValueError("attr takes an attribute of what css matches; give css too")
+        return self
 
     def spec(self) -> FieldSpec:
-        return FieldSpec(self.name, self.css or self.selector, self.attr, self.all)
+        return FieldSpec(self.name, self.css or self.selector, self.attr, self.all, self.regex)
 
 
 class JobCreate(_Strict):
     target_url: str = Field(max_length=8192)
     fields: list[FieldName | FieldRecipe] = Field(max_length=200)
-    requires_auth: bool = False
-    frequency: str = Field("on_demand", max_length=200)
+    requires_auth: StrictBool = False
+    frequency: str = Field("on_demand", max_length=200, description=_FREQUENCY)
     strategy: StrategyName = "auto"
-    crawl_mode: Literal["single", "list", "crawl"] = "single"
-    list_config: dict[str, Any] | None = None
+    crawl_mode: Literal["single", "list", "crawl"] = Field(
+        "single", description="only single is available in this version; the others are refused"
+    )
+    list_config: dict[str, Any] | None = Field(None, description="goes with crawl_mode list; refused in this version")
     priority: PriorityName = "medium"
-    max_attempts: int | None = Field(None, ge=1, le=100)
-    timeout_s: float | None = Field(None, gt=0, le=3600)
-    respect_robots: bool = True
-    proxy_policy: str | None = Field(None, max_length=200)
+    max_attempts: Attempts | None = None
+    timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
+    respect_robots: StrictBool = True
+    proxy_policy: ProxyText | None = Field(None, description=_PROXY)
 
 
 class JobChange(_Strict):
@@ -49,26 +77,20 @@ class JobChange(_Strict):
 
     target_url: str | None = Field(None, max_length=8192)
     fields: list[FieldName | FieldRecipe] | None = Field(None, max_length=200)
-    requires_auth: bool | None = None
-    frequency: str | None = Field(None, max_length=200)
+    requires_auth: StrictBool | None = None
+    frequency: str | None = Field(None, max_length=200, description=_FREQUENCY)
     strategy: StrategyName | None = None
     priority: PriorityName | None = None
-    max_attempts: int | None = Field(None, ge=1, le=100)
-    timeout_s: float | None = Field(None, gt=0, le=3600)
-    respect_robots: bool | None = None
+    max_attempts: Attempts | None = None
+    timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
+    respect_robots: StrictBool | None = None
+    proxy_policy: ProxyText | None = Field(None, description=_PROXY)
 
 
 class RunOverrides(_Strict):
     priority: PriorityName | None = None
     strategy: StrategyName | None = None
-    max_attempts: int | None = Field(None, ge=1, le=100)
-
-    def overrides(self) -> Overrides:
-        return Overrides(
-            priority=Priority[self.priority.upper()] if self.priority else None,
-            strategy=Strategy(self.strategy) if self.strategy else None,
-            max_attempts=self.max_attempts,
-        )
+    max_attempts: Attempts | None = None
 
 
 class JobRead(BaseModel):
@@ -189,7 +211,7 @@ def field_specs(fields: list[str | FieldRecipe]) -> tuple[FieldSpec, ...]:
 
 def field_read(spec: FieldSpec) -> str | dict[str, Any]:
     """A bare name as it was given; a recipe with what it says."""
-    recipe = {"css": spec.css, "attr": spec.attr, "all": spec.all}
+    recipe = {"css": spec.css, "attr": spec.attr, "all": spec.all, "regex": spec.regex}
     said = {key: value for key, value in recipe.items() if value}
     return {"name": spec.name, **said} if said else spec.name
 
@@ -208,7 +230,7 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
-        "proxy_policy": None,
+        "proxy_policy": job.proxy.shown if job.proxy else None,
         "status": status,
         "created_at": job.created_at,
     }

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
+from corral.api.schemas_artifacts import artifact_path
 from corral.domain.intervention import Intervention
 from corral.domain.run import Run
 from corral.domain.session import DEFAULT_NAME, SessionInfo
@@ -91,7 +92,7 @@ class InterventionRead(BaseModel):
     reason: str
     url: str | None
     status: Literal["open", "resolved", "cancelled"]
-    screenshot: str | None
+    screenshot: str | None = Field(description="where it can be had; null where nothing was to be seen")
     created_at: datetime
     resolved_at: datetime | None
     run_status: str | None = Field(None, description="of the run, right after resolving")
@@ -144,7 +145,7 @@ def intervention_read(found: Intervention, run: Run | None = None) -> dict[str, 
         "reason": found.reason,
         "url": found.url,
         "status": found.status.value,
-        "screenshot": None,
+        "screenshot": artifact_path(found.run_id, found.screenshot) if found.screenshot else None,
         "created_at": found.created_at,
         "resolved_at": found.resolved_at,
         "run_status": None if run is None else run.state.value,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from corral.domain.job import Strategy
 from corral.domain.recipe import StoredRecipe
@@ -29,7 +29,7 @@ class RecipeChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     document: dict[str, Any] | None = None
-    pinned: bool | None = None
+    pinned: StrictBool | None = None
 
 
 def recipe_read(stored: StoredRecipe) -> dict[str, Any]:

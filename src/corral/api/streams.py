@@ -1,18 +1,29 @@
 """Server-sent events: read from the database from a number on, so that nothing is lost or repeated."""
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from corral.api import render
-from corral.domain.errors import StorageError, StorageUnavailable
+from corral.domain.errors import CorralError, NotFound, StorageError
 from corral.domain.event import Event
+from corral.store.store import Store
 from corral.wiring import App
 
 MAX_STREAMS = 200
 HEARTBEAT_S = 15.0
 _POLL_S = 0.5
 _BATCH = 500
+_KNOWN_RUNS = 10_000
+
+
+class TooManyStreams(CorralError):
+    code = "too_many_streams"
+
+    def __init__(self) -> None:
+        super().__init__(f"{MAX_STREAMS} streams are open already", hint="close some, or read the lists instead")
 
 
 class Streams:
@@ -23,7 +34,7 @@ class Streams:
 
     def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if self._open >= MAX_STREAMS:
-            raise StorageUnavailable(f"{MAX_STREAMS} streams are open already", hint="close some, or poll instead")
+            raise TooManyStreams
         return self._run(chunks)
 
     async def _run(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -80,7 +91,33 @@ async def run_events(app: App, run_id: str, after: int) -> AsyncIterator[bytes]:
             await app.pulse.wait(_POLL_S)
 
 
-async def all_events(app: App, after: int, wanted: Callable[[Event], bool]) -> AsyncIterator[bytes]:
+@dataclass(slots=True)
+class Wanted:
+    """Which events a stream brings; None is any."""
+
+    run_id: str | None = None
+    level: str | None = None
+    job_id: str | None = None
+    # A run keeps its job: asked once for each run, and forgotten in time.
+    _jobs: OrderedDict[str, str | None] = field(default_factory=OrderedDict)
+
+    async def has(self, event: Event, store: Store) -> bool:
+        if self.run_id not in (None, event.run_id) or self.level not in (None, event.level):
+            return False
+        return self.job_id is None or await self._job_of(event.run_id, store) == self.job_id
+
+    async def _job_of(self, run_id: str, store: Store) -> str | None:
+        if run_id not in self._jobs:
+            try:
+                self._jobs[run_id] = (await store.run(run_id)).job_id
+            except NotFound:  # forgotten since
+                self._jobs[run_id] = None
+            if len(self._jobs) > _KNOWN_RUNS:
+                self._jobs.popitem(last=False)
+        return self._jobs[run_id]
+
+
+async def all_events(app: App, after: int, wanted: Wanted) -> AsyncIterator[bytes]:
     """Everybody's events from a position on, with the numbers of live runs whenever they change."""
     heartbeat = _Heartbeat()
     counts: dict[str, int] = {}
@@ -88,12 +125,13 @@ async def all_events(app: App, after: int, wanted: Callable[[Event], bool]) -> A
     while not app.draining:
         try:
             found = await app.store.feed(after, _BATCH)
+            chosen = [await wanted.has(event, app.store) for event in found]
             now = await app.store.count_live()
         except StorageError:
-            found, now = [], counts
-        for event in found:
+            found, chosen, now = [], [], counts
+        for event, is_wanted in zip(found, chosen, strict=True):
             after = event.position
-            if wanted(event):
+            if is_wanted:
                 heartbeat.sent()
                 yield _message("run_event", render.event(event), event.position)
         if now != counts:

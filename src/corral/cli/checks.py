@@ -3,14 +3,13 @@
 import os
 import resource
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corral.cli.running import database_file, is_unborn, opened_store
+from corral.cli.running import database_file, read_store
 from corral.domain.errors import BadConfiguration, StorageError
 
 if TYPE_CHECKING:
@@ -67,12 +66,11 @@ def _folder(settings: "Settings") -> Iterator[Check]:
     if not folder.exists():
         yield Check(Verdict.INFO, "data folder", f"{folder} is not there yet", "the first start creates it")
         return
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(b"corral")
-    except OSError as error:
+    # Asked, not tried: looking after things must leave nothing behind.
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         remedy = "give this user the right to write there, or set APP_DATA_DIR"
-        yield Check(Verdict.WRONG, "data folder", f"{folder}: {error.strerror or error}", remedy)
+        what = "cannot be written to" if folder.is_dir() else "is not a folder"
+        yield Check(Verdict.WRONG, "data folder", f"{folder} {what}", remedy)
         return
     yield Check(Verdict.FINE, "data folder", f"{folder} can be written")
 
@@ -121,64 +119,59 @@ def _token(settings: "Settings") -> Check:
 
 
 async def _database(settings: "Settings") -> AsyncIterator[Check]:
-    """First without touching it; only a database that is sound and of our version is opened."""
+    """Nothing of it is changed; only a database that is sound and of our version is looked into."""
+    from corral.store.open import version_of
+
     try:
         path = database_file(settings)
-        if path is not None:
-            if is_unborn(path):
-                yield Check(Verdict.INFO, "database", f"{path} is not there yet", "the first start creates it")
-                return
-            verdict = _file(path)
-            yield verdict
-            if verdict.verdict is not Verdict.FINE:
-                return
-        async for check in _contents(settings):
-            yield check
+        version = version_of(settings.store_url)
+        if version is None:
+            what = "the PostgreSQL database is empty" if path is None else f"{path} is not there yet"
+            yield Check(Verdict.INFO, "database", what, "the first start creates what it needs")
+            return
+        verdict = _server(version) if path is None else _file(path, version)
+        yield verdict
+        if verdict.verdict is Verdict.FINE:
+            async for check in _contents(settings):
+                yield check
     except StorageError as error:
         yield Check(Verdict.WRONG, "database", error.message, error.hint or "")
 
 
-def _file(path: Path) -> Check:
+def _file(path: Path, version: str) -> Check:
     import pysqlite3
 
-    from corral.store import schema, sqlite_file
+    from corral.store import sqlite_file
 
-    sqlite_file.check_file(path)
     try:
-        connection = sqlite_file.connect(path, readonly=True)
-        try:
-            answers = [row[0] for row in connection.execute("PRAGMA integrity_check(5)").fetchall()]
-            version = _version(connection)
-        finally:
-            connection.close()
+        answers = sqlite_file.glimpsed(path, lambda found: found.execute("PRAGMA integrity_check(5)").fetchall())
     except pysqlite3.Error as error:
         raise sqlite_file.translated(error, path) from error
-    if answers != ["ok"]:
+    if answers != [("ok",)]:
         remedy = "restore a backup; stop every `corral` on it first"
-        return Check(Verdict.WRONG, "database", f"{path} is damaged: {'; '.join(answers)}", remedy)
-    if version is None:
-        remedy = "set APP_DATA_DIR or APP_DATABASE_URL to a place of Corral's own"
-        return Check(Verdict.WRONG, "database", f"{path} belongs to some other program", remedy)
-    if not schema.check_version(version, str(path)):
-        remedy = f"the next start brings it to {schema.HEAD}; back it up first"
-        return Check(Verdict.WATCH, "database", f"{path} is sound, schema version {version}", remedy)
+        return Check(Verdict.WRONG, "database", f"{path} is damaged: {'; '.join(row[0] for row in answers)}", remedy)
     size = path.stat().st_size / _MIB
-    return Check(Verdict.FINE, "database", f"{path} is sound ({size:.1f} MiB), schema version {version}")
+    return _of_version(version, f"{path} is sound ({size:.1f} MiB)", str(path))
 
 
-def _version(connection: Any) -> str | None:
-    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    if "alembic_version" not in names:
-        return None
-    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(row[0]) if row else None
+def _server(version: str) -> Check:
+    return _of_version(version, "PostgreSQL answers", "the PostgreSQL database")
+
+
+def _of_version(version: str, found: str, where: str) -> Check:
+    from corral.store import schema
+
+    text = f"{found}, schema version {version}"
+    if schema.check_version(version, where):
+        return Check(Verdict.FINE, "database", text)
+    return Check(Verdict.WATCH, "database", text, f"the next start brings it to {schema.HEAD}; back it up first")
 
 
 async def _contents(settings: "Settings") -> AsyncIterator[Check]:
-    async with opened_store(settings) as store:
-        await store.ping()
+    async with read_store(settings) as store:
         if database_file(settings) is None:
-            yield Check(Verdict.FINE, "database", "PostgreSQL answers and takes writes")
+            await store.ping()
+            yield Check(Verdict.FINE, "writes", "PostgreSQL takes them")
         findings = await store.findings()
         counts = await store.count_live()
     for finding in findings:

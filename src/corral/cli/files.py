@@ -1,6 +1,7 @@
 """Records into a file: the whole file or none, in the format its name says."""
 
 import csv
+import errno
 import io
 import json
 import os
@@ -25,20 +26,34 @@ def check_output(path: Path) -> Path:
             field="output",
             hint=f"end the file name in {', '.join(_FORMATS)}",
         )
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir():
-        what = f"{path} is a folder" if path.is_dir() else f"there is no folder {folder}"
+    try:
+        place = _place_of(path)
+    except OSError as error:
+        raise BadInput(f"{path} leads nowhere ({error.strerror})", field="output", hint="name another file") from None
+    folder = place.parent
+    if place.is_dir() or not folder.is_dir():
+        what = f"{path} is a folder" if place.is_dir() else f"there is no folder {folder}"
         raise BadInput(what, field="output", hint="create the folder first, or name another file")
+    if place.exists() and not place.is_file():
+        raise BadInput(f"{path} is not a file", field="output", hint="name an ordinary file, or print with --json")
     if not os.access(folder, os.W_OK):
         raise BadInput(f"{folder} cannot be written to", field="output", hint="choose another folder")
     return path
+
+
+def _place_of(path: Path) -> Path:
+    """Where the file really lies: what a link leads to is written, and the link stays."""
+    try:
+        return path.resolve()
+    except RuntimeError:  # links in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def write_records(path: Path, names: Sequence[str], records: Records) -> None:
     """Write beside the file and put it in place at the end: a reader never sees half of it."""
     content = _FORMATS[path.suffix.lower()](names, records).encode("utf-8", "backslashreplace")
     try:
-        _replace(path, content)
+        _replace(_place_of(path), content)
     except OSError as error:
         raise CorralError(
             f"cannot write {path}: {error.strerror or error}",
@@ -47,7 +62,7 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=".part")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     part = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -7,6 +7,7 @@ import typer
 
 from corral import __version__
 from corral.cli.exits import report
+from corral.cli.streams import Unheard, prepare_streams, told
 from corral.cli.verbs import bench, demo, doctor, events, job, records, run, scrape, serve, session, site, up, worker
 from corral.domain.errors import CorralError
 
@@ -71,10 +72,16 @@ def build() -> typer.Typer:
 
 
 def main() -> None:
+    prepare_streams()
     try:
-        build()(prog_name="corral")
-    except CorralError as error:
-        sys.exit(report(error))
+        try:
+            build()(prog_name="corral")
+        except CorralError as error:
+            sys.exit(report(error))
+        finally:
+            sys.stdout.flush()  # here, where a full disk is still somebody's business
+    except Unheard as error:
+        sys.exit(told(error))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from corral.domain.ids import JobId, is_id, new_id
 from corral.domain.job import FieldSpec, Job, Priority, Strategy
 
 if TYPE_CHECKING:
+    from corral.domain.proxy import ProxyPolicy
     from corral.domain.url import Target
     from corral.settings import Settings
 
@@ -30,7 +31,23 @@ MaxAttempts = Annotated[
     int | None, typer.Option("--max-attempts", min=1, max=100, help="Tries before the run fails (default 3).")
 ]
 TimeoutS = Annotated[
-    float | None, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=3600, help="Time for one attempt.")
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.1,
+        max=3600,
+        help="Time for one attempt in all. Over HTTP the first byte has to come within 10 s whatever this says.",
+    ),
+]
+ProxyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--proxy",
+        metavar="URL|@FILE",
+        help="Fetch through http://, https:// or socks5://[user:password@]host:port. @FILE keeps a password out of"
+        " the process list. direct uses none.",
+    ),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show at most.")]
 Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
@@ -98,6 +115,7 @@ def drafted_job(
     respect_robots: bool = True,
     requires_auth: bool = False,
     trusts_host: bool = False,
+    proxy: "ProxyPolicy | None" = None,
 ) -> Job:
     """The job the arguments describe, checked as far as that goes without asking anybody."""
     from corral.domain.address import EgressPolicy, check_literal
@@ -121,7 +139,25 @@ def drafted_job(
         timeout_s=timeout_s,
         respect_robots=respect_robots,
         trusted_hosts=trusted,
+        proxy=proxy,
     )
+
+
+def proxy_of(settings: "Settings", text: str | None, *, dry_run: bool) -> "ProxyPolicy | None":
+    """The proxy that was typed, or lies in a file; a dry run seals nothing, because that may make a key."""
+    from corral.cli.session_input import text_or_file
+    from corral.domain.address import EgressPolicy
+    from corral.domain.secret import Secret
+    from corral.engine.jobs import kept_proxy
+    from corral.wiring import vault_of
+
+    if text is None:
+        return None
+
+    def seal(known_by: Secret[str], bound: str) -> str:
+        return "" if dry_run else vault_of(settings).keys_to_seal().seal_text(known_by, bound)
+
+    return kept_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
 
 
 def _trusted(target: "Target") -> tuple[str, ...]:

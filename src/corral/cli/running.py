@@ -1,8 +1,10 @@
 """From a verb's coroutine to an exit code."""
 
 import asyncio
+import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from corral.cli import exits
-from corral.domain.errors import NotFound
 
 if TYPE_CHECKING:
     from corral.settings import Settings
@@ -36,10 +37,22 @@ def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
 
 @asynccontextmanager
 async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
-    """The store alone, for verbs that only look: everything else would only cost time."""
+    """The store alone, for verbs that change something in it: everything else would only cost time."""
     from corral.store.open import open_store
 
     store = open_store(settings.store_url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def read_store(settings: "Settings") -> AsyncIterator["Store"]:
+    """For verbs and dry runs that only look. A database that is not there yet is not created, and holds nothing."""
+    from corral.store.open import open_for_reading
+
+    store = open_for_reading(settings.store_url)
     try:
         yield store
     finally:
@@ -52,27 +65,24 @@ def database_file(settings: "Settings") -> Path | None:
     return None if path == settings.store_url else Path(path)
 
 
-def is_unborn(path: Path | None) -> bool:
-    """True for a database file that opening would create."""
-    return path is not None and (not path.exists() or path.stat().st_size == 0)
-
-
-@asynccontextmanager
-async def opened_existing_store(settings: "Settings", missing: NotFound) -> AsyncIterator["Store"]:
-    """For a dry run: a database that is not there yet is not created, and holds nothing."""
-    if is_unborn(database_file(settings)):
-        raise missing
-    async with opened_store(settings) as store:
-        yield store
+# After the grace period: for writing down what became of what ran, where the storage answers and where it does not.
+_LAST_WRITES_S = 10.0
+_NO_WRITES_S = 1.5
 
 
 class Stop:
-    """The request to stop, by signal. The first one sets it, each further one asks for haste."""
+    """The request to stop, by signal. The first one sets it, each further one asks for haste.
 
-    def __init__(self, on_haste: Callable[[], None] = lambda: None) -> None:
+    With a grace period, the process ends soon after it whatever hangs: leases give back what could not be.
+    """
+
+    def __init__(self, on_haste: Callable[[], None] = lambda: None, *, grace_s: float | None = None) -> None:
         self.on_haste = on_haste
         self.signal: signal.Signals | None = None
         self._asked = asyncio.Event()
+        self._grace_s = grace_s
+        self._after_s = _NO_WRITES_S
+        self._end: threading.Timer | None = None
 
     @property
     def is_asked(self) -> bool:
@@ -89,13 +99,38 @@ class Stop:
         if self.signal is None:
             self.signal = number
             self._asked.set()
+            self._end_within(self._grace_s)
         else:
             self.on_haste()
+            self._end_within(0.0)
+
+    def storage_answers(self) -> None:
+        """Then what is under way can be given back, which may take a moment longer."""
+        self._after_s = _LAST_WRITES_S
+        self._end_within(self._grace_s)
+
+    def _end_within(self, seconds: float | None) -> None:
+        if seconds is None or self._grace_s is None:
+            return
+        if self._end is not None:
+            self._end.cancel()
+        # A thread: the event loop, or its closing, may be what hangs.
+        self._end = threading.Timer(seconds + self._after_s, _leave)
+        self._end.daemon = True
+        self._end.start()
 
     def listen(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.receive, number)
+
+
+def _leave() -> None:
+    exits.complain(
+        "stopped although not everything could be written down: the storage does not answer",
+        "nothing to do: what was under way is gone on with once its leases have run out",
+    )
+    os._exit(exits.FAILED)
 
 
 async def first_of(work: Coroutine[Any, Any, None], stop: Stop) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corral.cli.running import Stop
-from corral.domain.errors import BadConfiguration, CorralError
+from corral.domain.errors import BadConfiguration, CorralError, StorageError
 
 if TYPE_CHECKING:
     from corral.settings import Settings
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SERVER_STOPS_WITHIN_S = 10.0
 _FIRST_WORKER_S = 5.0
+_STORAGE_ANSWERS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ async def serve_api(
         if companion is not None:
             companion.cancel()
             await asyncio.gather(companion, return_exceptions=True)
-        await stop_working(app)
+        await stop_working(app, stop)
         ended.set()
         await _gone(server)
 
@@ -123,15 +124,31 @@ async def _until_stopped(stop: Stop, server: "asyncio.Task[None]", companion: "a
         asked.cancel()
 
 
-async def stop_working(app: "App") -> None:
+async def stop_working(app: "App", stop: Stop) -> None:
     """Let what runs finish for a while, and give back the rest."""
-    if app.node is None:
-        return
-    if app.node.executing:
+    asking = asyncio.create_task(_asked_for_storage(app, stop), name="storage")
+    if app.node is not None and app.node.executing:
         grace_s = app.settings.grace_seconds
         said = f"stopping: {app.node.executing} under way may finish within {grace_s:g} s; once more stops at once"
         print(said, file=sys.stderr, flush=True)
-    await app.stop_work()
+    try:
+        await app.stop_work()
+        await asyncio.wait({asking}, timeout=_STORAGE_ANSWERS_S)
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def _asked_for_storage(app: "App", stop: Stop) -> None:
+    """Until it answers; where it never does, the process does not wait for it."""
+    while True:
+        try:
+            await app.store.ping()
+        except StorageError:
+            await asyncio.sleep(0.1)
+        else:
+            stop.storage_answers()
+            return
 
 
 async def _gone(server: "asyncio.Task[None]") -> None:

@@ -25,6 +25,11 @@ def named_value(text: str, option: str) -> tuple[str, str]:
     return name, value
 
 
+def text_or_file(text: str, option: str) -> str:
+    """What was typed; `@FILE` is what the file holds."""
+    return _read(Path(text[1:]), option).strip() if text.startswith("@") else text
+
+
 def read_draft(cookies: Path | None, singles: Sequence[str], name: str) -> "SessionDraft":
     from corral.engine.sessions import SessionDraft
 

@@ -2,24 +2,26 @@
 
 from typing import Any
 
-from corral.api import render
+from corral.api import shapes
 from corral.api.schemas import job_read
+from corral.api.schemas_artifacts import artifact_read
+from corral.domain.artifact import StoredArtifact
 from corral.domain.event import Event
 from corral.domain.job import Job, StoredJob
 from corral.domain.record import Record
-from corral.domain.run import Run
+from corral.domain.run import Run, spoken
 
 
 def job_status(stored: StoredJob) -> str:
-    return str(render.job(stored)["status"])
+    return str(shapes.job(stored)["status"])
 
 
 def run_status(run: Run) -> str:
-    return render.rendered_state(run.state.value, run.hold_reason)
+    return spoken(run.state.value, run.hold_reason)
 
 
 def job_shape(stored: StoredJob) -> dict[str, Any]:
-    return render.job(stored)
+    return shapes.job(stored)
 
 
 def planned_shape(job: Job) -> dict[str, Any]:
@@ -28,12 +30,16 @@ def planned_shape(job: Job) -> dict[str, Any]:
 
 
 def run_shape(run: Run) -> dict[str, Any]:
-    return render.run(run)
+    return shapes.run(run)
+
+
+def artifact_shape(stored: StoredArtifact) -> dict[str, Any]:
+    return artifact_read(stored)
 
 
 def event_shape(event: Event) -> dict[str, Any]:
-    return render.event(event)
+    return shapes.event(event)
 
 
 def record_shape(record: Record) -> dict[str, Any]:
-    return render.record(record)
+    return shapes.record(record)

@@ -4,7 +4,7 @@ CorralError
 ├── BadInput            the caller can fix it; names the field
 │   └── IdempotencyKeyReuse
 ├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SessionNotFound,
-│                       InterventionNotFound
+│                       InterventionNotFound, ArtifactNotFound
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
 ├── BadConfiguration    settings or files; all problems at once
@@ -87,6 +87,14 @@ class SessionNotFound(NotFound):
 class InterventionNotFound(NotFound):
     def __init__(self, intervention_id: str) -> None:
         super().__init__(f"no intervention {intervention_id}", hint="list them with GET /interventions")
+
+
+class ArtifactNotFound(NotFound):
+    def __init__(self, artifact_id: str) -> None:
+        super().__init__(
+            f"no artifact {artifact_id[:64]} of this run, or not any more",
+            hint="GET /jobs/runs/{run_id}/artifacts lists what is kept",
+        )
 
 
 class WrongState(CorralError):

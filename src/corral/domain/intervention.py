@@ -33,3 +33,4 @@ class Intervention:
     status: InterventionStatus
     created_at: datetime
     resolved_at: datetime | None = None
+    screenshot: str | None = None  # an artifact of the run, while it is kept

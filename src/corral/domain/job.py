@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Any
 
 from corral.domain.ids import JobId
+from corral.domain.proxy import ProxyPolicy
 
 
 class Strategy(StrEnum):
@@ -29,12 +31,21 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """A field to fill: a bare name, or a name with a CSS selector and optionally an attribute."""
+    """A field to fill: a bare name, or a name with a recipe.
+
+    `css` says where to look and `attr` at which attribute; `regex` is searched for in what was found there, or in the
+    text of the page.
+    """
 
     name: str
     css: str | None = None
     attr: str | None = None
     all: bool = False
+    regex: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored, and sent to workers."""
+        return {"name": self.name, "css": self.css, "attr": self.attr, "all": self.all, "regex": self.regex}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class Job:
     max_attempts: int = 3
     timeout_s: float | None = None
     respect_robots: bool = True
+    proxy: ProxyPolicy | None = None  # None: as the installation does, which is directly
     # Hosts a person typed at the terminal; the job may reach them even where they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from corral.domain.artifact import Artifact
+from corral.domain.proxy import OpenProxy
 from corral.domain.session import SealedSession, SessionState
 
 
@@ -30,6 +32,7 @@ class Fetched:
     missing: tuple[str, ...] = ()
     # How to get the same without a browser, where a browser saw it: `url_pattern`, `calls`, `fields` of domain.recipe.
     recipe: dict[str, Any] | None = None
+    artifacts: tuple[Artifact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,20 @@ class Failed:
     retry_after: str | None = None  # the header as it came
     stats: dict[str, Any] = field(default_factory=dict)
     traceback: str | None = None
+    artifacts: tuple[Artifact, ...] = ()  # what the page looked like
 
 
 Outcome = Fetched | Failed
+
+# Our own refusals show nothing of the page, and what we refused to look at is not kept either.
+_SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST})
+
+
+def wants_evidence(outcome: Outcome) -> bool:
+    """True where a person will want to see the page: it failed, or asked fields are not on it."""
+    if isinstance(outcome, Fetched):
+        return bool(outcome.missing)
+    return outcome.code not in _SHOWS_NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +75,5 @@ class Task:
     timeout_s: float
     # Sealed on its way; opened only inside the worker that needs it.
     session: SealedSession | SessionState | None = None
+    # Opened from the payload inside the worker; it never crosses the boundary.
+    proxy: OpenProxy | None = None

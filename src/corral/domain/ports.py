@@ -59,6 +59,11 @@ class RunStore(Protocol):
 class LeaseStore(Protocol):
     """Every method is one transaction, and fenced: a lease that was lost writes nothing."""
 
+    @property
+    def writes_in_order(self) -> bool:
+        """True where what is asked for first is never committed after what was asked for later."""
+        ...
+
     async def claim(self, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
         """Due runs by band and age, at most so many of them by browser."""
         ...
@@ -117,12 +122,16 @@ class SessionStore(Protocol):
 
     async def sessions_under_other_keys(self, kid: str, after: str, limit: int) -> list[SealedSession]: ...
 
+    async def jobs_under_other_keys(self, kid: str, after: str, limit: int) -> list[Job]: ...
+
+    async def update_job(self, before: Job, after: Job, next_slot_ms: int | None) -> bool: ...
+
     async def rewrap_session(self, sealed: SealedSession, old_kid: str) -> bool: ...
 
     async def note_session_check(self, session_id: str, version: int, result: CheckResult) -> None: ...
 
     async def session_kids(self) -> dict[str, int]:
-        """How many sessions need which key."""
+        """How many sessions, and proxies of jobs, need which key."""
         ...
 
     async def intervention(self, intervention_id: str) -> Intervention: ...
@@ -130,6 +139,14 @@ class SessionStore(Protocol):
     async def resolve_intervention(
         self, intervention_id: str, session: NewSession | None = None
     ) -> tuple[Intervention, Run]: ...
+
+
+class ArtifactStore(Protocol):
+    async def artifact_ids(self) -> frozenset[str]:
+        """Every artifact that a run names."""
+        ...
+
+    async def forget_artifacts(self, artifact_ids: Sequence[str]) -> None: ...
 
 
 class EventStore(Protocol):

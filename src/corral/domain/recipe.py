@@ -148,8 +148,8 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
     """Like the key of the site's memory; where a field has a selector, that is a part of what is asked."""
     return fields_key(
         spec.name
-        if not (spec.css or spec.attr or spec.all)
-        else f"{spec.name}\x1e{spec.css}\x1e{spec.attr}\x1e{spec.all}"
+        if not (spec.css or spec.attr or spec.all or spec.regex)
+        else f"{spec.name}\x1e{spec.css}\x1e{spec.attr}\x1e{spec.all}" + (f"\x1e{spec.regex}" if spec.regex else "")
         for spec in fields
     )
 

@@ -13,6 +13,8 @@ from corral.domain.masking import masked
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.run import Move, Run, RunState, target
 
+# What the problems of an answer say of a field whose selector was cut off.
+TOO_SLOW = "limit:selector"
 ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
 
 # Codes after which the same request may well succeed.
@@ -84,18 +86,15 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
             stats=outcome.stats,
             records=outcome.records,
         )
-    failure = Failed(
-        code=FailureCode.EXTRACTION,
-        detail="fields_missing",
-        message=f"not found on the page: {', '.join(outcome.missing)}",
-        stats=outcome.stats,
-    )
-    if run.attempt < run.max_attempts and _can_escalate(run, policy):
+    failure = _of_missing(outcome)
+    may_escalate = failure.code is FailureCode.EXTRACTION and _can_escalate(run, policy)
+    if run.attempt < run.max_attempts and may_escalate:
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
     found = any(_is_filled(record) for record in outcome.records)
     if not found:
         return _fail(failure)
-    problems = {"missing": list(outcome.missing)}
+    # By field, why it was not looked for to the end; and what is not there.
+    problems = {**outcome.stats.get("problems", {}), "missing": list(outcome.missing)}
     return Transition(
         move=Move.COMPLETE_PARTLY,
         events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": problems}),),
@@ -103,6 +102,17 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         stats={**outcome.stats, "problems": problems},
         records=outcome.records,
     )
+
+
+def _of_missing(outcome: Fetched) -> Failed:
+    """Not there, or there is no knowing: a selector that takes too long here will do so in a browser, too."""
+    problems = outcome.stats.get("problems", {})
+    names = ", ".join(outcome.missing)
+    if all(problems.get(name) == TOO_SLOW for name in outcome.missing):
+        message = f"the selector or pattern takes too long on this page: {names}"
+        return Failed(FailureCode.LIMIT, message, "selector", stats=outcome.stats)
+    message = f"not found on the page: {names}"
+    return Failed(FailureCode.EXTRACTION, message, "fields_missing", stats=outcome.stats)
 
 
 def _can_escalate(run: Run, policy: RetryPolicy) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from corral.domain.artifact import Artifact
 from corral.domain.retry import Transition
 from corral.domain.run import Lease
 
@@ -13,6 +14,7 @@ class Settlement:
     transition: Transition
     attempt_entry: dict[str, Any]  # one line of the run's `engine_attempts`
     recipe: dict[str, Any] | None = None  # what the attempt taught about the site, still to be kept
+    artifacts: tuple[Artifact, ...] = ()  # what the attempt left behind
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,11 @@ def needs_probe(job: Job, asked: Strategy) -> bool:
     return asked is Strategy.AUTO and not job.requires_auth
 
 
+def is_proxied(job: Job) -> bool:
+    """A probe would show the site the address that the job wants to be hidden."""
+    return job.proxy is not None and not job.proxy.is_direct
+
+
 def from_memory(memories: Sequence[Memory], *, has_recipe: bool = False) -> Resolution | None:
     """What the site's memory says, where it has evidence enough. Where there is no recipe nothing is replayed."""
     replays = next((memory for memory in memories if memory.strategy is Strategy.API_REPLAY), None)
@@ -47,6 +52,8 @@ def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
         return Resolution(Strategy.BROWSER, "the job requires a login")
     if asked is not Strategy.AUTO:
         return Resolution(asked, "asked for")
+    if probe is None and is_proxied(job):
+        return Resolution(Strategy.HTTP, "the job has a proxy, so nobody probed; plain HTTP is the cheapest try")
     if probe is None or probe.status is None:
         return Resolution(Strategy.HTTP, "the probe got no answer; plain HTTP is the cheapest try")
     if probe.status in _BLOCKING:

@@ -40,6 +40,10 @@ class Assignment:
         held = sum(len(worker.held) for worker in self._pool.workers.values())
         return held + len(self._waiting) + len(self._suspects)
 
+    @property
+    def capacity(self) -> int:
+        return len(self._pool.workers) * self._limits.runs
+
     def room(self) -> int:
         """How many more runs fit. A worker that is to be emptied for a suspect counts as full."""
         reserved = 1 if self._suspects else 0
@@ -49,7 +53,7 @@ class Assignment:
 
     def browser_room(self) -> int:
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
-        waiting = sum(_by_browser(lease) for lease in self._waiting)
+        waiting = sum(by_browser(lease) for lease in self._waiting)
         return max(0, len(usable) * self._limits.browsers - sum(map(_browsers, usable)) - waiting)
 
     def add(self, leases: Iterable[Lease]) -> None:
@@ -79,7 +83,7 @@ class Assignment:
 
     def _best_for(self, lease: Lease, workers: list[WorkerProcess]) -> WorkerProcess | None:
         """The emptiest worker that has room for this run."""
-        if _by_browser(lease):
+        if by_browser(lease):
             workers = [worker for worker in workers if _browsers(worker) < self._limits.browsers]
         worker = min(workers, key=lambda each: len(each.held), default=None)
         return worker if worker is not None and len(worker.held) < self._limits.runs else None
@@ -162,9 +166,9 @@ class Assignment:
         return [worker for worker in stubborn if not worker.retiring]
 
 
-def _by_browser(lease: Lease) -> bool:
+def by_browser(lease: Lease) -> bool:
     return lease.run.resolved_strategy is Strategy.BROWSER
 
 
 def _browsers(worker: WorkerProcess) -> int:
-    return sum(_by_browser(held.lease) for held in worker.held.values())
+    return sum(by_browser(held.lease) for held in worker.held.values())

@@ -56,4 +56,5 @@ def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: d
         entry |= {"outcome": outcome.code.value, "detail": outcome.detail, "http_status": outcome.http_status}
     elif outcome.missing:
         entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
-    return Settlement(lease, transition, entry, None if isinstance(outcome, Failed) else outcome.recipe)
+    recipe = None if isinstance(outcome, Failed) else outcome.recipe
+    return Settlement(lease, transition, entry, recipe, outcome.artifacts)

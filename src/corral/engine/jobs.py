@@ -1,6 +1,6 @@
 """Creating and changing jobs: everything is checked before anything is written."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,16 +13,23 @@ from corral.domain.job import FieldSpec, Job, StoredJob
 from corral.domain.outcome import FailureCode
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.probe import Probe
+from corral.domain.proxy import DIRECT, ProxyPolicy, credentials_text, parse_proxy
 from corral.domain.schedule import check_frequency, next_slot
+from corral.domain.secret import Secret
+from corral.domain.strategy import is_proxied
 from corral.domain.url import parse_target
 from corral.extract.fields import compile_check
+from corral.extract.patterns import check_pattern
 
 MAX_FIELDS = 200
+
+Seal = Callable[[Secret[str], str], str]  # the vault's: a text, and what it is bound to
 _CHANGE_TRIES = 50
 
 
 class Jobs:
-    def __init__(self, store: EngineStore, prober: Prober, policy: EgressPolicy) -> None:
+    def __init__(self, store: EngineStore, prober: Prober, policy: EgressPolicy, seal: Seal) -> None:
+        self._seal = seal
         self._store = store
         self._prober = prober
         self._policy = policy
@@ -59,6 +66,9 @@ class Jobs:
         check_frequency(job.frequency)
         return job
 
+    def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
+        return None if text is None else kept_proxy(text, self._policy, self._seal)
+
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
         """A copy with an id of its own. Trust is not copied: it was given to what a person typed."""
         original = (await self._store.job(job_id)).job
@@ -72,9 +82,20 @@ class Jobs:
         check_literal(target, self._policy, trusted_hosts=trusted)
         check_fields(job.fields)
         check_frequency(job.frequency)
-        if probes:
+        if probes and not is_proxied(job):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted))
         return replace(job, target_url=target.url)
+
+
+def kept_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:
+    """What a job keeps of what somebody wrote: the address in the open, user and password sealed."""
+    proxy = parse_proxy(text, field)
+    if proxy is None:
+        return ProxyPolicy(DIRECT)
+    check_literal(proxy.target, policy, field=field)
+    kept = ProxyPolicy(proxy.address)
+    known_by = credentials_text(proxy)
+    return kept if known_by is None else replace(kept, sealed=seal(Secret(known_by), kept.bound))
 
 
 def check_fields(fields: Sequence[FieldSpec]) -> None:
@@ -84,17 +105,20 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
         raise BadInput(f"{len(fields)} fields are too many; {MAX_FIELDS} are allowed", field="fields")
     seen = set()
     for number, spec in enumerate(fields):
-        if not spec.name.strip():
+        name = spec.name.strip()
+        if not name:
             raise BadInput("a field has a blank name", field=f"fields.{number}", hint="name it or remove it")
-        if spec.name in seen:
+        if name in seen:
             raise BadInput(
                 f"the field {spec.name!r} is asked for twice",
                 field=f"fields.{number}",
                 hint="remove one of them",
             )
-        seen.add(spec.name)
+        seen.add(name)
         if spec.css is not None:
             compile_check(spec.css, field=f"fields.{number}")
+        if spec.regex is not None:
+            check_pattern(spec.regex, field=f"fields.{number}.regex")
 
 
 def refuse_unreachable(probe: Probe) -> None:

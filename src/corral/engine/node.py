@@ -17,7 +17,7 @@ from corral.domain.ports import LeaseStore
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lease, Run
 from corral.domain.settlement import Loss, Settlement
-from corral.engine.assign import Assignment, Limits
+from corral.engine.assign import Assignment, Limits, by_browser
 from corral.engine.attempt import settlement_of
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 _POLL_S = 0.5
 _CLAIM_MAX = 200
+# With a queue to work off, a claim waits a moment for this share of the room: ten together cost little more than one.
+_WORTH_A_CLAIM = 8
+_GATHER_S = 0.005
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
 _WATCH_EVERY_S = 0.25
@@ -71,6 +74,7 @@ class Node:
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
         self._wake = asyncio.Event()
         self._settling: dict[Key, Held] = {}
+        self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
         self._tasks: set[asyncio.Task[Any]] = set()
         self._writes: set[asyncio.Task[Any]] = set()  # outcomes, losses and releases on their way to the store
         self._dispatching: asyncio.Task[None] | None = None
@@ -143,44 +147,65 @@ class Node:
     # -- claiming --------------------------------------------------------------------------------
 
     async def _dispatch(self) -> None:
+        has_more = False
         while self._claiming:
             self._wake.clear()
-            # What waits to be written still counts: the database must never show more running than are allowed.
-            room = min(self._assignment.room() - len(self._settling), _CLAIM_MAX)
-            if room > 0 and not self._renewer.is_fenced and await self._claim(room):
-                continue
+            if has_more and self._room() < self._assignment.capacity // _WORTH_A_CLAIM:
+                await asyncio.sleep(_GATHER_S)
+            room = self._room()
+            if room > 0 and not self._renewer.is_fenced:
+                claimed = await self._claim(room)
+                has_more = claimed == room
+                if claimed:
+                    continue
             try:
                 async with asyncio.timeout(_POLL_S):
                     await self._wake.wait()
             except TimeoutError:
                 pass
 
-    async def _claim(self, room: int) -> bool:
+    def _room(self) -> int:
+        """For how many more there is time and place."""
+        if not self._claiming:
+            return 0
+        return min(self._assignment.room() - len(self._still_counted()), _CLAIM_MAX)
+
+    def _still_counted(self) -> list[Lease]:
+        """Ended runs that still take room: the database must never show more running than are allowed.
+
+        Where writes land in the order they are asked for, a claim cannot overtake the settling before it.
+        """
+        keys: Iterable[Key] = self._unasked if self._store.writes_in_order else self._settling
+        return [self._settling[key].lease for key in keys]
+
+    async def _claim(self, room: int) -> int:
+        """How many were there to be had."""
         try:
             leases = await self._claimed(room)
         except StorageError as error:
             self._storage_failed(error)
             await asyncio.sleep(_STORAGE_PAUSE_S)
-            return False
+            return 0
         self.storage_problem = None
         if not self._claiming and leases:
             self._write(self._released(leases, "shutdown"))
-            return False
+            return 0
         self._hand_out_keys(leases)
         self._assignment.add(leases)
         if leases:
             self._pulse.beat()
-        return bool(leases)
+        return len(leases)
 
     async def _claimed(self, room: int) -> list[Lease]:
         only = self._options.only_run
         if only is not None:
             return await self._store.claim_one(only, self.owner, LEASE_S)
-        return await self._store.claim(self.owner, room, LEASE_S, self._assignment.browser_room())
+        browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
+        return await self._store.claim(self.owner, room, LEASE_S, max(0, browsers))
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
         """Before the runs: a session may be sealed with a key made after the workers were started."""
-        kids = {lease.session.kid for lease in leases if lease.session is not None}
+        kids = {kid for lease in leases for kid in lease.kids}
         keys = self._options.keys_for(kids) if kids else None
         if keys is not None:
             self._pool.tell_keys(keys)
@@ -198,11 +223,19 @@ class Node:
         for held, outcome in outcomes:
             took_s = ended - held.started
             self._settling[held.lease.key] = held
-            self._note(held.lease.run, outcome, took_s)
+            self._unasked.add(held.lease.key)
+            self._noted(held.lease.run, outcome, took_s)
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
         self._assignment.fill()
         self._write(self._settle(settlements))
         self._wake.set()
+
+    def _noted(self, run: Run, outcome: Outcome, took_s: float) -> None:
+        """What others make of an outcome must not cost it its settling."""
+        try:
+            self._note(run, outcome, took_s)
+        except Exception as error:
+            log.error("an outcome could not be noted", run=run.id, exc_info=error)
 
     async def _settle(self, settlements: list[Settlement]) -> None:
         try:
@@ -218,12 +251,13 @@ class Node:
         finally:
             for settlement in settlements:
                 self._settling.pop(settlement.lease.key, None)
+                self._unasked.discard(settlement.lease.key)
         self._wake.set()
         self._pulse.beat()
 
     async def _settled(self, settlements: list[Settlement]) -> list[bool]:
         try:
-            return await self._until_stored(lambda: self._store.settle_all(settlements))
+            return await self._until_stored(lambda: self._ask_to_settle(settlements))
         except CorralError as error:
             # The database is well and refuses this: trying again would be for ever.
             if len(settlements) > 1:
@@ -232,7 +266,16 @@ class Node:
             log.error("outcome refused by the database", run=lease.run_id, reason=error.message)
             refused = Failed(FailureCode.UNKNOWN, f"the outcome cannot be stored: {error.message}"[:500], "bug")
             replaced = settlement_of(lease, refused, self._policy, now=datetime.now(UTC), took_s=0.0)
-            return await self._until_stored(lambda: self._store.settle_all([replaced]))
+            return await self._until_stored(lambda: self._ask_to_settle([replaced]))
+
+    async def _ask_to_settle(self, settlements: list[Settlement]) -> list[bool]:
+        keys = {settlement.lease.key for settlement in settlements}
+        self._unasked -= keys
+        try:
+            return await self._store.settle_all(settlements)
+        except BaseException:
+            self._unasked |= keys
+            raise
 
     def _on_aborted(self, aborted: list[Held]) -> None:
         """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""

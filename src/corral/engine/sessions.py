@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from corral.domain.session import (
 )
 from corral.domain.strategy import resolve
 from corral.engine.submit import payload_of
-from corral.vault import SealBroken, Vault
+from corral.vault import Keyring, SealBroken, Vault
 
 _TRIES = 5
 _BATCH = 100
@@ -131,7 +131,7 @@ class Sessions:
         return found
 
     async def rotate(self) -> Rotation:
-        """Put every session under the newest key; a new one is made where the vault is a file of ours.
+        """Put every session and every proxy of a job under the newest key, one made now where the vault is our file.
 
         The key before the newest stays in the file: somebody may be sealing with it right now.
         """
@@ -147,11 +147,32 @@ class Sessions:
                     moved += await self._store.rewrap_session(keys.rewrapped(sealed), sealed.kid)
                 except SealBroken:
                     broken.append(sealed.id)
+        moved_proxies, broken_jobs = await self._proxies_rotated(keys)
+        moved, broken = moved + moved_proxies, [*broken, *broken_jobs]
         used = await self._store.session_kids()
         unused = tuple(kid for kid in keys.kids[1:] if kid not in used)
         if self._vault.is_file:
             self._vault.keep(keys.without(kid for kid in keys.kids[2:] if kid in unused))
         return Rotation(newest, moved, tuple(broken), unused)
+
+    async def _proxies_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
+        """How many were moved, and the jobs whose proxy does not open."""
+        moved, after = 0, ""
+        broken: list[str] = []
+        while batch := await self._store.jobs_under_other_keys(keys.kids[0], after, _BATCH):
+            after = batch[-1].id
+            for job in batch:
+                if job.proxy is None or job.proxy.sealed is None:
+                    continue
+                try:
+                    text = keys.open_text(job.proxy.sealed, job.proxy.bound)
+                except SealBroken:
+                    broken.append(job.id)
+                    continue
+                anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
+                # Somebody who changes the job right now seals with the newest key anyway.
+                moved += await self._store.update_job(job, replace(job, proxy=anew), None)
+        return moved, broken
 
     async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
         session_id, version = await self._store.session_named(job.id, name) or (new_id(), 0)
@@ -183,6 +204,7 @@ def _lease(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
         suspect=False,
         due_at=now,
         created_at=now,
+        stats={},
     )
     return Lease(run, Owner("errand"), sealed)
 

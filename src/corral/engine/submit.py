@@ -10,9 +10,9 @@ from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Job, Priority, Strategy
 from corral.domain.ports import EngineStore, Prober
-from corral.domain.run import Move, NewRun, Run
+from corral.domain.run import Move, NewRun, Run, spoken
 from corral.domain.site import fields_key
-from corral.domain.strategy import Resolution, from_memory, needs_probe, resolve
+from corral.domain.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.url import parse_target
 from corral.engine.lessons import recipe_for, specs_of
 
@@ -56,7 +56,7 @@ class Submitter:
         """A new run of what an ended one tried, linked to it."""
         old = await self._store.run(run_id)
         if not old.state.is_terminal:
-            raise WrongState("retry a run that has not ended", old.state.value, terminal=False)
+            raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
         # Not what it was then: the recipe may be the very thing that was mended since.
         recipe = await self._recipe(old.payload, old.resolved_strategy)
         run = NewRun(
@@ -125,6 +125,8 @@ class Submitter:
         remembered = from_memory(of_fields, has_recipe=recipe is not None)
         if remembered is not None:
             return remembered
+        if is_proxied(job):
+            return resolve(job, asked, None)
         return resolve(job, asked, await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts)))
 
 
@@ -132,7 +134,7 @@ def payload_of(job: Job) -> dict[str, Any]:
     """What the run is to do, copied: a later change of the job does not change runs that exist."""
     payload: dict[str, Any] = {
         "url": job.target_url,
-        "fields": [{"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields],
+        "fields": [spec.document() for spec in job.fields],
         "respect_robots": job.respect_robots,
         "trusted_hosts": list(job.trusted_hosts),
     }
@@ -140,4 +142,6 @@ def payload_of(job: Job) -> dict[str, Any]:
         payload["timeout_s"] = job.timeout_s
     if job.requires_auth:
         payload["requires_auth"] = True
+    if job.proxy is not None and not job.proxy.is_direct:
+        payload["proxy"] = job.proxy.document()
     return payload

@@ -25,8 +25,14 @@ class Sweeper:
     """Every node sweeps; the guards in the statements make it harmless to do twice."""
 
     def __init__(
-        self, store: EngineStore, scheduler: Scheduler, retention: Retention, wake: Callable[[], None]
+        self,
+        store: EngineStore,
+        scheduler: Scheduler,
+        retention: Retention,
+        wake: Callable[[], None],
+        tidy: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._tidy = tidy
         self._store = store
         self._scheduler = scheduler
         self._retention = retention
@@ -70,6 +76,8 @@ class Sweeper:
         if time.monotonic() >= self._next_prune:
             self._next_prune = time.monotonic() + _PRUNE_EVERY_S
             await self._prune()
+            if self._tidy is not None:
+                await self._tidy()
 
     async def _prune(self) -> None:
         """A batch per transaction, with a breath between: retention must not hold anybody up."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from corral.domain.artifact import Artifact, ArtifactKind
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.session import SealedSession
 
@@ -70,6 +71,7 @@ def outcome_message(task: Task, outcome: Outcome) -> Message:
 
 def outcome_of(message: Message) -> Outcome:
     _, _, _, kind, cell = message
+    left = tuple(Artifact(each["id"], ArtifactKind(each["kind"]), each["bytes"]) for each in cell["artifacts"])
     if kind == "Fetched":
-        return Fetched(cell["stats"], tuple(cell["records"]), tuple(cell["missing"]), cell.get("recipe"))
-    return Failed(**{**cell, "code": FailureCode(cell["code"])})
+        return Fetched(cell["stats"], tuple(cell["records"]), tuple(cell["missing"]), cell.get("recipe"), left)
+    return Failed(**{**cell, "code": FailureCode(cell["code"]), "artifacts": left})

@@ -1,8 +1,8 @@
 """Fields filled from a page: by recipe where there is one, else from what the page says about itself."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.extract import structured
 from corral.extract.page import Page, squeezed
+from corral.extract.patterns import searched
 from corral.extract.structured import Found, plain
 
 MAX_SELECTOR_CHARS = 1_000
@@ -25,6 +26,7 @@ Guard = Callable[[int], AbstractContextManager[None]]
 class Extraction:
     record: dict[str, Any]
     missing: tuple[str, ...]
+    dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were one too many
 
 
 def compile_check(css: str, *, field: str = "fields") -> str:
@@ -68,34 +70,56 @@ def extract_from(
     """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
     said = _Said(page)
     record: dict[str, Any] = {}
+    dropped: dict[str, int] = {}
     for place, spec in enumerate(fields):
         values: list[str] = []
-        if place not in skipped and not spec.css:
+        if place not in skipped and not spec.css and not spec.regex:
             values = said.values(spec.name)
         elif place not in skipped:
             with guard(place):
                 values = _by_recipe(page, spec)
         if spec.all:
             record[spec.name] = values[:MAX_VALUES]
+            if len(values) >= MAX_VALUES and (more := _more_than_kept(page, spec)):
+                dropped[spec.name] = more
         else:
             record[spec.name] = values[0] if values else None
     missing = tuple(name for name, value in record.items() if not value)
-    return Extraction(record, missing)
+    return Extraction(record, missing, dropped)
+
+
+def is_of_links(spec: FieldSpec) -> bool:
+    return spec.attr == "href" or (spec.css is None and plain(spec.name) == "links")
+
+
+def _more_than_kept(page: Page, spec: FieldSpec) -> int:
+    """Elements beyond those that were taken, counted and not looked at."""
+    css = spec.css or _EVERY.get(plain(spec.name))
+    return max(0, len(page.tree.css(css)) - MAX_VALUES) if css and not spec.regex else 0
 
 
 def _by_recipe(page: Page, spec: FieldSpec) -> list[str]:
-    try:
-        nodes = page.tree.css(spec.css or "*")
-    except (SelectolaxError, ValueError):
-        return []
-    values = []
-    for node in nodes if spec.all else nodes[:100]:
-        value = _value_of(page, node, spec.attr)
-        if value:
-            values.append(value)
+    values: list[str] = []
+    for text in _texts(page, spec):
+        values += searched(spec.regex, text, MAX_VALUES if spec.all else 1) if spec.regex else [text]
         if values and (not spec.all or len(values) >= MAX_VALUES):
             break
     return values
+
+
+def _texts(page: Page, spec: FieldSpec) -> Iterator[str]:
+    """What is found where the recipe says to look; without a selector, the text of the page."""
+    if spec.css is None:
+        yield page.body_text
+        return
+    try:
+        nodes = page.tree.css(spec.css)
+    except (SelectolaxError, ValueError):
+        return
+    for node in nodes if spec.all else nodes[:100]:
+        value = _value_of(page, node, spec.attr)
+        if value:
+            yield value
 
 
 def _value_of(page: Page, node: LexborNode, attr: str | None) -> str | None:
@@ -180,6 +204,7 @@ def _is_word(text: str) -> bool:
     return text.replace("-", "").replace("_", "").isalnum() and text.isascii() and not text[0].isdigit()
 
 
+_EVERY = {"links": "a[href]", "images": "img[src]"}
 _Source = Callable[[_Said], list[str]]
 
 _KNOWN: dict[str, tuple[_Source, ...]] = {
@@ -244,8 +269,8 @@ _KNOWN: dict[str, tuple[_Source, ...]] = {
         lambda s: s.ld("inlanguage"),
     ),
     "text": (_Said.text,),
-    "links": (lambda s: s.css("a[href]", "href"),),
-    "images": (lambda s: s.css("img[src]", "src"),),
+    "links": (lambda s: s.css(_EVERY["links"], "href"),),
+    "images": (lambda s: s.css(_EVERY["images"], "src"),),
     **{f"h{level}": (lambda s, tag=f"h{level}": s.css(tag),) for level in range(1, 7)},  # type: ignore[misc]
 }
 _ALIASES = {

@@ -14,8 +14,9 @@ from selectolax.lexbor import SelectolaxError
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.charset import decode
-from corral.extract.fields import Extraction, Guard, extract_from, unguarded
+from corral.extract.fields import Extraction, Guard, extract_from, is_of_links, unguarded
 from corral.extract.page import MAX_VALUE_CHARS, Page, is_too_deep
+from corral.extract.patterns import searched
 from corral.extract.spa import is_application_shell
 from corral.extract.structured import plain
 from corral.extract.values import storable
@@ -70,6 +71,13 @@ class ReadAnswer:
     failure: Failed | None = None  # what it is then, or what its status says
     is_shell: bool = False
     refused: str | None = None
+    dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
+    links_dropped: int = 0
+
+    def notes(self) -> dict[str, Any]:
+        """What was not done to the end, for the statistics."""
+        said = {"problems": self.problems, "dropped": self.dropped, "links_dropped": self.links_dropped}
+        return {name: value for name, value in said.items() if value}
 
     def packed(self) -> bytes:
         return orjson.dumps(self)
@@ -79,7 +87,7 @@ class ReadAnswer:
         parts = orjson.loads(packed)
         failure = parts["failure"]
         if failure is not None:
-            parts["failure"] = Failed(**{**failure, "code": FailureCode(failure["code"])})
+            parts["failure"] = Failed(**{**failure, "code": FailureCode(failure["code"]), "artifacts": ()})
         return cls(**{**parts, "missing": tuple(parts["missing"])})
 
 
@@ -93,9 +101,9 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
     page: Page | None = None
     title: str | None = None
     if "json" in content_type:
-        extraction = _from_json(decoded.text, request.fields)
+        extraction = _from_json(decoded.text, request.fields, guard, skipped)
     elif content_type and not any(kind in content_type for kind in _MARKUP):
-        extraction = _from_text(decoded.text, request.fields)
+        extraction = _from_text(decoded.text, request.fields, guard, skipped)
     elif is_too_deep(decoded.text):
         return ReadAnswer(encoding=decoded.encoding, replacements=decoded.replacements, refused=TOO_DEEP)
     else:
@@ -116,6 +124,8 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         {request.fields[place].name: "limit:selector" for place in sorted(skipped)},
         verdict,
         failure,
+        dropped=extraction.dropped,
+        links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
 
 
@@ -147,7 +157,7 @@ def _judged(  # noqa: PLR0917 - the parts of one reading
     return failure_behind(answer, missing, page)
 
 
-def _from_json(text: str, fields: tuple[FieldSpec, ...]) -> Extraction:
+def _from_json(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]) -> Extraction:
     """Bare names are looked up among the keys of the outermost object."""
     try:
         document = json.loads(text, parse_constant=lambda _: None)
@@ -155,17 +165,33 @@ def _from_json(text: str, fields: tuple[FieldSpec, ...]) -> Extraction:
         document = None
     keys = {plain(key): value for key, value in document.items()} if isinstance(document, dict) else {}
     record = {spec.name: None if spec.css else storable(keys.get(plain(spec.name))) for spec in fields}
-    return _weighed(record)
+    return _weighed({**record, **_by_pattern(text, fields, guard, skipped)})
 
 
-def _from_text(text: str, fields: tuple[FieldSpec, ...]) -> Extraction:
+def _from_text(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]) -> Extraction:
     """A plain text has no fields but itself."""
     whole = text[:MAX_VALUE_CHARS].strip()
     record: dict[str, Any] = {
         spec.name: whole if not spec.css and plain(spec.name) in ("text", "content", "body") else None
         for spec in fields
     }
-    return _weighed(record)
+    return _weighed({**record, **_by_pattern(text, fields, guard, skipped)})
+
+
+def _by_pattern(
+    text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]
+) -> dict[str, list[str] | str | None]:
+    """What patterns find in a document without elements."""
+    record: dict[str, list[str] | str | None] = {}
+    for place, spec in enumerate(fields):
+        if not spec.regex:
+            continue
+        values: list[str] = []
+        if not spec.css and place not in skipped:
+            with guard(place):
+                values = searched(spec.regex, text[:MAX_VALUE_CHARS])
+        record[spec.name] = values if spec.all else next(iter(values), None)
+    return record
 
 
 def _weighed(record: dict[str, Any]) -> Extraction:

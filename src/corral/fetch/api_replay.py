@@ -1,21 +1,26 @@
 """By recipe: the calls that fill a page, made over HTTP, without the page and without a browser."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from corral.domain.cache import together
 from corral.domain.classify import failure_of_status
+from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.recipe import Recipe, Request, ShapeChange, recipe_of
 from corral.domain.url import Target, parse_target
 from corral.extract.values import storable
+from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import ProxiedWay, Proxies
 from corral.fetch.faults import fault
-from corral.fetch.http import fields_of
+from corral.fetch.http import cost_of, fields_of
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 
@@ -31,13 +36,19 @@ class _Way:
     trusted_hosts: frozenset[str]
     respects_robots: bool
     ends_at: float
+    via: ProxiedWay | None = None
+    cookies: RunCookies = field(default_factory=RunCookies)
 
     def left_s(self) -> float:
         return max(0.0, self.ends_at - time.monotonic())
 
 
 class ApiReplayExecutor:
-    def __init__(self, egress: Egress, robots: Robots) -> None:
+    def __init__(
+        self, egress: Egress, robots: Robots, *, cache: PageCache = NO_CACHE, proxies: Proxies | None = None
+    ) -> None:
+        self._cache = cache
+        self._proxies = proxies or Proxies(egress)
         self._egress = egress
         self._robots = robots
         self._recipes: dict[tuple[str, int], Recipe] = {}  # read once: the same few serve thousands of pages
@@ -59,10 +70,8 @@ class ApiReplayExecutor:
         requests = recipe.requests(target)
         if isinstance(requests, ShapeChange):
             return _changed(requests.what, {})
-        refusal = await self._refusal(target, way)
-        if refusal is not None:
-            return refusal
-        return await self._replayed(recipe, requests, target, way, fields_of(payload))
+        async with self._proxies.way(task.proxy, way.trusted_hosts) as via:
+            return await self._replayed(recipe, requests, target, replace(way, via=via), fields_of(payload))
 
     def _recipe(self, cell: Any) -> Recipe | None:
         if not isinstance(cell, dict):
@@ -80,7 +89,7 @@ class ApiReplayExecutor:
     async def _refusal(self, target: Target, way: _Way) -> Failed | None:
         if not way.respects_robots:
             return None
-        return await self._robots.refusal(target, trusted_hosts=way.trusted_hosts, budget_s=way.left_s())
+        return await self._robots.refusal(target, trusted_hosts=way.trusted_hosts, budget_s=way.left_s(), via=way.via)
 
     async def _replayed(
         self, recipe: Recipe, requests: list[Request], target: Target, way: _Way, fields: tuple[FieldSpec, ...]
@@ -88,7 +97,7 @@ class ApiReplayExecutor:
         stats: dict[str, Any] = {"title": None, "final_url": target.url, "requests": 0, "cost": 0, "bytes": 0}
         documents = []
         for request in requests:
-            answer = await self._asked(request, way)
+            answer = await self._asked(request, target, way)
             if isinstance(answer, Failed):
                 return answer
             _count(stats, answer)
@@ -102,21 +111,43 @@ class ApiReplayExecutor:
         record = {spec.name: storable(values.get(spec.name)) or ([] if spec.all else None) for spec in fields}
         return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
 
-    async def _asked(self, request: Request, way: _Way) -> Response | Failed:
+    async def _asked(self, request: Request, page: Target, way: _Way) -> Response | Failed:
         try:
-            refusal = await self._refusal(parse_target(request.url, max_chars=8192), way)
+            target = parse_target(request.url, max_chars=8192)
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        if refusal is not None:
+        is_post = request.method == "POST"
+        given = {"accept": _JSON, **request.headers}
+
+        async def allowed() -> Failed | None:
+            if (refusal := await self._refusal(page, way)) is not None:
+                return refusal
+            refusal = await self._refusal(target, way)
             # The page itself may be had: the browser makes this call as a part of it.
-            return Failed(FailureCode.EXTRACTION, refusal.message, "replay_refused")
-        return await self._egress.fetch(
+            return refusal and Failed(FailureCode.EXTRACTION, refusal.message, "replay_refused")
+
+        async def live(headers: Mapping[str, str]) -> Response | Failed:
+            return await self._egress.fetch(
+                request.url,
+                timeout_s=way.left_s(),
+                headers={**given, **headers},
+                trusted_hosts=way.trusted_hosts,
+                body=orjson.dumps(request.body) if is_post else None,
+                via=way.via,
+                cookies=way.cookies,
+            )
+
+        if is_post:
+            return await allowed() or await live({})
+        asked = Asked(
             request.url,
-            timeout_s=way.left_s(),
-            headers={"accept": _JSON, **request.headers},
+            given,
             trusted_hosts=way.trusted_hosts,
-            body=orjson.dumps(request.body) if request.method == "POST" else None,
+            respects_robots=way.respects_robots,
+            is_known=bool(way.cookies.header_for(target, time.time())),
+            through=way.via.proxy.address if way.via else "",
         )
+        return await self._cache.fetch(asked, live, allowed)
 
 
 def _count(stats: dict[str, Any], answer: Response) -> None:
@@ -125,7 +156,9 @@ def _count(stats: dict[str, Any], answer: Response) -> None:
     stats["content_length"] = stats.get("content_length", 0) + len(answer.body)
     stats["bytes"] += answer.raw_bytes
     stats["requests"] += 1
-    stats["cost"] += 1 + len(answer.chain)
+    stats["cost"] += cost_of(answer)
+    if answer.cache is not None:
+        stats["cache"] = together([answer.cache, stats.get("cache", answer.cache)])
     stats["redirects"] = stats.get("redirects", 0) + len(answer.chain)
     before = stats.get("timings", {})
     stats["timings"] = {name: before.get(name, 0) + value for name, value in answer.timings.items()}

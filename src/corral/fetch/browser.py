@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from corral.artifacts import ArtifactFolder
 from corral.domain.outcome import Outcome, Task
 from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import Proxies
 from corral.fetch.forward_proxy import ProxyLimits
+from corral.fetch.parse_pool import PageReader
 from corral.fetch.robots import Robots
 
 if TYPE_CHECKING:
@@ -20,7 +23,14 @@ class BrowserExecutor:
         user_agent: str,
         limits: BrowserLimits | None = None,
         proxy_limits: ProxyLimits | None = None,
+        *,
+        folder: ArtifactFolder | None = None,
+        reader: PageReader | None = None,
+        proxies: Proxies | None = None,
     ) -> None:
+        self._reader = reader
+        self._proxies = proxies
+        self._folder = folder  # for what failed pages looked like; without one nothing is kept
         self._egress = egress
         self._robots = robots
         self._user_agent = user_agent
@@ -40,5 +50,14 @@ class BrowserExecutor:
         if self._renderer is None:
             from corral.fetch.browser_renderer import Renderer  # noqa: PLC0415 - it brings Playwright: 0.1 s, 10 MB
 
-            self._renderer = Renderer(self._egress, self._robots, self._user_agent, self._limits, self._proxy_limits)
+            self._renderer = Renderer(
+                self._egress,
+                self._robots,
+                self._user_agent,
+                self._limits,
+                self._proxy_limits,
+                folder=self._folder,
+                reader=self._reader,
+                proxies=self._proxies,
+            )
         return self._renderer

@@ -83,6 +83,7 @@ class BrowserLimits:
     max_content_bytes: int = 10 * MIB
     max_popups: int = 20
     max_navigations: int = 20
+    max_redirects: int = 10
 
 
 def chromium_args() -> list[str]:

@@ -13,6 +13,7 @@ from corral.domain.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.recipe import METHODS, Recipe
 from corral.domain.recipe_search import Call, derive
 from corral.domain.url import Target, parse_target
+from corral.fetch.egress_way import ProxiedWay
 from corral.fetch.limits import MIB
 from corral.fetch.robots import Robots
 
@@ -61,7 +62,9 @@ class CallLog:
         return calls
 
 
-async def taught(log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float) -> Outcome:
+async def taught(
+    log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float, *, via: ProxiedWay | None = None
+) -> Outcome:
     """The outcome, with a recipe where the page's own calls hold what was found on it.
 
     Not for a run that was logged in: what it was shown is not what others get.
@@ -70,18 +73,20 @@ async def taught(log: CallLog, outcome: Outcome, task: Task, robots: Robots, lef
         return outcome
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
-            recipe = await _recipe(log, outcome.records[0], task, robots)
+            recipe = await _recipe(log, outcome.records[0], task, robots, via)
     except TimeoutError:
         return outcome  # what was found is not given up for what might be learnt
     return outcome if recipe is None else _with(outcome, recipe)
 
 
-async def _recipe(log: CallLog, record: dict[str, Any], task: Task, robots: Robots) -> Recipe | None:
+async def _recipe(
+    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, via: ProxiedWay | None
+) -> Recipe | None:
     target = parse_target(task.payload["url"])
     calls = await log.read()
     for _ in range(_MAX_REFUSED if calls else 0):
         recipe = await asyncio.to_thread(derive, target.url, calls, record)
-        refused = await _refused(recipe, task, target, robots) if recipe else set()
+        refused = await _refused(recipe, task, target, robots, via) if recipe else set()
         if not refused:
             return recipe
         calls = [call for call in calls if call.url not in refused]
@@ -92,7 +97,7 @@ def _with(outcome: Fetched, recipe: Recipe) -> Fetched:
     return replace(outcome, recipe={"url_pattern": recipe.url_pattern, **recipe.document()})
 
 
-async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots) -> set[str]:
+async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots, via: ProxiedWay | None) -> set[str]:
     """Calls that a robot may not make, although the page may."""
     requests = recipe.requests(target)
     if not task.payload.get("respect_robots", True) or not isinstance(requests, list):
@@ -101,7 +106,7 @@ async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots) -
     refused = set()
     for request in requests:
         asked = parse_target(request.url, max_chars=len(request.url))
-        if await robots.refusal(asked, trusted_hosts=trusted_hosts) is not None:
+        if await robots.refusal(asked, trusted_hosts=trusted_hosts, via=via) is not None:
             refused.add(request.url)
     return refused
 

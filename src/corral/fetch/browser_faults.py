@@ -24,8 +24,11 @@ _BY_NET_ERROR = (
     (r"CERT_|SSL_|BAD_SSL", "network:tls"),
     (r"CONTENT_LENGTH_MISMATCH|INCOMPLETE_CHUNKED", "network:incomplete"),
     (r"CONTENT_DECODING", "bad_response:encoding"),
-    (r"RESPONSE_HEADERS_(?!TRUNCATED)", "bad_response:headers"),
-    (r"INVALID_RESPONSE|INVALID_HTTP|HTTP2_|INVALID_REDIRECT|INVALID_CHUNKED|HTTP_RESPONSE", "bad_response:protocol"),
+    (r"RESPONSE_HEADERS_(?!TRUNCATED|MULTIPLE)", "bad_response:headers"),
+    (
+        r"INVALID_RESPONSE|INVALID_HTTP|INVALID_REDIRECT|INVALID_CHUNKED|HTTP_RESPONSE|RESPONSE_HEADERS_MULTIPLE",
+        "bad_response:protocol",
+    ),
     (r"ADDRESS_UNREACHABLE|INTERNET_DISCONNECTED|TUNNEL|PROXY", "network:unreachable"),
     (r"", "network:reset"),
 )

@@ -10,6 +10,7 @@ from playwright.async_api import BrowserContext, Locator, Page
 from playwright.async_api import Error as PlaywrightError
 
 from corral.domain.errors import CorralError
+from corral.domain.proxy import OpenProxy
 from corral.domain.secret import Secret, without
 from corral.fetch.browser_args import BYPASS_NOTHING, VIEWPORT_HEIGHT, VIEWPORT_WIDTH, BrowserLimits
 from corral.fetch.browser_engine import CannotStart, start_engine
@@ -107,7 +108,7 @@ def _candidates(page: Page, name: str) -> list[Locator]:
 
 @asynccontextmanager
 async def login_page(
-    egress: Egress, trusted_hosts: frozenset[str], user_agent: str, *, headed: bool
+    egress: Egress, trusted_hosts: frozenset[str], user_agent: str, *, headed: bool, upstream: OpenProxy | None = None
 ) -> AsyncIterator[LoginPage]:
     proxy = ForwardProxy(egress, ProxyLimits())
     await proxy.start()
@@ -116,7 +117,7 @@ async def login_page(
     except CannotStart as problem:
         await proxy.close()
         raise LoginFailed(f"no browser: {problem}") from None
-    granted = proxy.admit(trusted_hosts)
+    granted = proxy.admit(trusted_hosts, upstream)
     try:
         context = await engine.browser.new_context(
             accept_downloads=False,

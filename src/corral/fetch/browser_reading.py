@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from corral.fetch.browser_visit import Arrival, Snapshot, Visit
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
-from corral.fetch.parse_pool import current_reader
+from corral.fetch.parse_pool import PageReader
 from corral.fetch.verdict import failure_behind, failure_read
 
 _COST = 100
@@ -30,7 +31,20 @@ _LARGE_PAGE_S = 1.0
 _SECOND_LOOK_S = 0.05
 _MAX_SHOWN_CHARS = 500
 _MAX_REFUSED_SHOWN = 20
+_MAX_HEADERS = 200
+_MAX_HEADER_BYTES = 64 * 1024
 _HTML = ("content-type", "text/html; charset=utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is looked for on a page, by whom, and how long."""
+
+    asked_url: str
+    fields: tuple[FieldSpec, ...]
+    reader: PageReader
+    until: float  # on the monotonic clock
+    max_chars: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +55,9 @@ class Reading:
     first_at: float  # when a document was first there to be read
 
 
-async def settled(
-    visit: Visit, granted: ProxyPass, fields: tuple[FieldSpec, ...], until: float, max_chars: int
-) -> Reading | Failed | None:
+async def settled(visit: Visit, granted: ProxyPass, look: Look) -> Reading | Failed | None:
     """The page once every field is there, or once nothing more is coming; None where there is nothing to read."""
+    until, max_chars = look.until, look.max_chars
     if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
         return fault("limit:body_too_large", f"it announces {visit.arrival.announced_bytes} bytes, {max_chars} allowed")
     reading: Reading | None = None
@@ -53,7 +66,7 @@ async def settled(
         looked_at = time.monotonic()
         snapshot = None if visit.is_navigating else await visit.snapshot()
         if snapshot is not None:
-            read = await _read(visit.arrival, snapshot, fields, reading, max_chars)
+            read = await _read(visit.arrival, snapshot, look, reading)
             if isinstance(read, Failed):
                 return read
             reading = read
@@ -97,42 +110,30 @@ def _is_ready(visit: Visit, reading: Reading) -> bool:
     return not reading.answer.missing or visit.quiet_s() > _QUIET_S
 
 
-async def _read(
-    arrival: Arrival | None,
-    snapshot: Snapshot,
-    fields: tuple[FieldSpec, ...],
-    before: Reading | None,
-    max_chars: int,
-) -> Reading | Failed:
-    if snapshot.size > max_chars:
-        return fault("limit:body_too_large", f"the rendered page has {snapshot.size} characters, {max_chars} allowed")
+async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before: Reading | None) -> Reading | Failed:
+    if snapshot.size > look.max_chars:
+        told = f"the rendered page has {snapshot.size} characters, {look.max_chars} allowed"
+        return fault("limit:body_too_large", told)
     if before is not None and (before.snapshot.html, before.snapshot.url) == (snapshot.html, snapshot.url):
         return replace(before, snapshot=snapshot)
     first_at = before.first_at if before is not None else time.monotonic()
-    request = _request(arrival, snapshot, fields)
-    answer = await current_reader.get().read(request)
+    request = _request(arrival, snapshot, look)
+    answer = await look.reader.read(request)
     return answer if isinstance(answer, Failed) else Reading(snapshot, request, answer, first_at)
 
 
-def _request(arrival: Arrival | None, snapshot: Snapshot, fields: tuple[FieldSpec, ...]) -> ReadRequest:
+def _request(arrival: Arrival | None, snapshot: Snapshot, look: Look) -> ReadRequest:
     """The page as the browser has it: its text is HTML in UTF-8, whatever was sent."""
     headers = tuple(arrival.headers.items()) if arrival else ()
     return ReadRequest(
         snapshot.html.encode("utf-8", "replace"),
         snapshot.url,
-        _first_url(arrival) if arrival else snapshot.url,
+        look.asked_url,
         (arrival.status if arrival else None) or 200,
         (_HTML, *((name, value) for name, value in headers if name != "content-type")),
-        fields,
+        look.fields,
         is_judged=arrival is not None,
     )
-
-
-def _first_url(arrival: Arrival) -> str:
-    request = arrival.request
-    while (before := request.redirected_from) is not None:
-        request = before
-    return request.url
 
 
 def outcome_of(  # noqa: PLR0917 - the parts of one visit
@@ -159,8 +160,7 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
         return Fetched(stats, (record,), tuple(record))
     if not reading.snapshot.url.startswith(("http://", "https://")):
         return fault("policy:scheme", "the page went elsewhere by itself", **stats)
-    if reading.answer.problems:
-        stats["problems"] = reading.answer.problems
+    stats |= reading.answer.notes()
     failure = _failure_behind(arrival, reading, asked_url, stats)
     return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
 
@@ -169,7 +169,7 @@ def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: d
     """What it was judged to be when it was read, unless it came from elsewhere than it seemed then."""
     judged = reading.request
     status = arrival.status or 200
-    if judged.is_judged and (judged.asked_url, judged.status) == (asked_url, status):
+    if judged.is_judged and judged.status == status:
         return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
     page = Answer(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title)
@@ -183,10 +183,17 @@ def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> 
             failure = browser_fault("limit:browser", "the address is a download, and downloads are refused")
     elif failure is None and arrival.error is not None:
         failure = fault_of_net_error(arrival.error)
+    # Our proxy sees to it, but not inside of a tunnel.
+    if failure is None and (len(arrival.headers) > _MAX_HEADERS or _size_of(arrival.headers) > _MAX_HEADER_BYTES):
+        failure = fault("bad_response:headers", f"{len(arrival.headers)} headers, {_size_of(arrival.headers)} bytes")
     if failure is not None:
         return replace(failure, stats={**stats, **failure.stats})
     # Without a status the document came from no server: the scheme tells, later.
     return failure_of_status(arrival.status or 200, retry_after=arrival.headers.get("retry-after"), stats=stats)
+
+
+def _size_of(headers: Mapping[str, str]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers.items())
 
 
 def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:

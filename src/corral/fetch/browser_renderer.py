@@ -3,30 +3,37 @@
 import asyncio
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
+from corral.artifacts import ArtifactFolder
 from corral.domain.errors import BadInput
-from corral.domain.outcome import Failed, Outcome, Task
+from corral.domain.outcome import Failed, Outcome, Task, wants_evidence
+from corral.domain.session import SessionState
 from corral.domain.url import BadScheme, Target, parse_target
 from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_calls import taught
 from corral.fetch.browser_engine import CannotStart, Engine
+from corral.fetch.browser_evidence import WITHIN_S, evidence
 from corral.fetch.browser_faults import browser_fault
 from corral.fetch.browser_host import BrowserHost
-from corral.fetch.browser_reading import out_of_time, outcome_of, settled
+from corral.fetch.browser_reading import Look, out_of_time, outcome_of, settled
 from corral.fetch.browser_visit import Visit
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import ProxiedWay, Proxies
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from corral.fetch.http import fields_of
+from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
 
 # What is kept of the budget to answer in: whoever gave it counts from before we did.
 _RESERVE_SHARE = 0.1
-_MAX_RESERVE_S = 0.5
+_MAX_RESERVE_S = 1.0
+_ANSWER_S = 0.3
 _CRASH_NEWS_S = 0.5
 
 
@@ -38,7 +45,14 @@ class Renderer:
         user_agent: str,
         limits: BrowserLimits,
         proxy_limits: ProxyLimits,
+        *,
+        folder: ArtifactFolder | None = None,
+        reader: PageReader | None = None,
+        proxies: Proxies | None = None,
     ) -> None:
+        self._folder = folder
+        self._reader = reader or HereReader()
+        self._proxies = proxies or Proxies(egress)
         self._robots = robots
         self._user_agent = user_agent
         self._limits = limits
@@ -52,18 +66,28 @@ class Renderer:
         target = _parsed(payload["url"])
         if isinstance(target, Failed):
             return target
-        if payload.get("respect_robots", True):
-            refusal = await self._robots.refusal(target, trusted_hosts=trusted_hosts, budget_s=clock.left_s())
-            if refusal is not None:
-                return refusal
+        async with self._proxies.way(task.proxy, trusted_hosts) as via:
+            if payload.get("respect_robots", True):
+                refusal = await self._robots.refusal(
+                    target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via
+                )
+                if refusal is not None:
+                    return refusal
+            return await self._rendered(task, target, trusted_hosts, clock, via)
+
+    async def _rendered(
+        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: ProxiedWay | None
+    ) -> Outcome:
         engine = await self._engine(clock)
         if isinstance(engine, Failed):
             return engine
         clock.mark("ready_ms")
         visit = Visit(engine, self._limits)
-        granted = self._proxy.admit(trusted_hosts)
+        granted = self._proxy.admit(trusted_hosts, task.proxy)
+        granted.on_exceeded = visit.exceed
         try:
-            return await self._visited(visit, target, granted, task, clock)
+            outcome = await self._visited(visit, target, granted, task, clock, via=via)
+            return await self._with_evidence(outcome, visit, task, clock)
         finally:
             visit.finish()
             self._proxy.revoke(granted)
@@ -84,10 +108,12 @@ class Renderer:
             name = "policy:strategy_unavailable" if problem.is_final else "unknown:browser_launch"
             return browser_fault(name, str(problem))
 
-    async def _visited(self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock") -> Outcome:
+    async def _visited(
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: ProxiedWay | None
+    ) -> Outcome:
         try:
             async with asyncio.timeout(clock.left_s()):
-                outcome = await _unless_ended(visit, self._look(visit, target, granted, task, clock))
+                outcome = await _unless_ended(visit, self._look(visit, target, granted, task, clock, via=via))
         except TimeoutError:
             outcome = out_of_time(granted, self._limits.max_content_bytes)
         except PlaywrightError as error:
@@ -99,15 +125,25 @@ class Renderer:
             outcome.stats.update(bytes=granted.bytes_in, requests=granted.requests, timings=clock.timings())
         return outcome
 
-    async def _look(self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock") -> Outcome:
+    async def _with_evidence(self, outcome: Outcome, visit: Visit, task: Task, clock: "_Clock") -> Outcome:
+        within_s = min(WITHIN_S, clock.last_s())
+        if self._folder is None or within_s <= 0 or not wants_evidence(outcome):
+            return outcome
+        secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
+        return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
+
+    async def _look(
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: ProxiedWay | None
+    ) -> Outcome:
         fields = fields_of(task.payload)
         await visit.open(self._proxy.address, granted, self._user_agent, browser_state(task))
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")
-        reading = await settled(visit, granted, fields, clock.reading_ends_at(), self._limits.max_content_bytes)
+        look = Look(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
+        reading = await settled(visit, granted, look)
         outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
-        return await taught(visit.calls, outcome, task, self._robots, clock.left_s())
+        return await taught(visit.calls, outcome, task, self._robots, clock.left_s(), via=via)
 
 
 class _Clock:
@@ -121,6 +157,10 @@ class _Clock:
 
     def left_s(self) -> float:
         return max(0.0, self._ends_at - time.monotonic())
+
+    def last_s(self) -> float:
+        """How much is left with the reserve, for what may be given up half-way."""
+        return self._ends_at + self._reserve_s - min(_ANSWER_S, self._reserve_s / 2) - time.monotonic()
 
     def reading_ends_at(self) -> float:
         """A page that does not get ready is read as it is by then."""

@@ -15,7 +15,9 @@ from corral.fetch.browser_args import BLOCKED_TYPES, BYPASS_NOTHING, VIEWPORT_HE
 from corral.fetch.browser_calls import CallLog
 from corral.fetch.browser_engine import Engine
 from corral.fetch.browser_faults import browser_fault, net_error_of
+from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
+from corral.fetch.forward_proxy_wire import FAULT_HEADER
 
 # A world of our own: the page cannot have replaced what we call in there.
 _WORLD = "corral"
@@ -43,10 +45,15 @@ class Arrival:
 
     @property
     def redirects(self) -> int:
-        count, request = 0, self.request
+        return len(self.chain) - 1
+
+    @property
+    def chain(self) -> list[str]:
+        """The URLs of this navigation, the last one last."""
+        found, request = [self.request.url], self.request
         while (before := request.redirected_from) is not None:
-            count, request = count + 1, before
-        return count
+            found, request = [before.url, *found], before
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ class Visit:
         self.opening: asyncio.Task[BrowserContext] | None = None
         self.arrival: Arrival | None = None
         self.calls = CallLog()
+        self.last_html = ""
         # Set by what ends a visit from outside: a crash, a limit.
         self.ended: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
 
@@ -159,7 +167,25 @@ class Visit:
             self._frame_id = None
             return None
         state = value["state"]
+        self.last_html = value["html"]
         return Snapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
+
+    async def screenshot(self) -> str:
+        """What a person would see, without scrolling, as a PNG in base64."""
+        assert self._session is not None
+        # Asked of the browser itself: Playwright would wait for the page to be in a mood for it.
+        answer = await self._session.send(
+            "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": False, "optimizeForSpeed": True}
+        )
+        return str(answer["data"])
+
+    @property
+    def is_on_the_web(self) -> bool:
+        """True while a page that came from its site is shown, by a browser that is alive."""
+        if self._session is None or self._page is None or self._engine.gone.is_set():
+            return False
+        is_ours = self.arrival is None or FAULT_HEADER in self.arrival.headers
+        return not is_ours and self._page.url.startswith(("http://", "https://"))
 
     @property
     def is_navigating(self) -> bool:
@@ -168,6 +194,10 @@ class Visit:
     def quiet_s(self) -> float:
         """How long nothing has been asked or answered."""
         return 0.0 if self._requests else time.monotonic() - self._moved_at
+
+    def exceed(self, budget: str) -> None:
+        """End it: a page that keeps the browser busy would not answer before its time is up."""
+        self._end(browser_fault("limit:browser", budget))
 
     def finish(self) -> None:
         for task in self._tasks:
@@ -200,6 +230,10 @@ class Visit:
         if self._navigations > self._limits.max_navigations:
             self._end(browser_fault("limit:browser", f"it navigated more than {self._limits.max_navigations} times"))
         self._pending = Arrival(request, request.url)
+        if self._pending.redirects > self._limits.max_redirects:
+            chain = self._pending.chain
+            shown = " -> ".join(url[:120] for url in chain)
+            self._end(fault("limit:redirects", f"more than {self._limits.max_redirects}: {shown}", chain=chain))
 
     def _on_response(self, response: Response) -> None:
         self._moved_at = time.monotonic()

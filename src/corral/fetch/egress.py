@@ -4,10 +4,12 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import wreq
 
 from corral.domain.address import EgressPolicy
+from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed
 from corral.domain.url import BadScheme, Target, join, parse_target
@@ -26,6 +28,21 @@ _DEFAULT_HEADERS = {
 }
 # What may follow a redirect to another origin. A list of secrets to drop would always be one header short.
 _CARRIED = frozenset({"accept", "accept-language", "user-agent"})
+
+
+class Way(Protocol):
+    """Where a request goes once its target is known: straight there, or through a proxy."""
+
+    @property
+    def limits(self) -> FetchLimits: ...
+
+    async def resolve(
+        self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()
+    ) -> PinnedAddress | Failed: ...
+
+    async def ask(
+        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Head | Failed: ...
 
 
 class Egress:
@@ -51,15 +68,19 @@ class Egress:
         truncate: bool = False,
         body: bytes | None = None,
         credentials: Callable[[Target], Mapping[str, str]] | None = None,
+        via: Way | None = None,
+        cookies: RunCookies | None = None,
     ) -> Response | Failed:
         """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body.
 
         With a `body` it is a POST; a redirect carries that on only where the status says so, within its origin.
 
-        `credentials` are asked for at every hop: what one target may know another may not.
+        `credentials` are asked for at every hop: what one target may know another may not. `cookies` are those of the
+        run; without any, what is set on the way is kept for this fetch.
         """
-        walk = _Walk(self, headers or {}, trusted_hosts, follow, credentials)
+        walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
+        walk.cookies = RunCookies() if cookies is None else cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
         try:
             async with asyncio.timeout(timeout_s):
@@ -76,6 +97,10 @@ class Egress:
     @property
     def limits(self) -> FetchLimits:
         return self._limits
+
+    @property
+    def user_agent(self) -> str:
+        return self._user_agent
 
     async def close(self) -> None:
         for client in self._clients.values():
@@ -100,7 +125,7 @@ class _Walk:
 
     def __init__(
         self,
-        egress: Egress,
+        egress: Way,
         headers: Mapping[str, str],
         trusted_hosts: frozenset[str],
         follow: int,
@@ -109,6 +134,8 @@ class _Walk:
         self._egress = egress
         self._credentials = credentials
         self.body: bytes | None = None
+        self.cookies = RunCookies()
+        self._seen: set[tuple[str, int]] = set()
         self._headers = {
             **_DEFAULT_HEADERS,
             **{name.lower(): value for name, value in headers.items()},
@@ -141,8 +168,14 @@ class _Walk:
         self._marks["dns_ms"] = self._elapsed_ms()
         if isinstance(pinned, Failed):
             return pinned
-        known_by = self._credentials(target) if self._credentials else {}
+        known_by = dict(self._credentials(target)) if self._credentials else {}
+        now_s = time.time()
+        if sent := self.cookies.header_for(target, now_s, known_by.get("cookie", "")):
+            known_by["cookie"] = sent
+        self._seen.add((target.request_url, self.cookies.version))
         head = await self._egress.ask(target, pinned, {**self._headers, **known_by}, self.body)
+        if isinstance(head, Head):
+            self.cookies.take(target, (value for name, value in head.headers if name == "set-cookie"), now_s)
         self._marks["first_byte_ms"] = self._elapsed_ms()
         return head
 
@@ -175,7 +208,7 @@ class _Walk:
         following = _joined(target, reference)
         if isinstance(following, Failed):
             return following
-        if following.request_url in self._chain:
+        if (following.request_url, self.cookies.version) in self._seen:
             return fault("limit:redirects", f"a loop: {self._shown(following)}", chain=self._chain[:])
         if len(self._chain) > self._follow:
             return fault(

@@ -39,6 +39,10 @@ _BY_TEXT = (
     (r"ConnectionRefused", "network:refused"),
     (r"dns error", "network:dns"),
     (r"IncompleteBody|UnexpectedEof.*Body", "network:incomplete"),
+    # HTTP/2: given up by the other side; or by us, over a body of another length or a head that is too large.
+    (r"Reset\(StreamId\(\d+\), \w+, Remote\)", "network:reset"),
+    (r"Body, Error \{ kind: Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "network:incomplete"),
+    (r"SendRequest.*Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "bad_response:headers"),
     (r"Parse\(TooLarge\)|Parse\(Header\(Token\)\)", "bad_response:headers"),
     (r"Parse\(|Invalid chunk|InvalidInput|UnexpectedMessage", "bad_response:protocol"),
     (r"(?i)\bssl\b|tls|certificate|handshake", "network:tls"),

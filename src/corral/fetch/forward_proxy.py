@@ -15,8 +15,11 @@ from ipaddress import ip_address
 from typing import TypeVar
 
 from corral.domain.outcome import Failed, FailureCode
+from corral.domain.proxy import OpenProxy
 from corral.domain.url import Target
 from corral.fetch.egress import Egress
+from corral.fetch.egress_dns import PinnedAddress
+from corral.fetch.egress_proxy import tunnel
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy_wire import FAULT_HEADER, Request, answer, final_head, read_request, refusal, target_of
 from corral.fetch.limits import MIB
@@ -34,6 +37,7 @@ class ProxyLimits:
     connect_s: float = 5.0
     idle_s: float = 30.0  # without a byte in either direction
     max_head_bytes: int = 64 * 1024
+    max_headers: int = 200
     max_run_bytes: int = 64 * MIB  # both directions together
     max_run_requests: int = 3000
     max_connections: int = 1024
@@ -44,14 +48,22 @@ class ProxyPass:
     """One run's right to use the proxy, and what came of it."""
 
     trusted_hosts: frozenset[str]
+    upstream: OpenProxy | None = field(default=None, repr=False)  # where its connections go on to
     username: str = field(default_factory=lambda: secrets.token_hex(8))
     password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     bytes_in: int = 0
     bytes_out: int = 0
     requests: int = 0
     exceeded: str | None = None  # which budget of the run is used up
+    on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # told once, at once
     faults: dict[tuple[str, int], Failed] = field(default_factory=dict, repr=False)  # by host and port, the first one
     tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
+
+    def exceed(self, budget: str) -> None:
+        if self.exceeded is None:
+            self.exceeded = budget
+            if self.on_exceeded is not None:
+                self.on_exceeded(budget)
 
     def note(self, target: Target, failure: Failed) -> None:
         if len(self.faults) < _MAX_FAULTS:
@@ -96,8 +108,12 @@ class ForwardProxy:
     def address(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
-    def admit(self, trusted_hosts: frozenset[str] = frozenset()) -> ProxyPass:
-        granted = ProxyPass(trusted_hosts)
+    @property
+    def port(self) -> int:
+        return self._port
+
+    def admit(self, trusted_hosts: frozenset[str] = frozenset(), upstream: OpenProxy | None = None) -> ProxyPass:
+        granted = ProxyPass(trusted_hosts, upstream)
         self._passes[granted.username] = granted
         return granted
 
@@ -176,7 +192,7 @@ class ForwardProxy:
         try:
             granted.requests += 1
             if granted.exceeded is None and granted.requests > self._limits.max_run_requests:
-                granted.exceeded = f"more than {self._limits.max_run_requests} requests"
+                granted.exceed(f"more than {self._limits.max_run_requests} requests")
             if granted.exceeded is not None:
                 await client.send(answer(403, "Forbidden", f"{FAULT_HEADER}: limit:browser"))
                 return
@@ -216,6 +232,8 @@ class ForwardProxy:
         pinned = await self._egress.resolve(target, trusted_hosts=granted.trusted_hosts)
         if isinstance(pinned, Failed):
             return pinned
+        if granted.upstream is not None:
+            return await self._dial_through(granted.upstream, pinned)
         failure = fault("network:unreachable")
         try:
             async with asyncio.timeout(self._limits.connect_s):
@@ -227,6 +245,12 @@ class ForwardProxy:
         except TimeoutError:
             return fault("timeout:connect")
         return failure
+
+    async def _dial_through(self, proxy: OpenProxy, pinned: PinnedAddress) -> _Peer | Failed:
+        if proxy.target.port == self._port and proxy.target.host in ("127.0.0.1", "localhost"):
+            return fault("policy:egress", proxy.target.host)
+        reached = await tunnel(self._egress.resolve, proxy, pinned.ip, pinned.port, self._limits.connect_s)
+        return reached if isinstance(reached, Failed) else _Peer(*reached)
 
     async def _reach(self, ip: str, target: Target) -> _Peer | Failed:
         limit = self._limits.max_head_bytes
@@ -265,18 +289,18 @@ class ForwardProxy:
             return fault("bad_response:headers", f"more than {self._limits.max_head_bytes} bytes")
         except (OSError, asyncio.IncompleteReadError):
             return fault("network:reset")
-        if begun is None:
-            return fault("bad_response:protocol")
+        if isinstance(begun, Failed):
+            return begun
         self._spend(granted, received=len(begun))
         await client.send(begun)
         return None
 
-    async def _answer_head(self, upstream: _Peer) -> bytes | None:
+    async def _answer_head(self, upstream: _Peer) -> bytes | Failed:
         for _ in range(_MAX_INTERIM):
-            head = final_head(await upstream.reader.readuntil(b"\r\n\r\n"))
-            if head is None or head:
+            head = final_head(await upstream.reader.readuntil(b"\r\n\r\n"), self._limits.max_headers)
+            if isinstance(head, Failed) or head:
                 return head
-        return None
+        return fault("bad_response:protocol", f"more than {_MAX_INTERIM} interim answers")
 
     async def _relay(self, granted: ProxyPass, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
         """Until one side ends, or neither has said anything for too long."""
@@ -310,7 +334,7 @@ class ForwardProxy:
         granted.bytes_out += sent
         granted.bytes_in += received
         if granted.bytes_in + granted.bytes_out > self._limits.max_run_bytes:
-            granted.exceeded = f"more than {self._limits.max_run_bytes} bytes"
+            granted.exceed(f"more than {self._limits.max_run_bytes} bytes")
             raise _Exhausted
 
     async def _patiently(self, waiting: Awaitable[T]) -> T:

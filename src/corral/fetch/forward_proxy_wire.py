@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target, parse_target
+from corral.fetch.body import ACCEPT_ENCODING, BodyFault, content_coding
 from corral.fetch.faults import fault
 
 FAULT_HEADER = "x-corral-fault"
@@ -15,7 +16,10 @@ _AUTHORITY = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@\[\]:\\]+):\d{1,5}")
 _REQUEST_LINE = re.compile(r"([A-Z]{1,20}) (\S+) HTTP/1\.[01]")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*)")
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: [^\x00\r\n]*)?")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_REDIRECTS = frozenset({b"301", b"302", b"303", b"307", b"308"})
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "expect", "host"})
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Request:
     def head_for(self, target: Target) -> bytes:
         path = target.path + ("" if target.query is None else f"?{target.query}")
         lines = [f"{self.method} {path} HTTP/1.1", f"host: {target.authority}", "connection: close"]
+        # What plain HTTP takes, and no more: a browser would take codings whose bombs nobody here could weigh.
+        lines.append(f"accept-encoding: {ACCEPT_ENCODING}")
         lines += [f"{name}: {value}" for name, value in self.headers if not _is_ours(name)]
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
@@ -67,7 +73,7 @@ def target_of(request: Request) -> Target | Failed:
 
 
 def _is_ours(name: str) -> bool:
-    return name in _HOP_BY_HOP or name.startswith(("proxy-", "x-corral-"))
+    return name in _HOP_BY_HOP or name.startswith(("proxy-", "x-corral-")) or name == "accept-encoding"
 
 
 def _kept_lines(lines: list[bytes]) -> list[bytes]:
@@ -93,13 +99,48 @@ def refusal(failure: Failed) -> bytes:
     return answer(status, reason, f"{FAULT_HEADER}: {failure.code.value}:{failure.detail}")
 
 
-def final_head(head: bytes) -> bytes | None:
-    """A target's answer head as it is passed on; empty for an interim one, None for what is not valid HTTP."""
+def final_head(head: bytes, max_headers: int) -> bytes | Failed:
+    """A target's answer head as it is passed on; empty for an interim one. What plain HTTP refuses is refused here."""
     lines = head[:-4].split(b"\r\n")
     status = _STATUS_LINE.fullmatch(lines[0])
     # We asked for no upgrade, and a 407 of the target would be taken for ours.
     if status is None or status[1] in (b"101", b"407"):
-        return None
+        return fault("bad_response:protocol")
+    if len(lines) - 1 > max_headers:
+        return fault("bad_response:headers", f"{len(lines) - 1} headers")
+    if any(_CONTROL.search(line) for line in lines[1:]):
+        return fault("bad_response:headers", "a control character in a header")
     if status[1].startswith(b"1"):
         return b""
+    failure = _contradiction(status[1], lines[1:])
+    if failure is not None:
+        return failure
     return b"\r\n".join([lines[0], *_kept_lines(lines[1:]), b"connection: close"]) + b"\r\n\r\n"
+
+
+def _contradiction(status: bytes, lines: list[bytes]) -> Failed | None:
+    """Where browsers take the likelier of two meanings, or none."""
+    lengths = {length.strip() for value in _values(lines, b"content-length") for length in value.split(b",")}
+    if len(lengths) > 1 or not all(length.isdigit() for length in lengths):
+        return fault("bad_response:protocol", "its Content-Length is none")
+    try:
+        content_coding([value.decode("latin-1") for value in _values(lines, b"content-encoding")])
+    except BodyFault as problem:
+        return problem.failure
+    return _bad_place(_values(lines, b"location")) if status in _REDIRECTS else None
+
+
+def _bad_place(places: list[bytes]) -> Failed | None:
+    if not places:
+        return fault("bad_response:location", "no Location header")
+    try:
+        scheme = _SCHEME.match(places[0].decode("utf-8"))
+    except UnicodeDecodeError:
+        return fault("bad_response:location", "it is not valid UTF-8")
+    # Chromium gives such a redirect up without a word.
+    return fault("policy:scheme") if scheme and scheme[1].lower() not in ("http", "https") else None
+
+
+def _values(lines: list[bytes], name: bytes) -> list[bytes]:
+    pairs = (line.partition(b":") for line in lines)
+    return [value.strip() for key, _, value in pairs if key.strip().lower() == name]

@@ -2,16 +2,20 @@
 
 import functools
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from corral.domain.cache import CacheUse
 from corral.domain.classify import failure_of_status
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Outcome, Task
-from corral.domain.url import parse_target
+from corral.domain.url import Target, parse_target
 from corral.extract.reading import ReadRequest, is_text, nothing_found
+from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import ProxiedWay, Proxies
 from corral.fetch.faults import fault
 from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.response import Response
@@ -23,7 +27,17 @@ _MAX_SHOWN_CHARS = 500
 
 
 class HttpExecutor:
-    def __init__(self, egress: Egress, robots: Robots, reader: PageReader | None = None) -> None:
+    def __init__(
+        self,
+        egress: Egress,
+        robots: Robots,
+        reader: PageReader | None = None,
+        *,
+        cache: PageCache = NO_CACHE,
+        proxies: Proxies | None = None,
+    ) -> None:
+        self._cache = cache
+        self._proxies = proxies or Proxies(egress)
         self._egress = egress
         self._robots = robots
         self._reader = reader or HereReader()
@@ -31,29 +45,54 @@ class HttpExecutor:
     async def execute(self, task: Task) -> Outcome:
         ends_at = time.monotonic() + task.timeout_s
         payload = task.payload
-        trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
         try:
             target = parse_target(payload["url"])
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        if payload.get("respect_robots", True):
-            refusal = await self._robots.refusal(target, trusted_hosts=trusted_hosts, budget_s=task.timeout_s)
-            if refusal is not None:
-                return refusal
-        answer = await self._egress.fetch(
-            target.url,
-            timeout_s=max(0.0, ends_at - time.monotonic()),
-            trusted_hosts=trusted_hosts,
-            credentials=functools.partial(credentials_of, task),
-        )
+        trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
+        async with self._proxies.way(task.proxy, trusted_hosts) as via:
+            answer = await self._answer(task, target, ends_at, via)
         if isinstance(answer, Failed):
             return answer
         return await outcome_of(answer, fields_of(payload), self._reader, ends_at)
 
+    async def _answer(self, task: Task, target: Target, ends_at: float, via: ProxiedWay | None) -> Response | Failed:
+        asked = Asked(
+            target.url,
+            trusted_hosts=frozenset(task.payload.get("trusted_hosts") or ()),
+            respects_robots=task.payload.get("respect_robots", True),
+            is_known=task.session is not None,
+            through=task.proxy.address if task.proxy else "",
+        )
+
+        async def allowed() -> Failed | None:
+            if not asked.respects_robots:
+                return None
+            return await self._robots.refusal(
+                target, trusted_hosts=asked.trusted_hosts, budget_s=task.timeout_s, via=via
+            )
+
+        async def live(headers: Mapping[str, str]) -> Response | Failed:
+            return await self._egress.fetch(
+                target.url,
+                timeout_s=max(0.0, ends_at - time.monotonic()),
+                headers=headers,
+                trusted_hosts=asked.trusted_hosts,
+                credentials=functools.partial(credentials_of, task),
+                via=via,
+            )
+
+        return await self._cache.fetch(asked, live, allowed)
+
+
+def cost_of(answer: Response) -> int:
+    """Requests made for it."""
+    return 0 if answer.cache == CacheUse.HIT else 1 + len(answer.chain)
+
 
 def fields_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
     return tuple(
-        FieldSpec(item["name"], item.get("css"), item.get("attr"), bool(item.get("all", False)))
+        FieldSpec(item["name"], item.get("css"), item.get("attr"), bool(item.get("all", False)), item.get("regex"))
         for item in payload.get("fields") or ()
     )
 
@@ -69,9 +108,11 @@ async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: Pa
         "final_url": answer.url,
         "redirects": len(answer.chain),
         "bytes": answer.raw_bytes,
-        "cost": 1 + len(answer.chain),
+        "cost": cost_of(answer),
         "timings": answer.timings,
     }
+    if answer.cache is not None:
+        stats["cache"] = answer.cache
     if not is_text(content_type, answer.body):
         nothing = nothing_found(fields)
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"), stats=stats)
@@ -84,6 +125,5 @@ async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: Pa
     if isinstance(read, Failed):
         return replace(read, stats={**stats, **read.stats})
     stats |= {"encoding": read.encoding, "replacements": read.replacements, "title": read.title}
-    if read.problems:
-        stats["problems"] = read.problems
+    stats |= read.notes()
     return failure_read(read, stats) or Fetched(stats, (read.record,), read.missing)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -36,10 +35,6 @@ class HereReader:
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:  # noqa: ARG002
         answer = read_page(request)
         return answer if answer.refused is None else refusal(request, answer.refused, answer)
-
-
-# The reader of this process, for whoever is not handed one.
-current_reader: ContextVar[PageReader] = ContextVar("current_reader", default=HereReader())  # noqa: B039
 
 
 @dataclass(slots=True, eq=False)

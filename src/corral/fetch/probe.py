@@ -3,13 +3,17 @@
 import time
 from collections.abc import Sequence
 
+from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.probe import Probe
+from corral.domain.url import parse_target
 from corral.extract.reading import ReadAnswer, ReadRequest
+from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
 from corral.fetch.limits import MIB
 from corral.fetch.parse_pool import HereReader, PageReader
+from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB
 _READING_S = 1.0  # a page that came late is still looked at
@@ -23,10 +27,11 @@ async def probe(
     budget_s: float = 3.0,
     *,
     reader: PageReader | None = None,
+    cache: PageCache = NO_CACHE,
 ) -> Probe:
     """Ask once and look at the whole document, up to two megabytes of it."""
     ends_at = time.monotonic() + budget_s
-    answer = await egress.fetch(
+    answer = await _recorded(cache, url, trusted_hosts) or await egress.fetch(
         url, timeout_s=budget_s, max_bytes=_MAX_BYTES, trusted_hosts=trusted_hosts, truncate=True
     )
     if isinstance(answer, Failed):
@@ -39,3 +44,16 @@ async def probe(
     request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
     read = await (reader or HereReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
+
+
+async def _recorded(cache: PageCache, url: str, trusted_hosts: frozenset[str]) -> Response | None:
+    """The page as a replay would answer it: a choice for a run that asks nobody is made without asking either."""
+    try:
+        target = parse_target(url)
+    except BadInput:
+        return None
+    for respects in (True, False):
+        asked = Asked(target.url, trusted_hosts=trusted_hosts, respects_robots=respects)
+        if (found := await cache.peek(asked)) is not None:
+            return found
+    return None

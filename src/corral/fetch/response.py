@@ -13,6 +13,7 @@ class Response:
     chain: tuple[str, ...] = ()  # the URLs before the last
     truncated: bool = False
     timings: dict[str, int] = field(default_factory=dict)
+    cache: str | None = None  # hit, revalidated or miss, where there is a cache
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key == name), None)

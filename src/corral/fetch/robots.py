@@ -1,25 +1,36 @@
 """What robots.txt allows, asked once an hour per origin."""
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+import structlog
 from protego import Protego
 
 from corral.domain.outcome import Failed
 from corral.domain.url import Target
 from corral.extract.charset import decode
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import ProxiedWay
 from corral.fetch.faults import fault
+
+log = structlog.get_logger()
 
 _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024
 _KEPT_S = 3600.0
 _RETRY_UNREACHABLE_S = 60.0
 _MAX_ORIGINS = 1000
+_LARGE_CHARS = 50_000  # more is matched aside
+# Rules take some forty times the memory of their text.
+_MAX_KEPT_CHARS = 2 * 1024 * 1024
 # RFC 9309 asks for at least five.
 _MAX_REDIRECTS = 5
+_USER_AGENT = re.compile(r"user[- ]?agent(?:\s*:|\s)(.*)", re.IGNORECASE)
+_SAYS = re.compile(r".*:|(?:user.?agent|dis\w+|allow|crawl|request|visit|site)\S*\s", re.IGNORECASE)
+_TO_EVERYBODY = re.compile(r"(?:site-?maps?|host)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,7 @@ class Verdict:
     rules: Protego | None
     is_reachable: bool
     until: float
+    chars: int = 0  # of the rules' text
 
 
 class Robots:
@@ -39,34 +51,52 @@ class Robots:
         self._asking: dict[str, asyncio.Lock] = {}
 
     async def refusal(
-        self, target: Target, *, trusted_hosts: frozenset[str] = frozenset(), budget_s: float = _BUDGET_S
+        self,
+        target: Target,
+        *,
+        trusted_hosts: frozenset[str] = frozenset(),
+        budget_s: float = _BUDGET_S,
+        via: ProxiedWay | None = None,
     ) -> Failed | None:
         """`policy:robots` where the page is disallowed. An unreachable robots.txt allows a single page."""
-        verdict = await self.verdict(target, trusted_hosts=trusted_hosts, budget_s=budget_s)
-        if verdict.rules is None or verdict.rules.can_fetch(target.request_url, self._user_agent):
+        verdict = await self.verdict(target, trusted_hosts=trusted_hosts, budget_s=budget_s, via=via)
+        if verdict.rules is None:
+            return None
+        may_fetch, asked = verdict.rules.can_fetch, (target.request_url, self._user_agent)
+        is_large = verdict.chars > _LARGE_CHARS
+        if await asyncio.to_thread(may_fetch, *asked) if is_large else may_fetch(*asked):
             return None
         return fault("policy:robots", f"{target.origin}/robots.txt; respect_robots=false overrides it")
 
     async def verdict(
-        self, target: Target, *, trusted_hosts: frozenset[str] = frozenset(), budget_s: float = _BUDGET_S
+        self,
+        target: Target,
+        *,
+        trusted_hosts: frozenset[str] = frozenset(),
+        budget_s: float = _BUDGET_S,
+        via: ProxiedWay | None = None,
     ) -> Verdict:
-        known = self._known(target.origin)
+        # What a proxy says of a site is believed only where it is used.
+        place = target.origin if via is None else f"{target.origin} {via.proxy.address}"
+        known = self._known(place)
         if known is not None:
             return known
-        lock = self._asking.setdefault(target.origin, asyncio.Lock())
+        lock = self._asking.setdefault(place, asyncio.Lock())
         try:
             async with lock:
-                known = self._known(target.origin)
-                return known or await self._ask(target, trusted_hosts, budget_s)
+                known = self._known(place)
+                return known or self._kept(place, await self._ask(target, trusted_hosts, budget_s, via))
         finally:
             if not lock.locked():
-                self._asking.pop(target.origin, None)
+                self._asking.pop(place, None)
 
     def _known(self, origin: str) -> Verdict | None:
         verdict = self._verdicts.get(origin)
         return verdict if verdict is not None and verdict.until > time.monotonic() else None
 
-    async def _ask(self, target: Target, trusted_hosts: frozenset[str], budget_s: float) -> Verdict:
+    async def _ask(
+        self, target: Target, trusted_hosts: frozenset[str], budget_s: float, via: ProxiedWay | None
+    ) -> Verdict:
         answer = await self._egress.fetch(
             f"{target.origin}/robots.txt",
             timeout_s=min(budget_s, _BUDGET_S),
@@ -74,24 +104,66 @@ class Robots:
             trusted_hosts=trusted_hosts,
             follow=_MAX_REDIRECTS,
             truncate=True,
+            via=via,
         )
         now = time.monotonic()
         if isinstance(answer, Failed) or answer.status >= 500:
-            verdict = Verdict(None, is_reachable=False, until=now + _RETRY_UNREACHABLE_S)
-        elif answer.status != 200:
-            verdict = Verdict(None, is_reachable=True, until=now + _KEPT_S)
-        else:
-            verdict = Verdict(_parsed(answer.body), is_reachable=True, until=now + _KEPT_S)
-        self._verdicts[target.origin] = verdict
-        self._verdicts.move_to_end(target.origin)
-        while len(self._verdicts) > _MAX_ORIGINS:
-            self._verdicts.popitem(last=False)
+            return Verdict(None, is_reachable=False, until=now + _RETRY_UNREACHABLE_S)
+        if answer.status != 200:
+            return Verdict(None, is_reachable=True, until=now + _KEPT_S)
+        if answer.truncated:
+            log.warning("robots.txt cut", origin=target.origin, read_bytes=_MAX_BYTES)
+        text = _our_part(decode(answer.body).text, self._user_agent)
+        # Aside: half a megabyte of rules takes half a second, in which every other run would stand still.
+        rules = await asyncio.to_thread(Protego.parse, text) if text else None
+        return Verdict(rules, is_reachable=True, until=now + _KEPT_S, chars=len(text))
+
+    def _kept(self, origin: str, verdict: Verdict) -> Verdict:
+        self._verdicts[origin] = verdict
+        self._verdicts.move_to_end(origin)
+        kept_chars = sum(each.chars for each in self._verdicts.values())
+        while len(self._verdicts) > _MAX_ORIGINS or (kept_chars > _MAX_KEPT_CHARS and len(self._verdicts) > 1):
+            _, dropped = self._verdicts.popitem(last=False)
+            kept_chars -= dropped.chars
         return verdict
 
 
-def _parsed(body: bytes) -> Protego | None:
-    text = decode(body).text
+def _our_part(text: str, user_agent: str) -> str:
+    """The group that is meant for us and what is said to everybody, found in two passes over the lines.
+
+    The parser writes every rule down for every name of its group: ten thousand names with ten thousand rules would
+    take it minutes and gigabytes.
+    """
     # An HTML page under this name is a site that answers 200 to everything.
     if text.lstrip()[:1] == "<":
-        return None
-    return Protego.parse(text)
+        return ""
+    lines = [line for line in (each.partition("#")[0].strip() for each in text.splitlines()) if _SAYS.match(line)]
+    names = {_name_in(line): None for line in lines}
+    us = user_agent.strip().lower()
+    ours = max((name for name in names if name), key=lambda name: _score(name, us), default="")
+    kept = ["User-agent: *"]
+    is_ours = in_names = False
+    for line in lines:
+        name = _name_in(line)
+        if name is not None:
+            is_ours = name == ours or (is_ours and in_names)
+        elif _TO_EVERYBODY.match(line) or (is_ours and _score(ours, us)):
+            kept.append(line)
+        in_names = name is not None or (in_names and bool(_TO_EVERYBODY.match(line)))
+    return "\n".join(kept)
+
+
+def _name_in(line: str) -> str | None:
+    """Whom the group that this line begins is for; None for every other line."""
+    found = _USER_AGENT.match(line)
+    return (found[1].strip().lower().replace("*", "") or "*") if found else None
+
+
+def _score(name: str, us: str) -> int:
+    """How well a name fits us: the longest that stands in ours at the start of a word, else everybody's."""
+    if name == "*":
+        return 1
+    at = us.find(name)
+    while at > 0 and (us[at - 1].isalnum() or us[at - 1] in "-_"):
+        at = us.find(name, at + 1)
+    return len(name) if at >= 0 else 0

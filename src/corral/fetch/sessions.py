@@ -26,6 +26,9 @@ class SessionKeys:
     def open(self, sealed: SealedSession) -> SessionState:
         return self._ring.open(sealed)
 
+    def open_text(self, sealed: str, bound: str) -> str:
+        return self._ring.open_text(sealed, bound).reveal()
+
 
 class WithSession:
     """An executor whose runs may be logged in."""
@@ -64,7 +67,7 @@ def _judged(outcome: Outcome) -> Outcome:
     if outcome.http_status != 401 and outcome.detail != "login_wall":
         return outcome
     dead = fault("blocked:session_dead", outcome.message)
-    return replace(dead, http_status=outcome.http_status, stats=outcome.stats)
+    return replace(dead, http_status=outcome.http_status, stats=outcome.stats, artifacts=outcome.artifacts)
 
 
 def credentials_of(task: Task, target: Target) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,12 +14,14 @@ from corral.domain.outcome import FailureCode
 from corral.domain.run import HoldReason, Lease, Move, Run, RunState, target
 from corral.domain.session import SealedSession
 from corral.domain.settlement import Loss, Settlement
-from corral.store import events, interventions, sessions
+from corral.store import artifacts, events, interventions, sessions
 from corral.store.rows import run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 
 LOSS_CAP = 3
+# Of a node that vanished with several runs nobody knows whether a suspect ran or only waited its turn.
+_NODE_LOSS_CAP = 2 * LOSS_CAP
 _STDERR_TAIL = 64 * 1024
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
@@ -70,7 +73,7 @@ _CLAIM_ONE = (
 )
 _RENEW = sa.update(runs).where(*_HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
 # The owner stays on the row: a repeated settle whose answer was lost can tell that it was its own.
-_SETTLE = (
+_SETTLED = (
     sa.update(runs)
     .where(*_HELD_BY_ME)
     .values(
@@ -89,8 +92,10 @@ _SETTLE = (
         attempts=param("attempts"),
         seq=runs.c.seq + param("event_count"),
     )
-    .returning(runs.c.seq)
 )
+_SETTLE = _SETTLED.returning(runs.c.seq)
+# Nothing was added to its history since the claim: then the numbers of its next events are known without asking.
+_SETTLE_UNTOUCHED = _SETTLED.where(runs.c.seq == param("seq"))
 _RELEASE = (
     sa.update(runs)
     .where(*_HELD_BY_ME)
@@ -124,6 +129,7 @@ _EXPIRED = (
 _STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
 _NUMBER_STALE = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _INSERT_RECORD = insert_all(records)
+_IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority", "due_at", "id")))
 
 
 def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
@@ -154,17 +160,17 @@ def _taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
 
 
 def _started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
-    if not rows:
-        return []
-    found = [(run_of(row), row[-1]) for row in rows]
+    # RETURNING promises no order; the caller starts them in the order they were due.
+    rows.sort(key=_IN_ORDER)
+    leases: list[Lease] = []
     history: list[dict[str, Any]] = []
-    for run, seq in found:
+    for row in rows:
+        run, seq = run_of(row), row[-1]
         meta = {"attempt": run.attempt, "strategy": run.resolved_strategy.value, "epoch": run.epoch}
         history += events.rows_for(run.id, seq, [EventDraft(EventKind.STARTED, meta)], tx.wall_ms)
+        leases.append(Lease(run, owner, _session(tx, run), seq))
     events.insert(tx, history)
-    # RETURNING promises no order; the caller starts them in the order they were due.
-    found.sort(key=lambda pair: (pair[0].priority, pair[0].due_at, pair[0].id))
-    return [Lease(run, owner, _session(tx, run)) for run, _ in found]
+    return leases
 
 
 def _session(tx: Tx, run: Run) -> SealedSession | None:
@@ -190,22 +196,32 @@ def settle(tx: Tx, settlement: Settlement) -> bool:
 
 def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
     """The same for many, each for itself: one that lost its lease does not keep the others from being written."""
-    rows = tx.many_returning(_SETTLE, [_settle_values(tx, settlement) for settlement in settlements])
-    history: list[dict[str, Any]] = []
-    results: list[dict[str, Any]] = []
-    for settlement, row in zip(settlements, rows, strict=True):
-        if row is not None:
-            transition = settlement.transition
-            history += events.rows_for(settlement.lease.run_id, row[0], transition.events, tx.wall_ms)
-            results += _record_rows(tx, settlement)
-    events.insert(tx, history)
-    if results:
-        tx.many(_INSERT_RECORD, results)
-    interventions.open_for(tx, [each for each, row in zip(settlements, rows, strict=True) if row is not None])
+    given = [_settle_values(tx, settlement) for settlement in settlements]
+    if tx.every(_SETTLE_UNTOUCHED, given):
+        ends = [settlement.lease.seq + len(settlement.transition.events) for settlement in settlements]
+        _write_beside(tx, settlements, ends)
+        return [True] * len(settlements)
+    rows = tx.many_returning(_SETTLE, given)
+    landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
+    _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed])
     return [
         row is not None or _was_mine_already(tx, settlement) or _refused(tx, settlement.lease)
         for settlement, row in zip(settlements, rows, strict=True)
     ]
+
+
+def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int]) -> None:
+    """What belongs to settled runs: events up to these numbers, records, what a person has to do."""
+    history: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for settlement, last_seq in zip(settlements, last_seqs, strict=True):
+        history += events.rows_for(settlement.lease.run_id, last_seq, settlement.transition.events, tx.wall_ms)
+        results += _record_rows(tx, settlement)
+    events.insert(tx, history)
+    if results:
+        tx.many(_INSERT_RECORD, results)
+    artifacts.name_all(tx, settlements)
+    interventions.open_for(tx, settlements)
 
 
 def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
@@ -216,6 +232,7 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
         id=lease.run_id,
         epoch=lease.epoch,
         owner=lease.owner,
+        seq=lease.seq,
         state=transition.to.value,
         more_attempts=1 if is_retry else 0,
         is_retry=1 if is_retry else 0,
@@ -338,7 +355,7 @@ def reap(tx: Tx, limit: int) -> int:
     losses = [
         Loss(
             Lease(run, Owner(run.owner or "")),
-            alone=run.suspect or held[run.owner] == 1,
+            alone=held[run.owner] == 1 or (run.suspect and run.losses + 1 >= _NODE_LOSS_CAP),
             exit_status="lease expired",
             stderr_tail="",
         )

@@ -5,6 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from corral.domain.artifact import ArtifactKind
 from corral.domain.errors import InterventionClosed, InterventionNotFound
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import new_id
@@ -14,18 +15,22 @@ from corral.domain.session import NewSession
 from corral.domain.settlement import Settlement
 from corral.store import events, sessions
 from corral.store.rows import at, maybe_at, run_of, storable
-from corral.store.tables import interventions, runs
+from corral.store.tables import artifacts, interventions, runs
 from corral.store.tx import LAST_ID, Row, Tx, insert_all, is_state, param, values
 
 _INSERT = insert_all(interventions, without=("resolved_at",))
 _OPEN = is_state(interventions.c.status, InterventionStatus.OPEN)
-_GET = sa.select(interventions).where(interventions.c.id == param("id"))
+# A screenshot that is gone, beyond its room or its time, is not promised.
+_COLUMNS = [column for column in interventions.c if column.name != "screenshot"]
+_SEEN = sa.select(*_COLUMNS, artifacts.c.id.label("screenshot")).select_from(
+    interventions.outerjoin(artifacts, artifacts.c.id == interventions.c.screenshot)
+)
+_GET = _SEEN.where(interventions.c.id == param("id"))
 
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
-        sa.select(interventions)
-        .where(interventions.c.id < param("before"), *filters)
+        _SEEN.where(interventions.c.id < param("before"), *filters)
         .order_by(interventions.c.id.desc())
         .limit(param("limit"))
     )
@@ -37,7 +42,7 @@ _CLOSE = (
     sa.update(interventions)
     .where(interventions.c.id == param("id"), _OPEN)
     .values(status=InterventionStatus.RESOLVED.value, resolved_at=param("wall"))
-    .returning(interventions)
+    .returning(interventions.c.id)
 )
 _CLOSE_OF_RUN = (
     sa.update(interventions)
@@ -63,7 +68,7 @@ _RUN = sa.select(runs).where(runs.c.id == param("id"))
 
 
 def _intervention(row: Row) -> Intervention:
-    id_, run_id, job_id, kind, reason, url, status, created, resolved = row
+    id_, run_id, job_id, kind, reason, url, status, created, resolved, screenshot = row
     return Intervention(
         id_,
         run_id,
@@ -74,6 +79,7 @@ def _intervention(row: Row) -> Intervention:
         InterventionStatus(status),
         at(created),
         maybe_at(resolved),
+        screenshot,
     )
 
 
@@ -89,6 +95,7 @@ def open_for(tx: Tx, settlements: Sequence[Settlement]) -> None:
             url=draft.url,
             status=InterventionStatus.OPEN.value,
             created_at=tx.wall_ms,
+            screenshot=next((each.id for each in settlement.artifacts if each.kind is ArtifactKind.SCREENSHOT), None),
         )
         for settlement in settlements
         if (draft := settlement.transition.intervention) is not None
@@ -117,7 +124,7 @@ def resolve(tx: Tx, intervention_id: str, session: NewSession | None = None) -> 
     [row] = tx.many_returning(_CLOSE, [values(id=intervention_id, wall=tx.wall_ms)])
     if row is None:
         raise InterventionClosed(get(tx, intervention_id).status.value)
-    closed = _intervention(row)
+    closed = get(tx, intervention_id)
     if session is not None:
         sessions.put(tx, session)
     [resumed] = tx.many_returning(_RESUME, [values(id=closed.run_id)])

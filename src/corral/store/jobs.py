@@ -9,7 +9,7 @@ from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.job import DueJob, Job, StoredJob
-from corral.domain.run import LIVE, NewRun
+from corral.domain.run import LIVE, NewRun, spoken
 from corral.store import idempotency, sessions
 from corral.store import runs as run_queries
 from corral.store.rows import job_document, job_of, to_json
@@ -48,10 +48,18 @@ _UPDATE = (
         frequency=param("frequency"),
         next_slot=sa.case((jobs.c.frequency == param("frequency"), jobs.c.next_slot), else_=param("next_slot")),
         updated_at=param("updated_at"),
+        proxy_kid=param("proxy_kid"),
     )
 )
+_KIDS = sa.select(jobs.c.proxy_kid, sa.func.count()).where(jobs.c.proxy_kid.is_not(None)).group_by(jobs.c.proxy_kid)
+_UNDER_OTHER_KEYS = (
+    sa.select(*_COLUMNS)
+    .where(jobs.c.proxy_kid.is_not(None), jobs.c.proxy_kid != param("kid"), jobs.c.id > param("after"))
+    .order_by(jobs.c.id)
+    .limit(param("limit"))
+)
 _LIVE_RUNS = (
-    sa.select(runs.c.state)
+    sa.select(runs.c.state, runs.c.hold_reason)
     .where(runs.c.job_id == param("id"), runs.c.state.in_([state.value for state in sorted(LIVE)]))
     .limit(1)
 )
@@ -96,6 +104,7 @@ def _document_values(tx: Tx, job: Job, next_slot_ms: int | None) -> dict[str, An
         frequency=job.frequency,
         next_slot=next_slot_ms,
         updated_at=tx.wall_ms,
+        proxy_kid=job.proxy.kid if job.proxy else None,
     )
 
 
@@ -123,10 +132,19 @@ def delete(tx: Tx, job_id: str) -> None:
     """Remove a job that has nothing under way, with its sessions; its finished runs and records stay."""
     live = tx.all(_LIVE_RUNS, values(id=job_id))
     if live:
-        raise WrongState("delete the job while one of its runs has not ended", live[0][0], terminal=False)
+        raise WrongState("delete the job while one of its runs has not ended", spoken(*live[0]), terminal=False)
     if tx.run(_DELETE, values(id=job_id)) == 0:
         raise JobNotFound(job_id)
     sessions.delete_of_job(tx, job_id)
+
+
+def kids(tx: Tx) -> dict[str, int]:
+    """How many proxies of jobs are sealed with which key."""
+    return {row[0]: int(row[1]) for row in tx.all(_KIDS)}
+
+
+def under_other_keys(tx: Tx, kid: str, after: str, limit: int) -> list[Job]:
+    return [job_of(*row) for row in tx.all(_UNDER_OTHER_KEYS, values(kid=kid, after=after, limit=limit))]
 
 
 def due(tx: Tx, limit: int) -> list[DueJob]:

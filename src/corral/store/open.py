@@ -4,7 +4,6 @@ import errno
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psycopg
 import pysqlite3
 import sqlalchemy as sa
 
@@ -12,12 +11,9 @@ from corral.domain.errors import StorageFull, StorageUnusable
 from corral.domain.ids import new_owner
 from corral.store import schema, sqlite_file
 from corral.store.clock import Clock
-from corral.store.postgres import PostgresDatabase
-from corral.store.postgres_errors import translated
+from corral.store.reading import Nothing, ReadOnlyFile
 from corral.store.sqlite import SqliteDatabase
 from corral.store.store import Store
-
-_MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a PostgreSQL server
 
 # The longest a retry is ever put off.
 _LONGEST_WAIT_MS = 3600 * 1000
@@ -25,20 +21,71 @@ _LONGEST_WAIT_MS = 3600 * 1000
 
 def open_store(url: str, *, clock: Clock | None = None) -> Store:
     """The store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
-    scheme = urlsplit(url).scheme
-    if scheme == "sqlite":
+    if not _is_postgres(url):
         return _open_sqlite(url, clock)
-    if scheme in ("postgresql", "postgresql+psycopg"):
-        return _open_postgres(url)
-    raise StorageUnusable(
-        f"APP_DATABASE_URL starts with {scheme or 'nothing'}://, which is not a database Corral knows",
-        hint="use sqlite:///path/to/corral.db or postgresql://user@host/database",
-    )
+    from corral.store import open_postgres  # noqa: PLC0415 - its driver takes a while to load
+
+    return Store(open_postgres.opened(url))
+
+
+def open_for_reading(url: str) -> Store:
+    """The store as it is, for those who only look: nothing is created, migrated or locked."""
+    if not _is_postgres(url):
+        return _open_file_for_reading(url)
+    from corral.store import open_postgres  # noqa: PLC0415
+
+    return Store(open_postgres.opened_for_reading(url) or Nothing())
+
+
+def version_of(url: str) -> str | None:
+    """The schema version of what is there; None where there is nothing yet. Nothing is changed."""
+    if not _is_postgres(url):
+        return _version_of_file(_path(url))
+    from corral.store import open_postgres  # noqa: PLC0415
+
+    return open_postgres.version_of(url)
+
+
+def _is_postgres(url: str) -> bool:
+    scheme = urlsplit(url).scheme
+    if scheme not in ("sqlite", "postgresql", "postgresql+psycopg"):
+        raise StorageUnusable(
+            f"APP_DATABASE_URL starts with {scheme or 'nothing'}://, which is not a database Corral knows",
+            hint="use sqlite:///path/to/corral.db or postgresql://user@host/database",
+        )
+    return scheme != "sqlite"
+
+
+def _path(url: str) -> Path | None:
+    """The file, or None for a database in memory."""
+    text = url.removeprefix("sqlite://").removeprefix("/")
+    return Path(text) if text and text != ":memory:" else None
+
+
+def _open_file_for_reading(url: str) -> Store:
+    path = _path(url)
+    found = _version_of_file(path)
+    if path is None or found is None:
+        return Store(Nothing())
+    if not schema.check_version(found, str(path)):
+        raise schema.too_old(found, str(path))
+    return Store(ReadOnlyFile(path))
+
+
+def _version_of_file(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        sqlite_file.check_file(path)
+        return _file_version(path)
+    except OSError as error:
+        raise StorageUnusable(
+            f"{path} cannot be opened ({error.strerror})", hint="check the owner and mode of the folder"
+        ) from error
 
 
 def _open_sqlite(url: str, clock: Clock | None) -> Store:
-    text = url.removeprefix("sqlite://").removeprefix("/")
-    path = Path(text) if text and text != ":memory:" else None
+    path = _path(url)
     if path is None:
         return Store(_prepared(None, clock))
     try:
@@ -93,8 +140,8 @@ def _migrate_file(path: Path) -> None:
 def _file_version(path: Path) -> str | None:
     if not path.exists() or path.stat().st_size == 0:
         return None
-    connection = sqlite_file.connect(path, readonly=True)
-    try:
+
+    def look(connection: sqlite_file.Connection) -> str | None:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         if not names:
             return None
@@ -104,11 +151,14 @@ def _file_version(path: Path) -> str | None:
                 hint="set APP_DATA_DIR or APP_DATABASE_URL to a place of Corral's own; nothing was changed",
             )
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        return str(row[0]) if row else None
+        if row is None:
+            raise schema.version_lost(str(path))
+        return str(row[0])
+
+    try:
+        return sqlite_file.glimpsed(path, look)
     except pysqlite3.Error as error:
         raise sqlite_file.translated(error, path) from error
-    finally:
-        connection.close()
 
 
 def _anchor(database: SqliteDatabase) -> None:
@@ -137,31 +187,3 @@ def _start_anew(connection: sqlite_file.Connection, now_ms: int) -> None:
     )
     latest_ms = now_ms + _LONGEST_WAIT_MS
     connection.execute("UPDATE runs SET due_at = ? WHERE state = 'queued' AND due_at > ?", (latest_ms, latest_ms))
-
-
-def _open_postgres(url: str) -> Store:
-    plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
-    try:
-        with psycopg.connect(plain, connect_timeout=5) as connection:
-            current = schema.check_version(_server_version(connection), "the PostgreSQL database")
-            if not current:
-                connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
-                connection.commit()
-                if not schema.check_version(_server_version(connection), "the PostgreSQL database"):
-                    connection.commit()
-                    address = plain.replace("postgresql://", "postgresql+psycopg://", 1)
-                    schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
-                connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
-    except psycopg.Error as error:
-        raise translated(error) from error
-    except sa.exc.DBAPIError as error:
-        raise translated(error.orig if isinstance(error.orig, Exception) else error) from error
-    return Store(PostgresDatabase(plain))
-
-
-def _server_version(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
-    row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
-    if row is None or row[0] is None:
-        return None
-    version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(version[0]) if version else None

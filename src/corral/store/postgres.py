@@ -58,21 +58,24 @@ class PostgresTx:
         self.now_ms = self.wall_ms = 0
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
-        sql, constants = self._compiler.sql(statement)
-        return self._connection.execute(sql, {**constants, **(params or {})}, prepare=True).fetchall()
+        sql, bind = self._compiler.sql(statement)
+        return self._connection.execute(sql, bind(params or {}), prepare=True).fetchall()
 
     def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
-        sql, constants = self._compiler.sql(statement)
-        return self._connection.execute(sql, {**constants, **(params or {})}, prepare=True).rowcount
+        sql, bind = self._compiler.sql(statement)
+        return self._connection.execute(sql, bind(params or {}), prepare=True).rowcount
 
-    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> None:
+    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> int:
         if len(params) <= 1:
-            for each in params:
-                self.run(statement, each)
-            return
-        sql, constants = self._compiler.sql(statement)
+            return sum(self.run(statement, each) for each in params)
+        sql, bind = self._compiler.sql(statement)
         with self._connection.cursor() as cursor:
-            cursor.executemany(sql, [{**constants, **each} for each in params])
+            cursor.executemany(sql, [bind(each) for each in params])
+            return cursor.rowcount
+
+    def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:  # noqa: ARG002
+        """Two savepoints would cost more than the answers, which come in one round trip here."""
+        return False
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
         if not params:
@@ -80,10 +83,10 @@ class PostgresTx:
         if len(params) == 1:
             rows = self.all(statement, params[0])
             return [rows[0] if rows else None]
-        sql, constants = self._compiler.sql(statement)
+        sql, bind = self._compiler.sql(statement)
         found: list[Row | None] = []
         with self._connection.cursor() as cursor:
-            cursor.executemany(sql, [{**constants, **each} for each in params], returning=True)
+            cursor.executemany(sql, [bind(each) for each in params], returning=True)
             while True:
                 found.append(cursor.fetchone())
                 if not cursor.nextset():
@@ -115,7 +118,7 @@ class PostgresDatabase:
     def __init__(self, url: str, *, points: CommitPoints | None = None) -> None:
         self._url = url
         self._points = points or CommitPoints()
-        self._compiler = Compiler(PGDialect_psycopg())  # type: ignore[no-untyped-call]
+        self._compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
         self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="pg-read")
         self._gaps = Gaps()

@@ -8,6 +8,7 @@ import orjson
 from corral.domain.event import Event, EventKind
 from corral.domain.ids import JobId
 from corral.domain.job import FieldSpec, Job, Priority, Strategy
+from corral.domain.proxy import ProxyPolicy
 from corral.domain.record import Record
 from corral.domain.run import HoldReason, Run, RunState
 from corral.store.tx import Row
@@ -80,34 +81,12 @@ def run_of(row: Row) -> Run:
         retry_of, parent_id, _,
     ) = row  # fmt: skip
     return Run(
-        id=id_,
-        job_id=job_id,
-        kind=kind,
-        state=_STATES[state],
-        priority=_PRIORITIES[priority],
-        attempt=attempt,
-        max_attempts=max_attempts,
-        requested_strategy=_STRATEGIES[requested],
-        resolved_strategy=_STRATEGIES[resolved],
-        payload=from_json(payload),
-        epoch=epoch,
-        losses=losses,
-        suspect=bool(suspect),
-        due_at=at(due_at),
-        created_at=at(created_at),
-        hold_reason=None if hold is None else HoldReason(hold),
-        owner=owner,
-        lease_until=maybe_at(lease_until),
-        started_at=maybe_at(started_at),
-        finished_at=maybe_at(finished_at),
-        failure_code=code,
-        failure_detail=detail,
-        error_message=message,
-        stats=from_json(stats),
-        attempts=tuple(from_json(attempts)),
-        retry_of=retry_of,
-        parent_id=parent_id,
-    )
+        id_, job_id, kind, _STATES[state], _PRIORITIES[priority], attempt, max_attempts, _STRATEGIES[requested],
+        _STRATEGIES[resolved], from_json(payload), epoch, losses, bool(suspect), at(due_at), at(created_at),
+        from_json(stats), None if hold is None else HoldReason(hold), owner, maybe_at(lease_until),
+        maybe_at(started_at), maybe_at(finished_at), code, detail, message, tuple(from_json(attempts)), retry_of,
+        parent_id,
+    )  # fmt: skip
 
 
 def event_of(row: Row) -> Event:
@@ -123,7 +102,7 @@ def record_of(row: Row) -> Record:
 def job_document(job: Job) -> dict[str, Any]:
     return {
         "target_url": job.target_url,
-        "fields": [{"name": spec.name, "css": spec.css, "attr": spec.attr, "all": spec.all} for spec in job.fields],
+        "fields": [spec.document() for spec in job.fields],
         "requires_auth": job.requires_auth,
         "strategy": job.strategy.value,
         "priority": int(job.priority),
@@ -131,6 +110,8 @@ def job_document(job: Job) -> dict[str, Any]:
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
         "trusted_hosts": list(job.trusted_hosts),
+        # Left out where there is none: a document is compared with what older versions wrote.
+        **({"proxy": job.proxy.document()} if job.proxy else {}),
     }
 
 
@@ -149,4 +130,5 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
         timeout_s=cell["timeout_s"],
         respect_robots=cell["respect_robots"],
         trusted_hosts=tuple(cell["trusted_hosts"]),
+        proxy=ProxyPolicy.of(cell["proxy"]) if cell.get("proxy") else None,
     )

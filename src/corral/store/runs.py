@@ -141,7 +141,8 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
     )
     [row] = tx.many_returning(_MOVE[what], [params])
     if row is None:
-        advance(get(tx, run_id).state, what)  # raises: the table forbids what the update did not match
+        found = get(tx, run_id)
+        advance(found.state, what, found.hold_reason)  # raises: the table forbids what the update did not match
         raise AssertionError(f"{what} of {run_id} matched no row although its state allows it")
     events.insert(tx, list(events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms)))
     if what in _CLOSES:

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0005"
-_KNOWN = ("0001", "0002", "0003", "0004", "0005")
+HEAD = "0006"
+_KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -20,6 +20,22 @@ def check_version(found: str | None, where: str) -> bool:
             hint="install the newer Corral that wrote it, or restore an older backup; nothing was changed",
         )
     return found == HEAD
+
+
+def version_lost(where: str) -> StorageUnusable:
+    """Tables are there, but not which version they are of: guessing could change them wrongly."""
+    return StorageUnusable(
+        f"{where} does not say which schema version it has (its table alembic_version is empty)",
+        hint="restore a backup; nothing was changed",
+    )
+
+
+def too_old(found: str, where: str) -> StorageUnusable:
+    """For those who only look, and therefore migrate nothing."""
+    return StorageUnusable(
+        f"{where} has schema version {found}; this version of Corral reads {HEAD}",
+        hint=f"back it up, then start `corral up` once: that brings it to {HEAD}",
+    )
 
 
 def upgrade(engine: sa.Engine, revision: str = HEAD) -> None:

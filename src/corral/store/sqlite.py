@@ -44,24 +44,32 @@ class SqliteTx:
         self.wall_ms = 0
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
-        sql, constants = self._compiler.sql(statement)
-        rows: list[Row] = self._connection.execute(sql, {**constants, **(params or {})}).fetchall()
+        sql, bind = self._compiler.sql(statement)
+        rows: list[Row] = self._connection.execute(sql, bind(params or {})).fetchall()
         return rows
 
     def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
-        sql, constants = self._compiler.sql(statement)
-        return int(self._connection.execute(sql, {**constants, **(params or {})}).rowcount)
+        sql, bind = self._compiler.sql(statement)
+        return int(self._connection.execute(sql, bind(params or {})).rowcount)
 
-    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> None:
-        sql, constants = self._compiler.sql(statement)
-        self._connection.executemany(sql, [{**constants, **each} for each in params] if constants else params)
+    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> int:
+        sql, bind = self._compiler.sql(statement)
+        return int(self._connection.executemany(sql, map(bind, params)).rowcount)
+
+    def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:
+        self._connection.execute("SAVEPOINT every")
+        is_complete = self.many(statement, params) == len(params)
+        if not is_complete:
+            self._connection.execute("ROLLBACK TO every")
+        self._connection.execute("RELEASE every")
+        return is_complete
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
-        sql, constants = self._compiler.sql(statement)
+        sql, bind = self._compiler.sql(statement)
         execute = self._connection.execute
         found = []
         for each in params:
-            rows = execute(sql, {**constants, **each}).fetchall()
+            rows = execute(sql, bind(each)).fetchall()
             found.append(rows[0] if rows else None)
         return found
 
@@ -85,7 +93,7 @@ class SqliteDatabase:
         self._path = path
         self._clock = clock or SystemClock()
         self._points = points or CommitPoints()
-        self._compiler = Compiler(sqlite_dialect(paramstyle="named"))
+        self._compiler = Compiler(sqlite_dialect(paramstyle="qmark"))
         self._connection = sqlite_file.connect(path)
         sqlite_file.prepare(self._connection)
         # In memory there is only the one connection; readers of a file do not wait for writers.
@@ -133,6 +141,8 @@ class SqliteDatabase:
     async def write(self, op: Op, *, essential: bool = False) -> Any:
         """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
         self._check_open()
+        if not essential and self._ballast is not None and self._ballast.is_spent:
+            raise sqlite_file.full(self._path)
         loop = asyncio.get_running_loop()
         pending = _Pending(op, loop.create_future(), essential)
         self._waiting.append(pending)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pysqlite3
 
@@ -26,22 +26,59 @@ _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse
 _CHECK_ALWAYS_BYTES = 16 * 1024 * 1024
 _CHECK_UNCLEAN_BYTES = 128 * 1024 * 1024
 LOCK_WAIT_S = 10.0
+# Processes of Corral take turns within milliseconds; another program in the file is soon told to whoever waits.
+OTHERS_WAIT_S = 2.0
 _NO_ROOM_BYTES = 256 * 1024
 
 Connection = Any  # pysqlite3 carries no types
+T = TypeVar("T")
 
 
 def connect(path: Path | None, *, readonly: bool = False) -> Connection:
     """A connection in autocommit mode; transactions are begun by hand, immediately."""
     if path is None:
         return pysqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    mode = "?mode=ro" if readonly else ""
-    quoted = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    connection = pysqlite3.connect(
-        f"file:{quoted}{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=0
-    )
+    connection = _connected(path, "?mode=ro" if readonly else "")
     connection.execute("PRAGMA busy_timeout=2000" if readonly else "PRAGMA busy_timeout=0")
     return connection
+
+
+def _connected(path: Path, mode: str) -> Connection:
+    quoted = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return pysqlite3.connect(f"file:{quoted}{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+
+
+def glimpsed(path: Path, look: Callable[[Connection], T]) -> T:
+    """What `look` finds in the file, leaving nothing beside it.
+
+    Opened in the ordinary way even a reader puts a log and its index beside the file. Where there is no log the
+    file is all there is, and is read as it lies; where somebody wrote meanwhile, that reading is worth nothing.
+    """
+    before = _stamp(path)
+    if not before[0]:
+        try:
+            found = _looked(_connected(path, "?mode=ro&immutable=1"), look)
+        except (pysqlite3.Error, StorageError):
+            if _stamp(path) == before:
+                raise
+        else:
+            if _stamp(path) == before:
+                return found
+    return _looked(connect(path, readonly=True), look)
+
+
+def _looked(connection: Connection, look: Callable[[Connection], T]) -> T:
+    try:
+        return look(connection)
+    finally:
+        connection.close()
+
+
+def _stamp(path: Path) -> tuple[bool, int, int, int]:
+    """Whether there is a log beside the file, and what changes when the file is written."""
+    found = path.stat()
+    has_log = _was_not_closed(path) or path.with_name(path.name + "-journal").exists()
+    return has_log, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def prepare(connection: Connection) -> None:
@@ -63,16 +100,16 @@ def check_file(path: Path) -> None:
         header = file.read(100)
     if not header.startswith(_MAGIC):
         raise StorageUnusable(f"{path} is not a SQLite database", hint=remedy)
+    is_checked = path.stat().st_size <= (_CHECK_UNCLEAN_BYTES if _was_not_closed(path) else _CHECK_ALWAYS_BYTES)
+
+    def look(connection: Connection) -> None:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0] if is_checked else "ok"
+        if answer != "ok":
+            raise StorageUnusable(f"{path} is damaged: {answer}", hint=remedy)
+
     try:
-        connection = connect(path, readonly=True)
-        try:
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if path.stat().st_size <= (_CHECK_UNCLEAN_BYTES if _was_not_closed(path) else _CHECK_ALWAYS_BYTES):
-                answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if answer != "ok":
-                    raise StorageUnusable(f"{path} is damaged: {answer}", hint=remedy)
-        finally:
-            connection.close()
+        glimpsed(path, look)
     except pysqlite3.DatabaseError as error:
         raise translated(error, path, remedy) from error
 
@@ -100,6 +137,11 @@ def _refuse_network_file_system(path: Path) -> None:
         )
 
 
+def full(path: Path | None) -> StorageFull:
+    where = str(path) if path is not None else "the database in memory"
+    return StorageFull(f"no room left to write {where}", hint="free some disk space; Corral goes on by itself")
+
+
 def translated(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
     """SQLite's complaint in our words, decided by its error code."""
     name = getattr(error, "sqlite_errorname", "") or ""
@@ -110,7 +152,7 @@ def translated(error: Exception, path: Path | None, hint: str | None = None) -> 
     if isinstance(error, pysqlite3.IntegrityError):
         return StorageError(f"{where} refused a row: {text}", hint="please report this")
     if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_IOERR") and _is_full(path)):
-        return StorageFull(f"no room left to write {where}", hint="free some disk space; Corral goes on by itself")
+        return full(path)
     if is_busy(error):
         return StorageUnavailable(
             f"{where} is locked by another program", hint="close whatever else has it open for writing"
@@ -121,7 +163,8 @@ def translated(error: Exception, path: Path | None, hint: str | None = None) -> 
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return StorageUnusable(
-            f"{where} cannot be opened for writing ({text})", hint="check the owner and mode of the folder"
+            f"{where} cannot be opened ({text})",
+            hint="check the owner and mode of the folder, the file, and what lies beside it (-wal, -shm, -lock)",
         )
     return StorageUnavailable(f"{where}: {text}")
 
@@ -158,7 +201,12 @@ class WriteLock:
         return True
 
     def take(self) -> None:
-        wait_until(self.try_take, "another Corral process has held the write lock for too long")
+        wait_until(
+            self.try_take,
+            "another Corral process has held the write lock for too long",
+            wait_s=LOCK_WAIT_S,
+            hint="look for a stopped or hanging `corral` process, or for another program it waits for itself",
+        )
 
     def give_back(self) -> None:
         if self._file is not None:
@@ -178,9 +226,15 @@ class WriteLock:
             self.give_back()
 
 
-def wait_until(ready: Callable[[], bool], message: str) -> None:
-    deadline = time.monotonic() + LOCK_WAIT_S
+def wait_until(
+    ready: Callable[[], bool],
+    message: str,
+    *,
+    wait_s: float | None = None,
+    hint: str = "close whatever else has it open for writing",
+) -> None:
+    deadline = time.monotonic() + (OTHERS_WAIT_S if wait_s is None else wait_s)
     while not ready():
         if time.monotonic() > deadline:
-            raise StillLocked(message, hint="look for a stopped or hanging `corral` process")
+            raise StillLocked(message, hint=hint)
         time.sleep(0.001)

@@ -1,8 +1,10 @@
 """The store as the rest of Corral sees it: asynchronous, one transaction per method."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from corral.domain.artifact import StoredArtifact
 from corral.domain.event import Event, EventDraft
 from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
@@ -17,6 +19,7 @@ from corral.domain.session import CheckResult, NewSession, SealedSession, Sessio
 from corral.domain.settlement import Loss, Settlement
 from corral.domain.site import KnownSite, Memory, Observation
 from corral.store import (
+    artifacts,
     audit,
     claims,
     events,
@@ -53,6 +56,10 @@ def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
 class Store:
     def __init__(self, database: Database) -> None:
         self._db = database
+
+    @property
+    def writes_in_order(self) -> bool:
+        return not self._db.is_postgres
 
     # -- jobs --------------------------------------------------------------------------------------
 
@@ -149,7 +156,7 @@ class Store:
         return taken
 
     async def reap(self, limit: int = 500) -> int:
-        reaped: int = await self._db.write(_op(claims.reap, limit))
+        reaped: int = await self._db.write(_op(claims.reap, limit), essential=True)
         return reaped
 
     # -- histories ---------------------------------------------------------------------------------
@@ -251,7 +258,14 @@ class Store:
         await self._db.write(_op(sessions.note_check, session_id, version, result))
 
     async def session_kids(self) -> dict[str, int]:
-        found: dict[str, int] = await self._db.read(_op(sessions.kids))
+        def both(tx: Tx) -> dict[str, int]:
+            return dict(Counter(sessions.kids(tx)) + Counter(jobs.kids(tx)))
+
+        found: dict[str, int] = await self._db.read(both)
+        return found
+
+    async def jobs_under_other_keys(self, kid: str, after: str, limit: int) -> list[Job]:
+        found: list[Job] = await self._db.read(_op(jobs.under_other_keys, kid, after, limit))
         return found
 
     async def delete_session(self, session_id: str) -> None:
@@ -275,10 +289,27 @@ class Store:
         found: tuple[Intervention, Run] = await self._db.write(_op(interventions.resolve, intervention_id, session))
         return found
 
+    # -- artifacts ---------------------------------------------------------------------------------
+
+    async def artifacts_of(self, run_id: str) -> list[StoredArtifact]:
+        found: list[StoredArtifact] = await self._db.read(_op(artifacts.of_run, run_id))
+        return found
+
+    async def artifact(self, run_id: str, artifact_id: str) -> StoredArtifact:
+        found: StoredArtifact = await self._db.read(_op(artifacts.get, run_id, artifact_id))
+        return found
+
+    async def artifact_ids(self) -> frozenset[str]:
+        found: frozenset[str] = await self._db.read_slow(artifacts.ids)
+        return found
+
+    async def forget_artifacts(self, artifact_ids: Sequence[str]) -> None:
+        await self._db.write(_op(artifacts.forget, artifact_ids))
+
     # -- upkeep ------------------------------------------------------------------------------------
 
     async def prune(self, policy: Retention, batch: int = 200) -> int:
-        pruned: int = await self._db.write(_op(retention.prune, policy, batch))
+        pruned: int = await self._db.write(_op(retention.prune, policy, batch), essential=True)
         return pruned
 
     async def findings(self) -> list[Finding]:

@@ -19,6 +19,7 @@ jobs = sa.Table(
     sa.Column("next_slot", Millis),
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("updated_at", Millis, nullable=False),
+    sa.Column("proxy_kid", sa.Text),  # the key of the vault that its proxy is sealed with
 )
 
 runs = sa.Table(
@@ -140,6 +141,18 @@ interventions = sa.Table(
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("resolved_at", Millis),
+    sa.Column("screenshot", sa.Text),  # the artifact that shows what a person is to deal with
+)
+
+artifacts = sa.Table(
+    "artifacts",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Column("created_at", Millis, nullable=False),
 )
 
 recipes = sa.Table(
@@ -170,6 +183,7 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 
 
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
+_index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
 for _lane, _operator in (("light", "<>"), ("browser", "=")):
     _index(
         f"runs_queued_{_lane}",
@@ -187,5 +201,6 @@ _index("records_by_run", records.c.run_id, records.c.item_key, unique=True)
 _index("records_by_job", records.c.job_id, records.c.id)
 _index("recipes_by_page", recipes.c.host, recipes.c.fields_key, recipes.c.url_pattern, unique=True)
 _index("sessions_by_job", sessions.c.job_id, sessions.c.name, unique=True)
+_index("artifacts_by_run", artifacts.c.run_id)
 _index("interventions_by_run", interventions.c.run_id)
 _index("interventions_open", interventions.c.id, where="status = 'open'")

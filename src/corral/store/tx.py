@@ -1,16 +1,20 @@
 """What a query function sees: one open transaction, on either database."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.compiler import SQLCompiler
 
 if TYPE_CHECKING:
     from corral.store.feed import Gaps
 
 Row = tuple[Any, ...]
+
+_PREFIX = "p_"
 
 # After every id in any collation; many of PostgreSQL's sort punctuation such as `~` before digits.
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -35,8 +39,15 @@ class Tx(Protocol):
         """Execute one statement; how many rows it touched."""
         ...
 
-    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> None:
-        """Execute one statement for each set of parameters."""
+    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> int:
+        """Execute one statement for each set of parameters; how many rows were touched in all."""
+        ...
+
+    def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:
+        """Execute one statement for each set of parameters, where each has to touch a row.
+
+        False where one did not, or where the database gains nothing by it: then nothing is written.
+        """
         ...
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
@@ -44,22 +55,43 @@ class Tx(Protocol):
         ...
 
 
+Bind = Callable[[dict[str, Any]], tuple[Any, ...]]
+
+
 class Compiler:
-    """Core statements compiled once per dialect: running them costs what the bare driver costs."""
+    """Core statements compiled once per dialect: running them costs what the bare driver costs.
+
+    Parameters go to the driver by position, which both take twice as quickly as names.
+    """
 
     def __init__(self, dialect: Dialect) -> None:
+        assert dialect.positional, "the dialect has to take its parameters by position"
         self._dialect = dialect
         # Keyed by identity: statements are module constants, and the value keeps them alive.
-        self._compiled: dict[int, tuple[str, dict[str, Any], ClauseElement]] = {}
+        self._compiled: dict[int, tuple[str, Bind, ClauseElement]] = {}
 
-    def sql(self, statement: ClauseElement) -> tuple[str, dict[str, Any]]:
+    def sql(self, statement: ClauseElement) -> tuple[str, Bind]:
+        """The text, and what puts named values into the order it wants them in."""
         found = self._compiled.get(id(statement))
         if found is None:
             compiled = statement.compile(dialect=self._dialect, compile_kwargs={"render_postcompile": True})
-            constants = {name: value for name, value in compiled.params.items() if value is not None}
-            found = (str(compiled), constants, statement)
+            assert isinstance(compiled, SQLCompiler)
+            found = (str(compiled), _binding(compiled), statement)
             self._compiled[id(statement)] = found
         return found[0], found[1]
+
+
+def _binding(compiled: SQLCompiler) -> Bind:
+    names = [name.removeprefix(_PREFIX) for name in compiled.positiontup or ()]
+    constants = {name: value for name, value in compiled.params.items() if not name.startswith(_PREFIX)}
+    if not names:
+        return lambda _: ()
+    if constants:
+        return lambda given: tuple([constants[name] if name in constants else given[name] for name in names])
+    if len(names) == 1:
+        [only] = names
+        return lambda given: (given[only],)
+    return itemgetter(*names)
 
 
 def first(rows: list[Row]) -> Row | None:
@@ -69,9 +101,9 @@ def first(rows: list[Row]) -> Row | None:
 def param(name: str) -> sa.BindParameter[Any]:
     """A named parameter without a type of its own, so that either driver takes the value as it is.
 
-    The prefix keeps it apart from the names SQLAlchemy gives to constants.
+    Inside the statement a prefix keeps it apart from the names SQLAlchemy gives to constants and columns.
     """
-    return sa.bindparam(f"p_{name}", None, required=False)
+    return sa.bindparam(f"{_PREFIX}{name}", None, required=False)
 
 
 def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool]:
@@ -82,7 +114,7 @@ def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool
 
 def values(**given: Any) -> dict[str, Any]:
     """The values of parameters made with `param`."""
-    return {f"p_{name}": value for name, value in given.items()}
+    return given
 
 
 def insert_params(table: sa.Table, *, without: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -1,17 +1,16 @@
 """Histories: as lists, and live as server-sent events."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from corral.api import render
 from corral.api.deps import Corral, Id
 from corral.api.schemas import RunEventRead
-from corral.api.streams import Streams, all_events, run_events
+from corral.api.streams import Streams, Wanted, all_events, run_events
 from corral.domain.errors import BadInput
-from corral.domain.event import Event
 
 router = APIRouter(tags=["events"])
 
@@ -39,23 +38,25 @@ async def stream_run(request: Request, run_id: Id, corral: Corral, last_event_id
     return _streaming(request, run_events(corral, str(run_id), _number(last_event_id) or 0))
 
 
+def _wanted(
+    run_id: Annotated[Id | None, Query(description="only events of this run")] = None,
+    level: Annotated[Literal["info", "warn", "error"] | None, Query(description="only events of this level")] = None,
+    job_id: Annotated[Id | None, Query(description="only events of runs of this job")] = None,
+) -> Wanted:
+    return Wanted(str(run_id) if run_id else None, level, str(job_id) if job_id else None)
+
+
 @router.get("/events/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_all(
     request: Request,
     corral: Corral,
+    wanted: Annotated[Wanted, Depends(_wanted)],
     last_event_id: LastEventId = None,
-    run_id: Id | None = None,
-    level: Annotated[Literal["info", "warn", "error"] | None, Query()] = None,
 ) -> Response:
     """Everything from now on, or from the event named by `Last-Event-ID`."""
     after = _number(last_event_id)
     start = await corral.store.last_position() if after is None else after
-    wanted = _filter(str(run_id) if run_id else None, level)
     return _streaming(request, all_events(corral, start, wanted))
-
-
-def _filter(run_id: str | None, level: str | None) -> Callable[[Event], bool]:
-    return lambda event: run_id in (None, event.run_id) and level in (None, event.level)
 
 
 def _number(text: str | None) -> int | None:
@@ -69,4 +70,6 @@ def _number(text: str | None) -> int | None:
 def _streaming(request: Request, chunks: AsyncIterator[bytes]) -> Response:
     streams: Streams = request.app.state.streams
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    if request.scope["state"].get("is_head"):  # the headers are all that was asked for
+        return Response(media_type="text/event-stream", headers=headers)
     return StreamingResponse(streams.counted(chunks), media_type="text/event-stream", headers=headers)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter
+from pydantic import SecretStr
 from starlette.responses import Response
 
 from corral.api import render
@@ -32,9 +33,11 @@ def _refuse_what_is_not_there(body: JobCreate) -> None:
             hint="create one job per page with crawl_mode single",
         )
     if body.list_config is not None:
-        raise BadInput("list_config goes with crawl_mode list, which is not available yet", field="list_config")
-    if body.proxy_policy is not None:
-        raise BadInput("proxies are not available in this version", field="proxy_policy", hint="leave it out")
+        raise BadInput(
+            "list_config goes with crawl_mode list, which is not available in this version",
+            field="list_config",
+            hint="leave it out, and create one job per page",
+        )
 
 
 def _job_of(body: JobCreate, corral: Corral) -> Job:
@@ -50,7 +53,12 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         max_attempts=body.max_attempts or corral.settings.default_max_attempts,
         timeout_s=body.timeout_s,
         respect_robots=body.respect_robots,
+        proxy=corral.jobs.proxy_policy(_revealed(body.proxy_policy)),
     )
+
+
+def _revealed(text: SecretStr | None) -> str | None:
+    return None if text is None else text.get_secret_value()
 
 
 @router.get("/jobs", response_model=list[JobRead])
@@ -66,22 +74,22 @@ async def read_job(job_id: Id, corral: Corral) -> Response:
 
 @router.patch("/jobs/{job_id}", response_model=JobRead)
 async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
-    return render.answer(
-        render.job(await corral.jobs.change(str(job_id), _changes(body, corral.settings.default_max_attempts)))
-    )
+    return render.answer(render.job(await corral.jobs.change(str(job_id), _changes(body, corral))))
 
 
 # Only these may be set to null: it means "as the settings say".
-_NULLABLE = frozenset({"timeout_s", "max_attempts"})
+_NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy"})
 
 
-def _changes(body: JobChange, default_max_attempts: int) -> dict[str, Any]:
+def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
     said = {name: getattr(body, name) for name in body.model_fields_set}
     for name, value in said.items():
         if value is None and name not in _NULLABLE:
             raise BadInput(f"{name} cannot be null", field=name, hint="leave it out to keep what it is")
     if said.get("max_attempts", 0) is None:
-        said["max_attempts"] = default_max_attempts
+        said["max_attempts"] = corral.settings.default_max_attempts
+    if "proxy_policy" in said:
+        said["proxy"] = corral.jobs.proxy_policy(_revealed(said.pop("proxy_policy")))
     if "fields" in said:
         said["fields"] = field_specs(said["fields"])
     if "strategy" in said:

@@ -8,7 +8,9 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.schemas import RunOverrides, RunRead
+from corral.domain.job import Priority, Strategy
 from corral.domain.run import Move, Run, RunState
+from corral.engine.submit import Overrides
 
 router = APIRouter(tags=["runs"])
 
@@ -16,13 +18,22 @@ Status = Literal[
     "queued", "running", "held", "paused", "waiting_for_human", "completed", "partial", "failed", "cancelled"
 ]
 _HELD = frozenset({"paused", "waiting_for_human"})
+_BATCH = 200
 
 
 @router.post("/jobs/{job_id}/runs", response_model=RunRead)
 async def start_run(job_id: Id, corral: Corral, key: Key, body: RunOverrides | None = None) -> Response:
-    overrides = body.overrides() if body else None
+    overrides = _overrides(body) if body else None
     run, replayed = await corral.submitter.start(str(job_id), overrides, key)
     return render.answer(render.run(run), headers=replay_header(replayed))
+
+
+def _overrides(body: RunOverrides) -> Overrides:
+    return Overrides(
+        priority=Priority[body.priority.upper()] if body.priority else None,
+        strategy=Strategy(body.strategy) if body.strategy else None,
+        max_attempts=body.max_attempts,
+    )
 
 
 @router.get("/jobs/runs", response_model=list[RunRead])
@@ -41,8 +52,15 @@ async def _newest(
     corral: Corral, job_id: str | None, status: Status | None, cursor: str | None, limit: int
 ) -> list[Run]:
     state = None if status is None else RunState.HELD if status in _HELD else RunState(status)
-    found = await corral.store.newest_runs(job_id, state, render.cursor_id(cursor), limit)
-    return [run for run in found if status not in _HELD or run.hold_reason == status]
+    before = render.cursor_id(cursor)
+    if status not in _HELD:
+        return await corral.store.newest_runs(job_id, state, before, limit)
+    # What holds a run is chosen here, so that a page has to be filled from as many as it takes.
+    found: list[Run] = []
+    while len(found) < limit and (batch := await corral.store.newest_runs(job_id, state, before, _BATCH)):
+        found += [run for run in batch if run.hold_reason == status]
+        before = batch[-1].id
+    return found[:limit]
 
 
 @router.get("/jobs/{job_id}/runs", response_model=list[RunRead])

@@ -106,6 +106,28 @@ export async function remove(path, options = {}) {
   return (await request("DELETE", path, options)).data;
 }
 
+/** A picture as an address an <img> takes: it cannot send the token itself. */
+export async function picture(path, { signal } = {}) {
+  const response = await send(address(path), { signal, headers: { Accept: "image/png" } });
+  if (!response.ok) throw await errorFrom(response);
+  const reader = new FileReader();
+  const read = new Promise((resolve, reject) => { reader.onload = resolve; reader.onerror = () => reject(reader.error); });
+  reader.readAsDataURL(new Blob([await response.arrayBuffer()], { type: "image/png" }));
+  await read;
+  return reader.result;
+}
+
+/** A file handed to the person, whatever it holds: saved, never shown. */
+export async function download(path, name, { signal } = {}) {
+  const response = await send(address(path), { signal, headers: { Accept: "*/*" } });
+  if (!response.ok) throw await errorFrom(response);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 const openKeys = new Map();
 
 /** A POST that creates something. Repeated after a lost answer it carries the same key, so it creates once. */

@@ -1,6 +1,6 @@
 // One run: facts, actions, attempts, what it did and what it found.
 
-import { create, get, isAbort, list, post } from "./api.js";
+import { create, download, get, isAbort, list, picture, post } from "./api.js";
 import { announce, badge, busy, elapsed, emptyState, facts, foreign, h, heading, loading, objectTable, outLink, problem, section, setText, toast, when } from "./dom.js";
 import { count, duration, plain, shortId, shortUrl, words } from "./format.js";
 import { failureText, percentOf, strategyText } from "./page-runs.js";
@@ -203,6 +203,44 @@ class Records {
   }
 }
 
+/** What the page looked like where an attempt failed; nothing is shown where nothing was kept. */
+class Artifacts {
+  constructor(path, signal) {
+    Object.assign(this, { path, signal, shown: "" });
+    this.box = h("div", { class: "artifacts" });
+    this.node = section("What the page looked like", this.box);
+    this.node.hidden = true;
+  }
+
+  async load() {
+    try {
+      const items = await get(this.path, {}, { signal: this.signal });
+      const ids = items.map(({ id }) => id).join();
+      if (ids === this.shown) return;
+      this.shown = ids;
+      this.node.hidden = items.length === 0;
+      this.box.replaceChildren(...items.map((item) => (item.kind === "screenshot" ? this.screenshot(item) : this.file(item))));
+    } catch (error) {
+      if (!isAbort(error)) this.box.replaceChildren(problem(error));
+    }
+  }
+
+  screenshot(item) {
+    const image = h("img", { alt: `Screenshot of attempt ${item.attempt}`, width: 640, height: 360, loading: "lazy" });
+    picture(`${this.path}/${item.id}`, { signal: this.signal })
+      .then((source) => image.setAttribute("src", source))
+      .catch((error) => { if (!isAbort(error)) image.replaceWith(problem(error)); });
+    return h("figure", {}, image, h("figcaption", { class: "faint" }, `Attempt ${item.attempt}`));
+  }
+
+  file(item) {
+    const button = h("button", { type: "button" }, `Save the HTML of attempt ${item.attempt}`);
+    const save = () => download(`${this.path}/${item.id}`, `${item.id}.html.txt`, { signal: this.signal }).catch((error) => { if (!isAbort(error)) toast(error.message, "bad"); });
+    button.addEventListener("click", () => busy(button, save));
+    return h("p", {}, button);
+  }
+}
+
 export async function showRun(view, { id, signal, setLive }) {
   const path = `/jobs/runs/${encodeURIComponent(id)}`;
   view.append(heading("Run"), loading("run"));
@@ -216,12 +254,14 @@ export async function showRun(view, { id, signal, setLive }) {
   }
 
   const records = new Records(`${path}/records`, signal);
+  const artifacts = new Artifacts(`${path}/artifacts`, signal);
   const refresh = refresher(async () => {
     const before = run.status;
     run = await get(path, {}, { signal });
     summary.show(run);
     if (before !== run.status) announce(`Run is now ${stateOf(run.status).label}`, { everyMs: 0 });
     if (before !== run.status || run.status === "running") await records.refresh();
+    if (before !== run.status) await artifacts.load();
   }, signal);
   const summary = new Summary(run, refresh);
   const timeline = new Timeline();
@@ -231,12 +271,14 @@ export async function showRun(view, { id, signal, setLive }) {
     summary.error,
     h("section", { class: "card", "aria-label": "Summary" }, summary.top),
     section("Records", records.node),
+    artifacts.node,
     h("div", { class: "columns" },
       h("div", {}, section("Attempts", summary.attempts), section("Stats", summary.stats)),
       section("Timeline", timeline.node)));
   view.querySelector("h1").focus({ preventScroll: true });
 
   records.load();
+  artifacts.load();
   for (const event of (await list(`${path}/events`, { limit: 1000 }, { signal })).items) timeline.add(event);
   if (hasEnded(run.status)) {
     refresh(); // the run may have ended between the two answers

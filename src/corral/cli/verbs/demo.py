@@ -59,7 +59,7 @@ async def _demo(settings: "Settings", listener: "Listener", site_port: int | Non
     from corral.demo import running_site
     from corral.wiring import opened
 
-    stop = Stop()
+    stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
     async with running_site(_SITE_HOST, _site_port(site_port)) as site:
         adapted = adapted_settings(settings, site)

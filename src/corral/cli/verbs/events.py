@@ -30,9 +30,9 @@ def events(
 
 async def _events(settings: "Settings", run_id: str, *, follow: bool, as_json: bool) -> int:
     from corral.cli import exits, history, render, shapes
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         await store.run(run_id)
         if follow:
             async for event in history.followed(store, run_id):

@@ -12,6 +12,7 @@ from corral.cli.options import (
     Limit,
     MaxAttempts,
     PriorityName,
+    ProxyOption,
     StrategyOption,
     TimeoutS,
     checked_id,
@@ -42,6 +43,7 @@ def add(
     timeout: TimeoutS = None,
     no_robots: Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")] = False,
     requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False,
+    proxy: ProxyOption = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +53,7 @@ def add(
     corral job add https://example.com/news --fields title,author --frequency hourly
     corral job add https://example.com/shop --css price=.price --css image=img.main@src
     """
-    from corral.cli.options import drafted_job, parse_fields
+    from corral.cli.options import drafted_job, parse_fields, proxy_of
     from corral.cli.running import finish
     from corral.settings import load_settings
 
@@ -67,6 +69,7 @@ def add(
         timeout_s=timeout,
         respect_robots=not no_robots,
         requires_auth=requires_auth,
+        proxy=proxy_of(settings, proxy, dry_run=dry_run),
     )
     finish(_add(settings, job, dry_run=dry_run, as_json=as_json))
 
@@ -107,9 +110,9 @@ def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
 
 async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         found = await store.newest_jobs(None, limit)
     if as_json:
         render.print_json([shapes.job_shape(stored) for stored in found])
@@ -135,10 +138,10 @@ def show(job_id: JobArgument, as_json: AsJson = False) -> None:
 
 async def _show(settings: "Settings", job_id: str, *, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
     from corral.cli.verbs.run import RUN_COLUMNS, run_row
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         stored = await store.job(job_id)
         latest = await store.newest_runs(job_id, None, None, 5)
     shape = shapes.job_shape(stored)
@@ -168,11 +171,10 @@ def rm(job_id: JobArgument, dry_run: DryRun = False) -> None:
 
 async def _rm(settings: "Settings", job_id: str, *, dry_run: bool) -> int:
     from corral.cli import exits
-    from corral.cli.running import opened_existing_store, opened_store
-    from corral.domain.errors import JobNotFound
+    from corral.cli.running import opened_store, read_store
 
     if dry_run:
-        async with opened_existing_store(settings, JobNotFound(job_id)) as store:
+        async with read_store(settings) as store:
             stored = await store.job(job_id)
         print(f"would remove the job for {stored.job.target_url}; nothing was written")
         return exits.DONE

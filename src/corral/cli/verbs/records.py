@@ -33,9 +33,9 @@ def records(
 
 async def _records(settings: "Settings", run_id: str, limit: int, *, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         run = await store.run(run_id)
         found = await records_of(store, run_id, limit)
     if as_json:

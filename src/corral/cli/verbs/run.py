@@ -7,10 +7,13 @@ import typer
 
 from corral.cli.options import AsJson, DryRun, Limit, MaxAttempts, PriorityName, checked_id
 from corral.domain.job import Strategy
-from corral.domain.run import Move, RunState, advance
+from corral.domain.run import Move, RunState, advance, spoken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from corral.cli.render import Cell
+    from corral.domain.artifact import StoredArtifact
     from corral.domain.run import Run
     from corral.engine.submit import Overrides
     from corral.settings import Settings
@@ -79,12 +82,11 @@ def start(
 
 async def _start(settings: "Settings", job_id: str, overrides: "Overrides", *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits
-    from corral.cli.running import opened_existing_store
-    from corral.domain.errors import JobNotFound
+    from corral.cli.running import read_store
     from corral.wiring import opened
 
     if dry_run:
-        async with opened_existing_store(settings, JobNotFound(job_id)) as store:
+        async with read_store(settings) as store:
             job = (await store.job(job_id)).job
         _say(f"start a run of {job.target_url}", {"job_id": job_id}, as_json=as_json)
         return exits.DONE
@@ -116,9 +118,9 @@ def list_(
 
 async def _list(settings: "Settings", job_id: str | None, status: Status | None, limit: int, *, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         if job_id is not None:
             await store.job(job_id)  # a job that does not exist is not one without runs
         if status is not None and status.is_hold:
@@ -149,13 +151,14 @@ def show(run_id: RunArgument, as_json: AsJson = False) -> None:
 
 async def _show(settings: "Settings", run_id: str, *, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         run = await store.run(run_id)
+        artifacts = await store.artifacts_of(run_id)
     shape = shapes.run_shape(run)
     if as_json:
-        render.print_json(shape)
+        render.print_json({**shape, "artifacts": [shapes.artifact_shape(each) for each in artifacts]})
         return exits.DONE
     stats, attempts, progress = (shape.pop(name) for name in ("stats", "engine_attempts", "progress"))
     if progress["total"] > 1:
@@ -165,7 +168,19 @@ async def _show(settings: "Settings", run_id: str, *, as_json: bool) -> int:
         print()
         rows = [[entry.get(name) for name in ("attempt", "strategy", "outcome", "duration_s")] for entry in attempts]
         render.print_table(("attempt", "by", "outcome", "seconds"), rows)
+    _print_artifacts(settings, artifacts)
     return exits.DONE
+
+
+def _print_artifacts(settings: "Settings", artifacts: "Sequence[StoredArtifact]") -> None:
+    from corral.artifacts import ArtifactFolder
+    from corral.cli import render
+
+    if artifacts:
+        folder = ArtifactFolder(settings.artifacts_dir)
+        print()
+        rows = [(each.attempt, each.artifact.kind.value, str(folder.path(each.artifact))) for each in artifacts]
+        render.print_table(("attempt", "kept", "file"), rows)
 
 
 @app.command("cancel")
@@ -207,14 +222,14 @@ def _move(run_id: str, what: Move, *, dry_run: bool, as_json: bool) -> None:
 
 async def _moved(settings: "Settings", run_id: str, what: Move, *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits
-    from corral.cli.running import opened_existing_store, opened_store
-    from corral.domain.errors import RunNotFound
+    from corral.cli.running import opened_store, read_store
 
     if dry_run:
-        async with opened_existing_store(settings, RunNotFound(run_id)) as store:
+        async with read_store(settings) as store:
             run = await store.run(run_id)
-        to = advance(run.state, what)
-        _say(f"{what} run {run_id} ({run.state} → {to})", {"run_id": run_id}, as_json=as_json)
+        to = advance(run.state, what, run.hold_reason)
+        now, then = spoken(run.state, run.hold_reason), spoken(to, None)
+        _say(f"{what} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
         run = await store.move(run_id, what)
@@ -237,15 +252,15 @@ def retry(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False)
 
 async def _retry(settings: "Settings", run_id: str, *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits
-    from corral.cli.running import opened_existing_store
-    from corral.domain.errors import RunNotFound, WrongState
+    from corral.cli.running import read_store
+    from corral.domain.errors import WrongState
     from corral.wiring import opened
 
     if dry_run:
-        async with opened_existing_store(settings, RunNotFound(run_id)) as store:
+        async with read_store(settings) as store:
             run = await store.run(run_id)
         if not run.state.is_terminal:
-            raise WrongState("retry a run that has not ended", run.state.value, terminal=False)
+            raise WrongState("retry a run that has not ended", spoken(run.state, run.hold_reason), terminal=False)
         _say(f"start a new run of what run {run_id} tried", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:

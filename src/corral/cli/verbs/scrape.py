@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corral.cli.options import AsJson, Css, DryRun, Fields, MaxAttempts, StrategyOption, TimeoutS
+from corral.cli.options import AsJson, Css, DryRun, Fields, MaxAttempts, ProxyOption, StrategyOption, TimeoutS
+from corral.domain.cache import CacheMode
 from corral.domain.job import Strategy
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def scrape(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl or .csv."),
     ] = None,
+    proxy: ProxyOption = None,
+    cache: Annotated[
+        CacheMode | None, typer.Option(help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,11 +60,11 @@ def scrape(
     corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
     """
     from corral.cli.files import check_output
-    from corral.cli.options import drafted_job, parse_fields
+    from corral.cli.options import drafted_job, parse_fields, proxy_of
     from corral.cli.running import finish
     from corral.settings import load_settings
 
-    settings = load_settings()
+    settings = load_settings() if cache is None else load_settings(http_cache=cache)
     job = drafted_job(
         settings,
         url,
@@ -68,6 +73,7 @@ def scrape(
         max_attempts=max_attempts,
         timeout_s=timeout,
         trusts_host=True,
+        proxy=proxy_of(settings, proxy, dry_run=dry_run),
     )
     wanted = Output(None if output is None else check_output(output), as_json)
     if dry_run:

@@ -31,7 +31,7 @@ async def _serve(settings: "Settings", listener: "Listener") -> int:
     from corral.cli.serving import announcement, serve_api
     from corral.wiring import opened
 
-    stop = Stop()
+    stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
     said = announcement(settings, listener, "serves; runs wait until a `corral worker` takes them")
     async with opened(settings, works=False) as app:

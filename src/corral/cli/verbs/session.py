@@ -62,13 +62,12 @@ def add(
 
 async def put(settings: "Settings", job_id: str, draft: "SessionDraft", *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits
-    from corral.cli.running import opened_existing_store
-    from corral.domain.errors import JobNotFound
+    from corral.cli.running import read_store
     from corral.domain.session import checked_state
     from corral.wiring import opened
 
     if dry_run:
-        async with opened_existing_store(settings, JobNotFound(job_id)) as store:
+        async with read_store(settings) as store:
             job = (await store.job(job_id)).job
         state = checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
         print(f"would add a session of {len(state.cookies)} cookies to job {job_id}; nothing was written")
@@ -118,9 +117,9 @@ def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
 async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.api.schemas_sessions import session_read
     from corral.cli import exits, render
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         found = await store.newest_sessions(None, None, limit)
     if as_json:
         render.print_json([session_read(info) for info in found])
@@ -184,13 +183,16 @@ async def _rotate(settings: "Settings", *, dry_run: bool, as_json: bool) -> int:
     from dataclasses import asdict
 
     from corral.cli import exits, render
-    from corral.wiring import opened
+    from corral.cli.running import read_store
+    from corral.wiring import checked_keys, opened
 
+    if dry_run:
+        async with read_store(settings) as store:
+            await checked_keys(settings, store)
+            count = sum((await store.session_kids()).values())
+        print(f"would put {count} sessions under the newest key; nothing was written")
+        return exits.DONE
     async with opened(settings, works=False) as app_:
-        if dry_run:
-            count = sum((await app_.store.session_kids()).values())
-            print(f"would put {count} sessions under the newest key; nothing was written")
-            return exits.DONE
         done = await app_.sessions.rotate()
     if as_json:
         render.print_json(asdict(done))
@@ -216,11 +218,10 @@ def rm(session_id: SessionArgument, dry_run: DryRun = False) -> None:
 
 async def _rm(settings: "Settings", session_id: str, *, dry_run: bool) -> int:
     from corral.cli import exits
-    from corral.cli.running import opened_existing_store, opened_store
-    from corral.domain.errors import SessionNotFound
+    from corral.cli.running import opened_store, read_store
 
     if dry_run:
-        async with opened_existing_store(settings, SessionNotFound(session_id)) as store:
+        async with read_store(settings) as store:
             info = await store.session(session_id)
         print(f"would remove the session {info.name!r} of job {info.job_id}; nothing was written")
         return exits.DONE

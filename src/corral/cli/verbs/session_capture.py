@@ -10,6 +10,7 @@ import typer
 from corral.cli.options import AsJson, DryRun, checked_id
 
 if TYPE_CHECKING:
+    from corral.domain.job import Job
     from corral.domain.secret import Secret
     from corral.settings import Settings
     from corral.wiring import App
@@ -63,6 +64,7 @@ def capture(
 
 async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits
+    from corral.cli.running import read_store
     from corral.cli.verbs.session import put
     from corral.domain.errors import BadInput
     from corral.engine.sessions import SessionDraft
@@ -80,24 +82,26 @@ async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, 
             "or have a form filled in: --login-url URL --fill user=… --fill password=-",
         )
         return exits.FAILED
+    if dry_run:
+        async with read_store(settings) as store:
+            job = (await store.job(job_id)).job
+        print(f"would log in at {form.url or job.target_url} for job {job_id}; nothing was done")
+        return exits.DONE
     async with opened(settings, works=False) as app:
         job = (await app.store.job(job_id)).job
-        if dry_run:
-            print(f"would log in at {form.url or job.target_url} for job {job_id}; nothing was done")
-            return exits.DONE
-        state = await _logged_in(app, form, job.target_url, job.trusted_hosts)
+        state = await _logged_in(app, form, job)
     draft = SessionDraft(state["cookies"], state["storage"], name=name)
     return await put(settings, job_id, draft, dry_run=False, as_json=as_json)
 
 
-async def _logged_in(app: "App", form: Form, target_url: str, trusted: tuple[str, ...]) -> dict[str, Any]:
+async def _logged_in(app: "App", form: Form, job: "Job") -> dict[str, Any]:
     from corral.domain.errors import CorralError
     from corral.domain.url import parse_target
     from corral.wiring import login_browser
 
-    target = parse_target(form.url or target_url, field="login-url")
-    hosts = {f"{target.host}:{target.port}", *trusted} if form.url else set(trusted)
-    async with login_browser(app.settings, hosts, headed=not form.fills) as page:
+    target = parse_target(form.url or job.target_url, field="login-url")
+    hosts = {f"{target.host}:{target.port}", *job.trusted_hosts} if form.url else set(job.trusted_hosts)
+    async with login_browser(app.settings, hosts, headed=not form.fills, proxy=job.proxy) as page:
         await page.open(target.url)
         if form.fills:
             for field_name, value in form.fills:

@@ -33,9 +33,9 @@ def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
 async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.api.schemas_sites import known_site_read
     from corral.cli import exits, render
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         found = await store.known_sites(limit)
     if as_json:
         render.print_json([known_site_read(site) for site in found])
@@ -68,10 +68,10 @@ def show(
 async def _show(settings: "Settings", host: str, *, as_json: bool) -> int:
     from corral.api.schemas_sites import evidence, intelligence, recipe_read
     from corral.cli import exits, render
-    from corral.cli.running import opened_store
+    from corral.cli.running import read_store
     from corral.domain.errors import SiteNotFound
 
-    async with opened_store(settings) as store:
+    async with read_store(settings) as store:
         memories = await store.site(host)
         recipes = await store.newest_recipes(host, None, _MAX_RECIPES)
     if not memories and not recipes:

@@ -32,7 +32,7 @@ async def _up(settings: "Settings", listener: "Listener") -> int:
     from corral.cli.serving import announcement, serve_api
     from corral.wiring import opened
 
-    stop = Stop()
+    stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
     said = announcement(settings, listener, "is up")
     async with opened(settings, works=True) as app:

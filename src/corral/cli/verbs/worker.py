@@ -30,7 +30,7 @@ async def _work(settings: "Settings") -> int:
     from corral.cli.serving import stop_working
     from corral.wiring import opened
 
-    stop = Stop()
+    stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
     async with opened(settings, works=True) as app:
         assert app.node is not None
@@ -40,7 +40,7 @@ async def _work(settings: "Settings") -> int:
             print(f"Corral works: {app.node.worker_count} worker processes, data in {where}", flush=True)
             await stop.wait()
         app.draining = True
-        await stop_working(app)
+        await stop_working(app, stop)
     return stop.exit_code
 
 

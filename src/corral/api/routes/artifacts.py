@@ -1,0 +1,41 @@
+"""What failed pages looked like. Scraped content: shown as a picture or as text, never run."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Id
+from corral.api.schemas_artifacts import ArtifactRead, artifact_read
+from corral.domain.artifact import ArtifactKind
+from corral.domain.errors import ArtifactNotFound
+
+router = APIRouter(tags=["artifacts"])
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "private, no-store",
+}
+_CONTENT = {200: {"content": {"image/png": {}, "text/plain": {}}, "description": "The file itself"}}
+
+
+@router.get("/jobs/runs/{run_id}/artifacts", response_model=list[ArtifactRead])
+async def list_artifacts(run_id: Id, corral: Corral) -> Response:
+    await corral.store.run(str(run_id))
+    found = await corral.store.artifacts_of(str(run_id))
+    return render.answer([artifact_read(each) for each in found])
+
+
+@router.get("/jobs/runs/{run_id}/artifacts/{artifact_id}", response_class=Response, responses=_CONTENT)  # type: ignore[arg-type]
+async def read_artifact(run_id: Id, artifact_id: Annotated[str, Path(max_length=64)], corral: Corral) -> Response:
+    # Looked up before any file is: what no run names has no path.
+    artifact = (await corral.store.artifact(str(run_id), artifact_id)).artifact
+    data = await asyncio.to_thread(corral.artifacts.read, artifact)
+    if data is None:
+        raise ArtifactNotFound(artifact_id)
+    how = "inline" if artifact.kind is ArtifactKind.SCREENSHOT else "attachment"
+    headers = {**_HEADERS, "Content-Disposition": f'{how}; filename="{artifact.file_name}"'}
+    return Response(data, media_type=artifact.kind.content_type, headers=headers)

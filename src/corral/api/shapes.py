@@ -1,0 +1,69 @@
+"""Jobs, runs, events and records as they are shown. Nothing of a server: the command line prints the same."""
+
+from typing import Any
+
+from corral.api.schemas import job_read
+from corral.domain.event import Event
+from corral.domain.ids import event_id
+from corral.domain.job import StoredJob
+from corral.domain.record import Record
+from corral.domain.run import Run, RunState, spoken
+
+
+def job(stored: StoredJob) -> dict[str, Any]:
+    status = "validated"
+    if stored.latest_state is not None:
+        status = spoken(stored.latest_state, stored.latest_hold)
+    return job_read(stored.job, status)
+
+
+def run(value: Run) -> dict[str, Any]:
+    return {
+        "id": value.id,
+        "job_id": value.job_id,
+        "status": spoken(value.state.value, value.hold_reason),
+        "attempt": value.attempt,
+        "max_attempts": value.max_attempts,
+        "requested_strategy": value.requested_strategy.value,
+        "resolved_strategy": value.resolved_strategy.value,
+        "failure_code": value.failure_code,
+        "error_message": value.error_message,
+        "stats": value.stats,
+        "created_at": value.created_at,
+        "started_at": value.started_at,
+        "finished_at": value.finished_at,
+        "kind": value.kind,
+        "priority": value.priority.label,
+        "progress": _progress(value),
+        "parent_id": value.parent_id,
+        "retry_of": value.retry_of,
+        "due_at": value.due_at if value.state is RunState.QUEUED else None,
+        "failure_detail": value.failure_detail,
+        "engine_attempts": value.attempts,
+        "target_url": value.payload.get("url"),
+    }
+
+
+def _progress(value: Run) -> dict[str, Any]:
+    """A run of one page is one item; its end is what became of it."""
+    done = int(value.state in (RunState.COMPLETED, RunState.PARTIAL))
+    failed = int(value.state is RunState.FAILED)
+    skipped = int(value.state is RunState.CANCELLED)
+    percent = 100.0 if value.state.is_terminal else 0.0
+    return {"total": 1, "done": done, "failed": failed, "skipped": skipped, "percent": percent, "eta_s": None}
+
+
+def event(value: Event) -> dict[str, Any]:
+    return {
+        "id": event_id(value.run_id, value.seq),
+        "run_id": value.run_id,
+        "seq": value.seq,
+        "level": value.level,
+        "message": value.message,
+        "meta": value.meta,
+        "created_at": value.created_at,
+    }
+
+
+def record(value: Record) -> dict[str, Any]:
+    return {"id": value.id, "run_id": value.run_id, "data": value.data, "created_at": value.created_at}

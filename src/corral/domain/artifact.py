@@ -1,0 +1,83 @@
+"""Files a run leaves behind: what the page looked like when it failed."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+# A file nobody names was written by somebody who did not live to say so, or is about to say so.
+UNNAMED_FOR_S = 3600.0
+# Freed at once down to this share, so that not every new file costs an old one.
+_FREED_TO = 0.9
+_NAME = re.compile(r"([0-9a-f]{32})(\.png|\.html\.txt)")
+
+
+class ArtifactKind(StrEnum):
+    SCREENSHOT = "screenshot"
+    HTML = "html"
+
+    @property
+    def content_type(self) -> str:
+        """What it is served as. Scraped HTML is never served as HTML: its scripts would run as ours."""
+        return "image/png" if self is ArtifactKind.SCREENSHOT else "text/plain; charset=utf-8"
+
+    @property
+    def suffix(self) -> str:
+        return ".png" if self is ArtifactKind.SCREENSHOT else ".html.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    id: str  # 128 random bits in hexadecimal
+    kind: ArtifactKind
+    bytes: int
+
+    @property
+    def file_name(self) -> str:
+        return self.id + self.kind.suffix
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """An artifact with the run and the attempt that left it."""
+
+    artifact: Artifact
+    run_id: str
+    attempt: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """A file as it lies in the folder."""
+
+    id: str
+    name: str
+    bytes: int
+    age_s: float
+
+
+def id_in(name: str) -> str | None:
+    """The id in a file's name; None for a file that is not one of ours."""
+    match = _NAME.fullmatch(name)
+    return match[1] if match else None
+
+
+def orphans(held: Iterable[HeldFile], named: frozenset[str]) -> list[HeldFile]:
+    """Files that no run names and that nobody is going to name any more."""
+    return [file for file in held if file.id not in named and file.age_s > UNNAMED_FOR_S]
+
+
+def beyond_quota(held: Sequence[HeldFile], max_bytes: int) -> list[HeldFile]:
+    """The oldest files, so many that the others fit again; none while all of them fit."""
+    total = sum(file.bytes for file in held)
+    if total <= max_bytes:
+        return []
+    doomed: list[HeldFile] = []
+    for file in sorted(held, key=lambda each: each.age_s, reverse=True):
+        if total <= max_bytes * _FREED_TO:
+            break
+        doomed.append(file)
+        total -= file.bytes
+    return doomed

@@ -1,0 +1,106 @@
+"""HTTP through a proxy: our own forward proxy checks and pins, and goes on to the one the job names."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import wreq
+from wreq import redirect
+
+from corral.domain.outcome import Failed
+from corral.domain.proxy import OpenProxy
+from corral.domain.url import Target
+from corral.fetch.egress import Egress
+from corral.fetch.egress_dns import PinnedAddress
+from corral.fetch.egress_wire import Head, send
+from corral.fetch.faults import fault
+from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
+from corral.fetch.forward_proxy_wire import FAULT_HEADER
+from corral.fetch.limits import FetchLimits
+
+_HERE = "127.0.0.1"
+# Ahead of the client's own patience, so that it is the proxy that is said to be slow.
+_SHARE = 0.8
+
+
+class Proxies:
+    def __init__(self, egress: Egress) -> None:
+        self._egress = egress
+        limits = ProxyLimits()
+        self._forward = ForwardProxy(egress, replace(limits, connect_s=egress.limits.connect_s * _SHARE))
+
+    @asynccontextmanager
+    async def way(self, proxy: OpenProxy | None, trusted_hosts: frozenset[str]) -> AsyncIterator["ProxiedWay | None"]:
+        """How to fetch for one run: None is direct, because that was asked for."""
+        if proxy is None:
+            yield None
+            return
+        await self._forward.start()
+        granted = self._forward.admit(trusted_hosts, proxy)
+        client = _client(self._forward.address, granted, self._egress.limits, self._egress.user_agent)
+        try:
+            yield ProxiedWay(self._egress, client, self._forward.port, granted, proxy)
+        finally:
+            client.close()
+            self._forward.revoke(granted)
+
+    async def close(self) -> None:
+        await self._forward.close()
+
+
+class ProxiedWay:
+    """What `Egress.fetch` walks on instead of the egress itself."""
+
+    def __init__(self, egress: Egress, client: wreq.Client, port: int, granted: ProxyPass, proxy: OpenProxy) -> None:
+        self._egress = egress
+        self._client = client
+        self._port = port
+        self._granted = granted
+        self.proxy = proxy
+
+    @property
+    def limits(self) -> FetchLimits:
+        return self._egress.limits
+
+    async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
+        return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
+
+    async def ask(
+        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Head | Failed:
+        where = (target.host, target.port)
+        self._granted.faults.pop(where, None)
+        relay = PinnedAddress(pinned.host, pinned.port, (_HERE,))
+        head = await send(self._client, target.request_url, relay, headers, self.limits, body=body)
+        noted = self._granted.faults.get(where)
+        if isinstance(head, Failed):
+            return noted or head
+        if any(name == FAULT_HEADER for name, _ in head.headers):
+            await head.answer.close()
+            return noted or fault("network:proxy")
+        peer = head.answer.remote_addr
+        # Second wall: it came by way of our relay and no other.
+        if peer is None or peer.port() != self._port:
+            await head.answer.close()
+            return fault("policy:egress", target.host)
+        return head
+
+
+def _client(address: str, granted: ProxyPass, limits: FetchLimits, user_agent: str) -> wreq.Client:
+    """One for each run: it is known to the relay by the run's own credentials."""
+    return wreq.Client(
+        user_agent=user_agent,
+        proxies=[wreq.Proxy.all(address, username=granted.username, password=granted.password)],
+        redirect=redirect.Policy.none(),
+        referer=False,
+        cookie_store=False,
+        gzip=False,
+        brotli=False,
+        deflate=False,
+        zstd=False,
+        connect_timeout=timedelta(seconds=limits.connect_s),
+        read_timeout=timedelta(seconds=limits.first_byte_s),
+        http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
+        http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
+    )

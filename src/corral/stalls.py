@@ -1,0 +1,33 @@
+"""Notices an event loop that stood still: whatever held it, every run of this process waited for it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+log = structlog.get_logger()
+
+LONGEST_S = 0.25
+_LOOK_EVERY_S = 0.05
+
+
+@asynccontextmanager
+async def watched_loop(who: str) -> AsyncIterator[None]:
+    """While the block lasts, a `loop_stall` line in the log for every stand of more than a quarter of a second."""
+    watching = asyncio.create_task(_watch(who), name="loop watch")
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _watch(who: str) -> None:
+    while True:
+        looked_at = time.monotonic()
+        await asyncio.sleep(_LOOK_EVERY_S)
+        stood_s = time.monotonic() - looked_at - _LOOK_EVERY_S
+        if stood_s > LONGEST_S:
+            log.warning("loop_stall", who=who, ms=round(stood_s * 1000))

@@ -1,0 +1,94 @@
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from corral.artifacts import ArtifactFolder
+from corral.domain.artifact import UNNAMED_FOR_S, Artifact, ArtifactKind
+from corral.engine.tidying import Tidying
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests.store.build import claim_new, failed
+from tests.store.test_artifacts import leaving
+
+
+def aged(folder: ArtifactFolder, artifact: Artifact, age_s: float) -> Artifact:
+    then = time.time() - age_s
+    os.utime(folder.path(artifact), (then, then))
+    return artifact
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture
+def store() -> Store:
+    return open_store("sqlite://")
+
+
+async def named(store: Store, *artifacts: Artifact) -> str:
+    lease = await claim_new(store)
+    await store.settle(leaving(failed(lease), *artifacts))
+    return lease.run_id
+
+
+def test_files_are_private_and_named_by_us(tmp_path: Path) -> None:
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    kept = folder.keep(ArtifactKind.HTML, b"<script>")
+    path = folder.path(kept)
+    assert folder.read(kept) == b"<script>"
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+    assert len(kept.id) == 32
+    assert folder.read(Artifact("f" * 32, ArtifactKind.HTML, 1)) is None
+
+
+def test_a_link_in_the_folder_is_neither_followed_nor_removed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    folder.keep(ArtifactKind.HTML, b"x")
+    link = Artifact("e" * 32, ArtifactKind.HTML, 6)
+    folder.path(link).symlink_to(secret)
+    assert folder.read(link) is None
+    assert link.id not in {file.id for file in folder.held()}
+
+
+def test_a_nearly_full_disk_keeps_its_last_room_for_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corral.artifacts._KEPT_FREE_BYTES", 2**62)
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    with pytest.raises(OSError, match="nearly full"):
+        folder.keep(ArtifactKind.HTML, b"x")
+    assert folder.held() == []
+
+
+async def test_files_that_no_run_names_are_swept_and_strangers_are_not(tmp_path: Path, store: Store) -> None:
+    root = tmp_path / "artifacts"
+    folder = ArtifactFolder(root)
+    kept, fresh, orphan = (folder.keep(ArtifactKind.SCREENSHOT, b"png") for _ in range(3))
+    await named(store, aged(folder, kept, 10 * UNNAMED_FOR_S))
+    aged(folder, orphan, UNNAMED_FOR_S + 60)
+    (root / "notes.txt").write_text("somebody's")
+    await Tidying(store, folder, 1000).tidy()
+    assert names(root) == {kept.file_name, fresh.file_name, "notes.txt"}
+    await store.close()
+
+
+async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path: Path, store: Store) -> None:
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    made = [aged(folder, folder.keep(ArtifactKind.HTML, b"x" * 100), 100 - number) for number in range(10)]
+    run_id = await named(store, *made)
+    await Tidying(store, folder, 550).tidy()
+    left = {each.artifact.id for each in await store.artifacts_of(run_id)}
+    assert left == {each.id for each in made[6:]}
+    assert {file.id for file in folder.held()} == left
+    await store.close()
+
+
+async def test_a_folder_that_is_not_there_is_tidy(tmp_path: Path, store: Store) -> None:
+    await Tidying(store, ArtifactFolder(tmp_path / "nowhere"), 10).tidy()
+    await store.close()

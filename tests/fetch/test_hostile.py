@@ -1,0 +1,178 @@
+"""Whatever a target does, an attempt ends in time and says exactly what happened: by plain HTTP and by browser."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from corral.domain.outcome import Fetched
+from corral.fetch.limits import MIB
+from tests.fetch.arena import EXECUTORS, Arena, arena_with, forget_peak, name_of, peak_bytes
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def arena() -> AsyncIterator[Arena]:
+    async with arena_with() as made:
+        await made.run("browser", made.den.url("/page"), "title", timeout_s=30)
+        yield made
+
+
+# What is asked for, what plain HTTP says, what the browser says where that is something else.
+MISBEHAVIOURS = [
+    # Never finished: the budget of the whole attempt, or the one for what is missing.
+    ("/trickle", "timeout:total", "timeout:browser"),
+    ("/trickled-headers", "timeout:first_byte", "timeout:browser"),
+    ("/silent", "timeout:first_byte", "timeout:browser"),
+    ("/1xx", "timeout:first_byte", "bad_response:protocol"),
+    ("/endless/interim", "timeout:first_byte", "bad_response:protocol"),
+    ("/endless/headers", "bad_response:headers", ""),
+    ("/endless/trailers", "bad_response:protocol", "timeout:browser"),
+    ("/endless/slow-trailers", "timeout:gap", "timeout:browser"),
+    ("/endless/extension", "bad_response:protocol", ""),
+    ("/stops-midway", "timeout:gap", "timeout:browser"),
+    # Bodies of the wrong length.
+    ("/announces-10gb", "limit:body_too_large", ""),
+    ("/length/none", "fetched", ""),
+    ("/length/too-small", "fetched", ""),
+    ("/length/same-twice", "fetched", ""),
+    ("/length/both", "fetched", ""),
+    ("/length/words", "bad_response:protocol", ""),
+    ("/two-lengths", "bad_response:protocol", ""),
+    ("/negative-length", "bad_response:protocol", ""),
+    ("/short", "network:incomplete", ""),
+    ("/short-chunk", "network:incomplete", ""),
+    ("/bad-chunk", "bad_response:protocol", ""),
+    # Connections.
+    ("/reset", "network:reset", ""),
+    ("/empty-answer", "network:reset", ""),
+    ("/reset-midway", "network:reset", "network:incomplete"),
+    ("/not-http", "bad_response:protocol", ""),
+    # Encodings.
+    ("/gzip-double", "bad_response:encoding", ""),
+    ("/gzip-stacked", "bad_response:encoding", ""),
+    ("/brotli", "bad_response:encoding", ""),
+    ("/zstd", "bad_response:encoding", ""),
+    ("/gzip-corrupt", "bad_response:encoding", ""),
+    # Chromium takes what it could unpack for the whole.
+    ("/gzip-cut", "network:incomplete", "fetched"),
+    ("/redirect-bomb", "fetched", ""),
+    # Redirects.
+    ("/loop", "limit:redirects", ""),
+    ("/loop-a", "limit:redirects", ""),
+    ("/hop/0", "limit:redirects", ""),
+    ("/to-file", "policy:scheme", ""),
+    ("/to-javascript", "policy:scheme", ""),
+    ("/to-ftp", "policy:scheme", ""),
+    ("/to-other-port", "policy:egress", ""),
+    ("/to-nowhere", "bad_response:location", ""),
+    ("/to-invalid-utf8", "bad_response:location", ""),
+    ("/to-1mb", "bad_response:headers", ""),
+    ("/to-userinfo", "policy:url", "fetched"),
+    ("/to-backslash", "policy:url", "policy:egress"),
+    # To places inside.
+    ("/to-metadata", "policy:egress", ""),
+    ("/to-mapped", "policy:egress", ""),
+    ("/to-decimal", "policy:egress", ""),
+    ("/metadata-301", "policy:egress", ""),
+    ("/metadata-303", "policy:egress", ""),
+    ("/metadata-307", "policy:egress", ""),
+    ("/metadata-308", "policy:egress", ""),
+    ("/refresh/meta", "fetched", "policy:egress"),
+    ("/refresh/script", "fetched", "policy:egress"),
+    ("/refresh/header", "fetched", "policy:egress"),
+    ("/refresh/mapped", "fetched", "policy:egress"),
+    # Headers.
+    ("/10k-headers", "bad_response:headers", ""),
+    ("/1mb-header", "bad_response:headers", ""),
+    ("/100kb-header", "bad_response:headers", ""),
+    ("/headers/5000-cookies", "bad_response:headers", ""),
+    ("/headers/300-cookies", "bad_response:headers", ""),
+    ("/headers/1mb-type", "bad_response:headers", ""),
+    ("/headers/bare-cr", "bad_response:headers", ""),
+    ("/headers/nul", "bad_response:headers", ""),
+    ("/headers/control", "bad_response:headers", ""),
+    # Character sets.
+    ("/charset/wrong", "fetched", ""),
+    ("/charset/unknown", "fetched", ""),
+    ("/charset/two", "fetched", ""),
+    ("/charset/utf7", "fetched", ""),
+    ("/charset/utf16", "fetched", ""),
+    ("/charset/utf16-undeclared", "fetched", ""),
+    ("/charset/invalid", "fetched", ""),
+    ("/charset/nul", "fetched", ""),
+    ("/charset/surrogates", "fetched", ""),
+    ("/charset/entity", "fetched", ""),
+    ("/charset/codec", "fetched", ""),
+]
+BOMBS = [
+    ("/bomb/gzip", "limit:body_too_large"),
+    ("/bomb/deflate", "limit:body_too_large"),
+    ("/bomb/brotli", "bad_response:encoding"),
+    ("/bomb/zstd", "bad_response:encoding"),
+    ("/bomb/double", "bad_response:encoding"),
+    ("/bomb/plain", "limit:body_too_large"),
+    ("/bomb/announced", "limit:body_too_large"),
+    ("/bomb/chunked", "limit:body_too_large"),
+    ("/gzip-bomb", "limit:body_too_large"),
+]
+# Too much to read, or nearly. What a browser makes of them depends on how fast it is.
+LARGE = [
+    ("/large/links", "fetched"),
+    ("/large/deep", "limit:parse"),
+    ("/large/deep-hidden", "limit:parse"),
+    ("/large/attributes", "limit:parse"),
+    ("/large/text", "fetched"),
+    ("/large/comments", "fetched"),
+    ("/large/entities", "fetched"),
+    ("/large/tables", "limit:parse"),
+    ("/large/formatting", "limit:parse"),
+    ("/large/million-links", "limit:body_too_large"),
+    ("/charset/marks", "fetched"),
+]
+BY_BROWSER = {"fetched", "limit:parse", "limit:body_too_large", "limit:browser", "timeout:browser"}
+DEADLINE_S = {"timeout": 2.0}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("path, by_http, by_browser", MISBEHAVIOURS)
+async def test_each_misbehaviour_ends_in_time_with_its_own_name(
+    arena: Arena, executor: str, path: str, by_http: str, by_browser: str
+) -> None:
+    expected = (by_browser if executor == "browser" else "") or by_http
+    timeout_s = DEADLINE_S.get(expected.partition(":")[0], 15.0)
+    outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
+    assert name_of(outcome) == expected, outcome
+    assert arena.took_s < timeout_s + 1
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("path, by_http", BOMBS)
+async def test_a_bomb_is_stopped_in_time_and_takes_no_memory(
+    arena: Arena, executor: str, path: str, by_http: str
+) -> None:
+    before = forget_peak()
+    outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=15)
+    # To a browser zeros are no characters, and 64 MiB may come before it is asked how large the page is.
+    by_browser = {"/gzip-bomb": ("fetched",), "/bomb/plain": (by_http, "limit:browser")}
+    by_browser["/bomb/chunked"] = by_browser["/bomb/plain"]
+    assert name_of(outcome) in (by_browser.get(path, (by_http,)) if executor == "browser" else (by_http,)), outcome
+    assert arena.took_s < (3 if executor == "http" else 16)
+    assert peak_bytes() - before <= 32 * MIB
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("path, by_http", LARGE)
+async def test_a_page_that_is_too_much_to_read_ends_in_time(
+    arena: Arena, executor: str, path: str, by_http: str
+) -> None:
+    timeout_s = 15 if executor == "http" else 5
+    outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
+    if executor == "http":
+        assert name_of(outcome) == by_http, outcome
+    else:
+        assert name_of(outcome) in BY_BROWSER, outcome
+    assert arena.took_s < timeout_s + 1
+    after = await arena.run(executor, arena.den.url("/page"), "title", timeout_s=30)
+    assert isinstance(after, Fetched), "the next page does not suffer for it"
