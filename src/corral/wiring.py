@@ -21,10 +21,12 @@ from corral.domain.run import Lease
 from corral.domain.secret import Secret
 from corral.engine.assign import Limits
 from corral.engine.errand import perform_apart
+from corral.engine.field_maps import FieldMaps
 from corral.engine.jobs import Jobs
 from corral.engine.learning import Learning
 from corral.engine.lessons import Lessons
 from corral.engine.node import Node, NodeOptions
+from corral.engine.preview import Previews
 from corral.engine.pulse import Pulse
 from corral.engine.schedule import Scheduler
 from corral.engine.sessions import Sessions
@@ -76,6 +78,8 @@ class App:
     node: Node | None
     sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
     learning: Learning
+    previews: Previews
+    field_maps: FieldMaps
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -205,8 +209,11 @@ def _assembled(
         config = replace(worker_config(settings, vault.keys()), artifacts_dir=None)
         return perform_apart(asdict(config), lease, timeout_s)
 
-    sessions = Sessions(store, vault, look, offered_strategies(), wake=wake)
-    return App(settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
+    offers = offered_strategies()
+    sessions = Sessions(store, vault, look, offers, wake=wake)
+    previews = Previews(store, look, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
+    parts = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
+    return App(*parts, previews, FieldMaps(store, jobs))
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:

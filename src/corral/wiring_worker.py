@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,10 +23,11 @@ from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
-from corral.fetch.parse_pool import ParsePool
+from corral.fetch.parse_pool import PageReader, ParsePool
 from corral.fetch.proxied import WithProxy
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession
+from corral.fetch.survey import SurveyExecutor, as_it_is, closing
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,11 @@ def egress_policy(allow: list[str]) -> EgressPolicy:
     return EgressPolicy(tuple(AllowEntry.parse(entry) for entry in allow))
 
 
+def _known(executors: dict[Strategy, Executor], keys: SessionKeys) -> PageKind:
+    """With the sessions and the proxies of the jobs."""
+    return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()})
+
+
 @asynccontextmanager
 async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) -> AsyncIterator[dict[str, Kind]]:
     """Everything a worker process can execute."""
@@ -79,11 +85,21 @@ async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) ->
         Strategy.API_REPLAY: ApiReplayExecutor(egress, robots, cache=cache, proxies=proxies),
         Strategy.BROWSER: browser,
     }
+
+    def http_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
+        return as_it_is(HttpExecutor(egress, robots, reader, cache=cache, proxies=proxies))
+
+    def browser_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
+        return closing(
+            BrowserExecutor(egress, robots, config.user_agent, browser_limits, reader=reader, proxies=proxies)
+        )
+
+    surveys: dict[Strategy, Executor] = {
+        Strategy.HTTP: SurveyExecutor(http_for, pool),
+        Strategy.BROWSER: SurveyExecutor(browser_for, pool),
+    }
     try:
-        yield {
-            "page": PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}),
-            "drill": DrillKind(),
-        }
+        yield {"page": _known(executors, keys), "survey": _known(surveys, keys), "drill": DrillKind()}
     finally:
         await browser.close()
         await proxies.close()

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
+from corral.fetch.browser_args import find_chromium, is_sandboxed
 from tests.api.test_sessions import a_job, added, logged_in, open_intervention
 from tests.cli.command import Corral
+from tests.fetch.browsing import needs_chromium
 from tests.stack import Stack
 
 pytestmark = pytest.mark.browser
@@ -99,3 +102,23 @@ def test_the_command_line_names_them(stack: Stack) -> None:
     paths = [Path(line.split()[-1]) for line in shown.splitlines() if "artifacts/" in line]
     assert [path.suffixes for path in paths] == [[".png"], [".html", ".txt"]]
     assert all((stack.data_dir.parent / path).is_file() for path in paths)
+
+
+def test_the_dashboard_shows_them(stack: Stack) -> None:
+    needs_chromium()
+    run = failed_run(stack)
+    problems: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=is_sandboxed())
+        page = browser.new_page()
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(f"{stack.url}/#/runs/{run['id']}")
+        image = page.wait_for_selector(".artifacts img[src^='data:image/png']", timeout=20_000)
+        assert image is not None
+        assert image.evaluate("async (node) => { await node.decode(); return node.naturalWidth; }") == 1280
+        with page.expect_download() as saved:
+            page.click(".artifacts button")
+        assert saved.value.suggested_filename.endswith(".html.txt")
+        browser.close()
+    assert problems == []

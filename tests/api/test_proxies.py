@@ -9,6 +9,7 @@ from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -99,6 +100,15 @@ def test_a_job_with_a_proxy_is_fetched_through_it_and_shows_no_password(stack: S
     told = stack.client.get(f"/jobs/{job['id']}").text + stack.client.get(f"/jobs/runs/{run['id']}/events").text
     assert PASSWORD not in told + stored_text(stack) + stack.log.read_text()
     assert shown in stored_text(stack) or "127.0.0.1" in stored_text(stack)
+
+
+def test_neither_the_job_nor_its_run_is_probed_directly(stack: Stack, proxy: Proxy) -> None:
+    # The page counts its visits.
+    path = f"/flaky?fail=0&key=proxied-{stack.url.rpartition(':')[2]}"
+    job = stack.job(path, proxy_policy=address(proxy), strategy="auto", max_attempts=1)
+    run = stack.ended(stack.start(job)["id"])
+    assert run["stats"]["title"] == "Through the proxy"
+    assert "Answered at visit 1." in httpx.get(stack.site + path).text
 
 
 def test_a_clone_and_a_retry_go_the_same_way(stack: Stack, proxy: Proxy) -> None:

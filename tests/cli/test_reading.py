@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from corral.store import schema
+from corral.store import schema, sqlite_file
 from tests.cli.command import Corral
 from tests.services import PostgresCluster
 
@@ -175,3 +175,28 @@ def test_a_used_postgres_is_examined_and_read(corral: Corral, postgres: Postgres
     assert lost.code == 78
     assert "alembic_version is empty" in lost.err
     postgres.drop_database(url)
+
+
+def test_another_program_that_keeps_the_file_locked_is_blamed_and_corral_is_not(used: tuple[Corral, str]) -> None:
+    corral, run = used
+    other = sqlite3.connect(corral.data / "corral.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    done = corral("run", "cancel", run)
+    other.close()
+    assert done.code == 1
+    assert done.err.splitlines() == [
+        f"corral: {corral.data}/corral.db is locked by another program",
+        "  fix: close whatever else has it open for writing",
+    ]
+
+
+def test_a_corral_that_keeps_the_lock_is_blamed(used: tuple[Corral, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    corral, run = used
+    monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S", 0.2)
+    lock = sqlite_file.WriteLock(corral.data / "corral.db")
+    with lock.held():
+        done = corral.here("run", "cancel", run)
+    lock.close()
+    assert done.code == 1
+    assert "another Corral process has held the write lock for too long" in done.err
+    assert "stopped or hanging `corral` process" in done.err

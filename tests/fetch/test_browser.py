@@ -12,7 +12,7 @@ from corral.demo import RunningSite, running_site
 from corral.domain.outcome import Failed, Fetched
 from corral.fetch import browser_engine
 from corral.fetch.browser import BrowserExecutor
-from corral.fetch.browser_args import CHROMIUM_ARGS, FORBIDDEN_VARIABLE, find_chromium
+from corral.fetch.browser_args import CHROMIUM_ARGS, FORBIDDEN_VARIABLE, UNWANTED_ARGS, find_chromium
 from corral.fetch.browser_faults import fault_of_net_error
 from corral.fetch.forward_proxy import ProxyLimits
 from corral.fetch.http import HttpExecutor
@@ -133,7 +133,9 @@ async def test_images_and_media_are_not_asked_for(
     browser: BrowserExecutor, den: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(monkeypatch, "/rich", "<title>Rich</title><img src=/picture.png><video src=/film.mp4 autoplay></video>")
-    assert isinstance(await browser.execute(a_task(den.url("/rich"), "title")), Fetched)
+    # Several at once: what blocks them has to be there before the page is.
+    outcomes = await asyncio.gather(*[browser.execute(a_task(den.url("/rich"), "title")) for _ in range(12)])
+    assert all(isinstance(outcome, Fetched) for outcome in outcomes)
     assert den.asked("/picture.png") == den.asked("/film.mp4") == 0
 
 
@@ -171,7 +173,8 @@ async def test_a_page_says_who_is_asking(browser: BrowserExecutor, den: Hostile)
 async def test_a_page_may_grow_only_so_large(
     browser: BrowserExecutor, den: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serve(monkeypatch, "/grows", "<title>x</title><pre id=p></pre><script>p.textContent = 'x'.repeat(11e6)</script>")
+    page = "<title>x</title><pre id=p hidden></pre><script>p.textContent = 'x'.repeat(11e6)</script>"
+    serve(monkeypatch, "/grows", page)
     outcome = await browser.execute(a_task(den.url("/grows"), "title"))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail) == ("limit", "body_too_large")
@@ -291,6 +294,7 @@ async def test_chromium_is_started_with_them_and_sees_little_else(browser: Brows
     process = psutil.Process(engine_of(browser).pids[-1])
     arguments = process.cmdline()
     assert set(CHROMIUM_ARGS) <= set(arguments)
+    assert not set(UNWANTED_ARGS) & set(arguments)
     assert ("--no-sandbox" in arguments) == (os.geteuid() == 0)
     assert len([each for each in arguments if each.startswith("--proxy-server=http://127.0.0.1:")]) == 1
     assert not [each for each in arguments if each.startswith("--remote-debugging-port")]

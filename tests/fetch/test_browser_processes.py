@@ -99,6 +99,27 @@ async def test_after_a_crash_the_next_run_has_a_working_browser(
         await until(lambda: not engine._home.path.exists())
 
 
+@pytest.mark.parametrize("kind", ["gpu-process", "zygote", "utility"])
+async def test_a_browser_that_lost_a_helper_goes_on_or_is_replaced(
+    browser: BrowserExecutor, site: RunningSite, kind: str
+) -> None:
+    assert await is_working(browser, site)
+    engine = engine_of(browser)
+    helpers = [pid for pid in descendants(engine.pids[-1]) if is_of(pid, kind)]
+    assert helpers
+    for pid in helpers:
+        os.kill(pid, signal.SIGKILL)
+    await asyncio.sleep(1.0)  # it is looked after twice a second
+    started = time.monotonic()
+    assert await is_working(browser, site)
+    assert time.monotonic() - started < 10
+    assert (engine_of(browser) is not engine) == (kind == "zygote")
+
+
+def is_of(pid: int, kind: str) -> bool:
+    return any(f"--type={kind}" in argument for argument in psutil.Process(pid).cmdline())
+
+
 async def test_a_page_that_hangs_ends_in_time_and_harms_no_other(
     browser: BrowserExecutor, site: RunningSite, den: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

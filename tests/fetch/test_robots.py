@@ -77,3 +77,60 @@ async def test_many_pages_ask_once(egress: Egress, hostile: Hostile, monkeypatch
     robots = Robots(egress, "corral-test")
     await asyncio.gather(*(is_allowed(egress, hostile, f"/{i}", robots) for i in range(20)))
     assert hostile.asked("/robots.txt") == 1
+
+
+async def test_a_group_of_thousands_of_names_is_read_in_time(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every rule for every name would be a hundred million."""
+    names = b"".join(b"User-agent: bot%d\n" % number for number in range(12_000))
+    serve(monkeypatch, names + b"User-agent: corral-test\n" + b"".join(b"Disallow: /%d\n" % n for n in range(15_000)))
+    robots = Robots(egress, "corral-test/1.0")
+    started = time.monotonic()
+    assert not await is_allowed(egress, hostile, "/7", robots)
+    assert await is_allowed(egress, hostile, "/page", robots)
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize(
+    "text, allowed",
+    [
+        ("User-agent: *\nDisallow: /\n\nUser-agent: corral\nDisallow:\n", True),
+        ("User-agent: corral\nDisallow: /\n\nUser-agent: *\nAllow: /\n", False),
+        ("User-agent: other\nUser-agent: corral\nDisallow: /\n", False),
+        ("User-agent: other\nDisallow: /\n", True),
+        ("User-agent: corral\nDisallow: /a\n\nUser-agent: corral-test\nDisallow: /page\n", False),
+        ("User-agent: corral\nSitemap: /s\nUser-agent: other\nDisallow: /\n", False),
+        ("USER-AGENT: *\ndisallow: / # all of it\n", False),
+        ("User-agent: rral\nDisallow: /\n", True),
+        ("Disallow: /\n", True),
+    ],
+)
+async def test_the_group_that_fits_us_best_counts(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, text: str, allowed: bool
+) -> None:
+    serve(monkeypatch, text.encode())
+    assert await is_allowed(egress, hostile, "/page", Robots(egress, "corral-test/1.0 (+http://a.example)")) is allowed
+
+
+async def test_rules_that_are_kept_take_so_much_room_and_no_more(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, b"User-agent: *\n" + b"Disallow: /a\n" * 40_000)
+    robots = Robots(egress, "corral-test")
+    for number in range(8):
+        host = f"h{number}.localhost"
+        target = parse_target(hostile.url("/", host=host))
+        await robots.refusal(target, trusted_hosts=frozenset({host}))
+    assert 0 < sum(each.chars for each in robots._verdicts.values()) <= 2 * 1024 * 1024
+    assert len(robots._verdicts) == 4
+
+
+@pytest.mark.parametrize("route", ["/bomb/gzip", "/bomb/plain", "/endless/headers", "/large/million-links"])
+async def test_a_robots_txt_without_an_end_costs_a_page_its_start_only(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    monkeypatch.setitem(ROUTES, "/robots.txt", ROUTES[route])
+    started = time.monotonic()
+    assert await is_allowed(egress, hostile, "/private")
+    assert time.monotonic() - started < 4

@@ -47,7 +47,7 @@ async def test_a_recipe_that_takes_too_long_costs_its_own_field_only(
     assert outcome.stats["problems"] == {"slow": "limit:selector"}
 
 
-def test_such_a_run_is_partial_and_no_browser_is_asked() -> None:
+async def test_such_a_run_is_partial_and_no_browser_is_asked() -> None:
     outcome = Fetched({"problems": {"slow": "limit:selector"}}, ({"title": "Page", "slow": None},), ("slow",))
     run = A_RUN._replace(resolved_strategy=Strategy.HTTP, attempt=1, max_attempts=3)
     transition = decide(run, outcome, RetryPolicy(), NOW)
@@ -58,7 +58,7 @@ def test_such_a_run_is_partial_and_no_browser_is_asked() -> None:
     assert transition.stats["problems"] == {"slow": "limit:selector", "missing": ["slow"]}
 
 
-def test_a_field_that_is_also_missing_still_goes_to_a_browser() -> None:
+async def test_a_field_that_is_also_missing_still_goes_to_a_browser() -> None:
     found = {"title": "Page", "slow": None, "other": None}
     outcome = Fetched({"problems": {"slow": "limit:selector"}}, (found,), ("slow", "other"))
     run = A_RUN._replace(resolved_strategy=Strategy.HTTP, attempt=1, max_attempts=3)

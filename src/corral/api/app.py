@@ -14,7 +14,19 @@ from corral.api import problems
 from corral.api.gate import Gate
 from corral.api.metrics import Metrics
 from corral.api.query import check_query
-from corral.api.routes import artifacts, events, health, interventions, jobs, records, runs, sessions, sites
+from corral.api.routes import (
+    artifacts,
+    events,
+    field_maps,
+    health,
+    interventions,
+    jobs,
+    preview,
+    records,
+    runs,
+    sessions,
+    sites,
+)
 from corral.api.schemas import ProblemBody
 from corral.api.streams import Streams
 from corral.wiring import App
@@ -26,7 +38,7 @@ _CSP = (
 )
 # The API reference styles its parts inline; it shows our own schema only.
 _DOCS_CSP = _CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
-_ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 415, 422, 503, 507)}
+_ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 415, 422, 429, 503, 507)}
 
 
 def create_app(app: App) -> FastAPI:
@@ -56,6 +68,8 @@ def create_app(app: App) -> FastAPI:
         runs.router,
         sessions.router,
         interventions.router,
+        preview.router,
+        field_maps.router,
         jobs.router,
     ):
         api.include_router(router)

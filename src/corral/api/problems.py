@@ -15,11 +15,13 @@ from corral.api.streams import TooManyStreams
 from corral.domain.errors import (
     BadConfiguration,
     BadInput,
+    CannotLook,
     CorralError,
     NotFound,
     SessionChanged,
     StorageFull,
     StorageUnavailable,
+    TooManyLooks,
     WrongState,
 )
 
@@ -31,11 +33,15 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (NotFound, 404),
     (WrongState, 409),
     (SessionChanged, 409),
+    (TooManyLooks, 429),
+    (CannotLook, 503),
     (BadConfiguration, 503),
     (StorageFull, 507),
     (StorageUnavailable, 503),
     (TooManyStreams, 503),
 )
+# What may be sent as an object or, in short, as a string.
+_OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector")
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
 
 
@@ -61,7 +67,7 @@ def request_id(request: Request) -> str:
 async def _on_corral_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CorralError)
     status = next((number for kind, number in _STATUS if isinstance(error, kind)), 500)
-    headers = {"Retry-After": "1"} if status in (503, 507) else None
+    headers = {"Retry-After": "1"} if status in (429, 503, 507) else None
     return problem(
         status,
         error.code,
@@ -91,12 +97,17 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 def _meant(errors: Sequence[Any]) -> Sequence[Any]:
     """A field may be a name or a recipe; to someone who sent a recipe, "should be a string" is no help."""
-    recipes = {each["loc"][:3] for each in errors if any("FieldRecipe" in str(part) for part in each["loc"])}
+    recipes = {each["loc"][:place] for each in errors if (place := _alternative_at(each["loc"])) is not None}
     return [
         each
         for each in errors
-        if not (each["type"] == "string_type" and isinstance(each["input"], dict) and each["loc"][:3] in recipes)
+        if not (each["type"] == "string_type" and isinstance(each["input"], dict) and each["loc"][:-1] in recipes)
     ]
+
+
+def _alternative_at(location: Sequence[Any]) -> int | None:
+    """Where the name of an object stands that could have been a string."""
+    return next((place for place, part in enumerate(location) if any(name in str(part) for name in _OBJECTS)), None)
 
 
 def _field(error: Any) -> str:
@@ -105,7 +116,7 @@ def _field(error: Any) -> str:
     if len(parts) > 1 and parts[0] in ("body", "path", "query", "header"):
         parts = parts[1:]
     # Alternatives of a union are named by their types; the caller never wrote those.
-    return ".".join(part for part in parts if "(" not in part and part not in ("FieldRecipe", "constrained-str"))
+    return ".".join(part for part in parts if "(" not in part and part not in (*_OBJECTS, "constrained-str"))
 
 
 async def _on_http(request: Request, error: Exception) -> Response:

@@ -9,6 +9,8 @@ _BY_DETAIL = {
     "auth_state_invalid": "the stored session was altered, or its key is gone; remove it and add it again",
     "robots": "robots.txt of the site asks not to fetch this page; `corral job add --no-robots` does not ask it",
     "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
+    "proxy": "check the proxy of the job, its user and password; the page is never fetched without it",
+    "proxy_sealed": "the key its user and password were sealed with is gone; set the proxy of the job again",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
     "no_recipe": "run it once with --strategy auto or browser: what the page fetches for itself is recorded",
     "shape_changed": "the site changed; a run with --strategy browser records it anew",

@@ -67,7 +67,7 @@ def database_file(settings: "Settings") -> Path | None:
 
 # After the grace period: for writing down what became of what ran, where the storage answers and where it does not.
 _LAST_WRITES_S = 10.0
-_NO_WRITES_S = 1.5
+_NO_WRITES_S = 1.8
 
 
 class Stop:

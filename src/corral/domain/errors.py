@@ -4,9 +4,11 @@ CorralError
 ├── BadInput            the caller can fix it; names the field
 │   └── IdempotencyKeyReuse
 ├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SessionNotFound,
-│                       InterventionNotFound, ArtifactNotFound
+│                       InterventionNotFound, ArtifactNotFound, FieldNotFound
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
+├── TooManyLooks        over a quota of ours
+├── CannotLook          our side failed at looking at a page
 ├── BadConfiguration    settings or files; all problems at once
 └── StorageError
     ├── StorageUnavailable   come back later
@@ -95,6 +97,22 @@ class ArtifactNotFound(NotFound):
             f"no artifact {artifact_id[:64]} of this run, or not any more",
             hint="GET /jobs/runs/{run_id}/artifacts lists what is kept",
         )
+
+
+class FieldNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the job has no field {name[:200]!r}", hint="list them with GET /jobs/{job_id}/field-maps")
+
+
+class TooManyLooks(CorralError):
+    code = "too_many_previews"
+
+    def __init__(self) -> None:
+        super().__init__("too many pages are being looked at", hint="try again in a moment")
+
+
+class CannotLook(CorralError):
+    code = "cannot_look"
 
 
 class WrongState(CorralError):

@@ -50,9 +50,13 @@ class Jobs:
 
     async def change(self, job_id: str, changes: dict[str, Any]) -> StoredJob:
         """Change some of a job's properties; runs that exist keep what they were started with."""
+        return await self.change_by(job_id, lambda _: changes)
+
+    async def change_by(self, job_id: str, changes_of: Callable[[Job], dict[str, Any]]) -> StoredJob:
+        """The same, with changes that depend on what the job is: asked anew where somebody else changed it first."""
         for _ in range(_CHANGE_TRIES):
             before = (await self._store.job(job_id)).job
-            after = await self._changed(before, changes)
+            after = await self._changed(before, changes_of(before))
             if await self._store.update_job(before, after, _next_slot_ms(after)):
                 return await self._store.job(job_id)
         raise StorageUnavailable("the job is being changed by somebody else all the time", hint="try again")

@@ -30,6 +30,7 @@ _POLL_S = 0.5
 _CLAIM_MAX = 200
 # With a queue to work off, a claim waits a moment for this share of the room: ten together cost little more than one.
 _WORTH_A_CLAIM = 8
+_WORTH_A_WRITE = 16
 _GATHER_S = 0.005
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
@@ -75,6 +76,8 @@ class Node:
         self._wake = asyncio.Event()
         self._settling: dict[Key, Held] = {}
         self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
+        self._ended: list[Settlement] = []  # of a busy node, for a moment: many are written for the price of one
+        self._gathering: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._writes: set[asyncio.Task[Any]] = set()  # outcomes, losses and releases on their way to the store
         self._dispatching: asyncio.Task[None] | None = None
@@ -125,24 +128,22 @@ class Node:
         """Claim nothing more, let what runs finish for a while, give the rest back, end the workers."""
         self._claiming = False
         self._wake.set()
+        grace_ends = time.monotonic() + self._options.grace_s
+        # One end for all of the waiting: a database that does not answer must not be waited for thrice.
+        last_writes_end = grace_ends + _LAST_WRITES_S
         if self._dispatching is not None:  # a claim under way still brings runs
-            await asyncio.wait({self._dispatching}, timeout=self._options.grace_s + _LAST_WRITES_S)
-        await self._drained()
-        leases = self._assignment.take_all()
-        if leases:
+            await asyncio.wait({self._dispatching}, timeout=last_writes_end - time.monotonic())
+        while self.executing and not self._hurry.is_set() and time.monotonic() < grace_ends:
+            await self._pulse.wait(0.05)
+        if leases := self._assignment.take_all():
             self._write(self._released(leases, "shutdown"))
         if self._writes:
-            await asyncio.wait(self._writes, timeout=_LAST_WRITES_S)
+            await asyncio.wait(self._writes, timeout=max(0.0, last_writes_end - time.monotonic()))
         await self._pool.stop()
         self._renewer.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _drained(self) -> None:
-        deadline = time.monotonic() + self._options.grace_s
-        while self.executing and not self._hurry.is_set() and time.monotonic() < deadline:
-            await self._pulse.wait(0.05)
 
     # -- claiming --------------------------------------------------------------------------------
 
@@ -227,8 +228,20 @@ class Node:
             self._noted(held.lease.run, outcome, took_s)
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
         self._assignment.fill()
-        self._write(self._settle(settlements))
-        self._wake.set()
+        self._ended += settlements
+        if len(self._ended) >= _WORTH_A_WRITE or self.executing <= _WORTH_A_WRITE:
+            self._write_ended()
+        elif self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(_GATHER_S, self._write_ended)
+
+    def _write_ended(self) -> None:
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        if self._ended:
+            settlements, self._ended = self._ended, []
+            self._write(self._settle(settlements))
+            self._wake.set()
 
     def _noted(self, run: Run, outcome: Outcome, took_s: float) -> None:
         """What others make of an outcome must not cost it its settling."""
@@ -363,7 +376,7 @@ class Node:
     def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._finished)
         return task
 
     def _write(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -371,7 +384,7 @@ class Node:
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task of the node failed", exc_info=error)

@@ -19,6 +19,7 @@ from corral.extract.page import MAX_VALUE_CHARS, Page, is_too_deep
 from corral.extract.patterns import searched
 from corral.extract.spa import is_application_shell
 from corral.extract.structured import plain
+from corral.extract.survey import Subject, Survey, surveyed
 from corral.extract.values import storable
 from corral.extract.verdict import Answer, failure_behind, merged
 
@@ -39,6 +40,7 @@ class ReadRequest:
     fields: tuple[FieldSpec, ...] = ()
     is_judged: bool = True
     looks_only: bool = False
+    survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
 
     @property
     def content_type(self) -> str:
@@ -46,15 +48,16 @@ class ReadRequest:
 
     def packed(self) -> bytes:
         """Everything but the body, which travels as it is."""
-        parts = (self.url, self.asked_url, self.status, self.headers, self.fields, self.is_judged, self.looks_only)
-        return orjson.dumps(parts)
+        asks = (self.is_judged, self.looks_only, self.survey)
+        return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
 
     @classmethod
     def unpacked(cls, head: bytes, body: bytes) -> "ReadRequest":
-        url, asked_url, status, headers, fields, is_judged, looks_only = orjson.loads(head)
+        url, asked_url, status, headers, fields, is_judged, looks_only, survey = orjson.loads(head)
         pairs = tuple((name, value) for name, value in headers)
         specs = tuple(FieldSpec(**spec) for spec in fields)
-        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only)
+        asked = None if survey is None else Survey(survey)
+        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
     if request.looks_only:
         is_shell = not is_too_deep(decoded.text) and is_application_shell(decoded.text, request.fields)
         return ReadAnswer(is_shell=is_shell)
+    if request.survey is not None:
+        return _surveyed(request, request.survey, decoded.text, guard, skipped)
     page: Page | None = None
     title: str | None = None
     if "json" in content_type:
@@ -127,6 +132,14 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         dropped=extraction.dropped,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
+
+
+def _surveyed(request: ReadRequest, what: Survey, text: str, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
+    """Of a page that has been read before, so that it can be."""
+    content_type = request.content_type.lower()
+    is_markup = "json" not in content_type and (not content_type or any(kind in content_type for kind in _MARKUP))
+    subject = Subject(request.url, text, Page(text, request.url) if is_markup else None)
+    return ReadAnswer(surveyed(what, subject, request.fields, guard, skipped))
 
 
 def is_text(content_type: str, body: bytes) -> bool:

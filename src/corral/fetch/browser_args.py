@@ -38,6 +38,8 @@ CHROMIUM_ARGS: Final = (
     f"--proxy-bypass-list={BYPASS_NOTHING}",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
+# Of Playwright's own: without it a page can navigate within itself until its driver, and we, do nothing else.
+UNWANTED_ARGS: Final = ("--disable-ipc-flooding-protection",)
 BLOCKED_TYPES: Final = frozenset({"font", "image", "media"})
 VIEWPORT_WIDTH: Final = 1280
 VIEWPORT_HEIGHT: Final = 720

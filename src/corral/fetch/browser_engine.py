@@ -14,6 +14,7 @@ from corral.fetch.browser_args import (
     BYPASS_NOTHING,
     FORBIDDEN_VARIABLE,
     HOW_TO_INSTALL,
+    UNWANTED_ARGS,
     BrowserLimits,
     chromium_args,
     chromium_environment,
@@ -22,7 +23,14 @@ from corral.fetch.browser_args import (
     is_sandboxed,
 )
 from corral.fetch.browser_home import BrowserHome, homes_root
-from corral.fetch.browser_processes import ProcessRecord, children, descendants, is_renderer, resident_bytes
+from corral.fetch.browser_processes import (
+    ProcessRecord,
+    children,
+    descendants,
+    is_renderer,
+    is_zygote,
+    resident_bytes,
+)
 
 _WATCH_EVERY_S = 0.5
 
@@ -42,6 +50,7 @@ class Engine:
         self._limits = limits
         self._started = time.monotonic()
         self._drivers, self._browsers = _processes_in(home)
+        self._zygotes = _zygotes_of(self._browsers)
         self._watching = asyncio.create_task(self._watch(), name="browser watch")
         self._ending: asyncio.Task[None] | None = None
         home.write_down([*self._drivers, *self._browsers])
@@ -112,10 +121,10 @@ class Engine:
         return {pid: resident_bytes(pid) for pid in pids}
 
     async def _watch(self) -> None:
-        """Playwright tells of a browser that died, not of its own driver."""
+        """Playwright tells of a browser that died, not of its own driver, nor of a browser that opens no more pages."""
         while not self.gone.is_set():
             await asyncio.sleep(_WATCH_EVERY_S)
-            if not all(record.is_alive for record in (*self._drivers, *self._browsers)):
+            if not all(record.is_alive for record in (*self._drivers, *self._browsers, *self._zygotes)):
                 self.kill()
             elif sum((sizes := self._sizes()).values()) > self._limits.kill_resident_bytes:
                 self._end_largest(sizes)
@@ -171,6 +180,7 @@ async def _launch(
     return await playwright.chromium.launch(
         executable_path=executable,
         args=chromium_args(),
+        ignore_default_args=list(UNWANTED_ARGS),
         chromium_sandbox=is_sandboxed(),
         env=chromium_environment(home.path, headed=headed),
         headless=not headed,
@@ -193,6 +203,11 @@ def _processes_in(home: BrowserHome) -> tuple[list[ProcessRecord], list[ProcessR
     drivers = home.processes()
     found = [ProcessRecord.of(pid) for driver in drivers for pid in children(driver.pid)]
     return drivers, [record for record in found if record is not None]
+
+
+def _zygotes_of(browsers: list[ProcessRecord]) -> list[ProcessRecord]:
+    found = [ProcessRecord.of(pid) for browser in browsers for pid in descendants(browser.pid) if is_zygote(pid)]
+    return [record for record in found if record is not None]
 
 
 async def _within(seconds: float, closing: Awaitable[Any]) -> None:

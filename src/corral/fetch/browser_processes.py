@@ -67,9 +67,14 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def children(pid: int) -> Iterator[int]:
-    for listing in (_PROC / str(pid) / "task").glob("*/children"):
+    # It may go at any moment, in the middle of this too.
+    try:
+        threads = list((_PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return
+    for thread in threads:
         with contextlib.suppress(OSError):
-            yield from map(int, listing.read_text().split())
+            yield from map(int, (thread / "children").read_text().split())
 
 
 def carries(pid: int, marker: str) -> bool:
@@ -82,8 +87,17 @@ def carries(pid: int, marker: str) -> bool:
 
 def is_renderer(pid: int) -> bool:
     """True for a Chromium process that holds pages, and whose end costs only those."""
+    return _has_argument(pid, b"--type=renderer")
+
+
+def is_zygote(pid: int) -> bool:
+    """True for a Chromium process that all its renderers are made from; without one there is no further page."""
+    return _has_argument(pid, b"--type=zygote")
+
+
+def _has_argument(pid: int, argument: bytes) -> bool:
     try:
-        return b"--type=renderer" in (_PROC / str(pid) / "cmdline").read_bytes().replace(b" ", b"\0").split(b"\0")
+        return argument in (_PROC / str(pid) / "cmdline").read_bytes().replace(b" ", b"\0").split(b"\0")
     except OSError:
         return False
 

@@ -107,7 +107,9 @@ def _is_ready(visit: Visit, reading: Reading) -> bool:
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > _QUIET_S
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
-    return not reading.answer.missing or visit.quiet_s() > _QUIET_S
+    # Asked for nothing in particular, it is ready when it has come to rest.
+    has_all = bool(reading.request.fields) and not reading.answer.missing
+    return has_all or visit.quiet_s() > _QUIET_S
 
 
 async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before: Reading | None) -> Reading | Failed:

@@ -96,8 +96,9 @@ class Visit:
         # A task, so that a run cancelled right now still has a context that can be closed.
         self.opening = asyncio.create_task(self._new_context(proxy_address, granted, user_agent, state))
         context = await asyncio.shield(self.opening)
-        page, _ = await asyncio.gather(context.new_page(), context.route("**/*", self._sift))
-        self._page = page
+        # One after the other: a page that is made at the same time may never hear of the route.
+        await context.route("**/*", self._sift)
+        page = self._page = await context.new_page()
         # Dialogs have no listener: Playwright dismisses those that nobody listens to, without asking us.
         context.on("page", self._on_popup)
         page.on("crash", lambda _: self._end(self._crash()))

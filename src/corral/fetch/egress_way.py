@@ -17,18 +17,21 @@ from corral.fetch.egress_wire import Head, send
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
-from corral.fetch.limits import FetchLimits
+from corral.fetch.limits import MIB, FetchLimits
 
 _HERE = "127.0.0.1"
 # Ahead of the client's own patience, so that it is the proxy that is said to be slow.
 _SHARE = 0.8
+_BESIDE_BYTES = 16 * MIB
 
 
 class Proxies:
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
-        limits = ProxyLimits()
-        self._forward = ForwardProxy(egress, replace(limits, connect_s=egress.limits.connect_s * _SHARE))
+        plain, limits = ProxyLimits(), egress.limits
+        # Room for the largest page that is taken, beside the redirects and the robots.txt before it.
+        room = max(plain.max_run_bytes, limits.max_bytes + _BESIDE_BYTES)
+        self._forward = ForwardProxy(egress, replace(plain, connect_s=limits.connect_s * _SHARE, max_run_bytes=room))
 
     @asynccontextmanager
     async def way(self, proxy: OpenProxy | None, trusted_hosts: frozenset[str]) -> AsyncIterator["ProxiedWay | None"]:

@@ -1,0 +1,48 @@
+"""Field maps: how each field of a job is found."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Id
+from corral.api.schemas_preview import (
+    FieldMapsBody,
+    FieldMapsCheck,
+    FieldMapsChecked,
+    FieldMapsRead,
+    field_maps_checked,
+    field_maps_read,
+)
+from corral.engine.field_maps import check_maps
+
+router = APIRouter(tags=["field maps"])
+
+
+@router.get("/jobs/{job_id}/field-maps", response_model=FieldMapsRead)
+async def read_field_maps(job_id: Id, corral: Corral) -> Response:
+    return render.answer(field_maps_read(await corral.field_maps.of(str(job_id))))
+
+
+@router.put("/jobs/{job_id}/field-maps", response_model=FieldMapsRead)
+async def put_field_maps(job_id: Id, body: FieldMapsBody, corral: Corral) -> Response:
+    """By name: those that the job has are replaced, new ones are added, the others stay. Existing runs keep theirs."""
+    return render.answer(field_maps_read(await corral.field_maps.put(str(job_id), body.specs())))
+
+
+@router.post("/jobs/{job_id}/field-maps/validate", response_model=FieldMapsChecked)
+async def validate_field_maps(job_id: Id, corral: Corral, body: FieldMapsCheck | None = None) -> Response:
+    """Try them on the job's target, as a run of it would. Nothing is stored."""
+    asked = body or FieldMapsCheck()
+    specs = asked.specs()
+    if specs is not None:
+        check_maps(specs)
+    fields, looked = await corral.previews.look_for_job(str(job_id), specs, prefer_browser=asked.prefer_browser)
+    return render.answer(field_maps_checked(fields, looked))
+
+
+@router.delete("/jobs/{job_id}/field-maps/{field:path}", response_model=FieldMapsRead)
+async def delete_field_map(job_id: Id, field: Annotated[str, Path(max_length=200)], corral: Corral) -> Response:
+    """The field is not collected any more. The last one cannot be removed."""
+    return render.answer(field_maps_read(await corral.field_maps.remove(str(job_id), field)))

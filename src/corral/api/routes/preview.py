@@ -1,0 +1,57 @@
+"""Looks at a page before there is a job for it: what it offers, what a selector finds, where its links lead."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral
+from corral.api.schemas_preview import (
+    ListCheck,
+    ListCheckRead,
+    PreviewRead,
+    PreviewRequest,
+    SelectorCheck,
+    SelectorCheckRead,
+    list_read,
+    preview_read,
+    selector_read,
+)
+from corral.domain.job import FieldSpec
+from corral.extract.fields import compile_check
+from corral.extract.patterns import check_pattern
+from corral.extract.survey import Survey
+
+router = APIRouter(tags=["previews"])
+
+
+@router.post("/jobs/preview", response_model=PreviewRead)
+async def preview(body: PreviewRequest, corral: Corral) -> Response:
+    """Fetch a page as a job would, and propose fields to collect. Nothing is stored."""
+    looked = await corral.previews.look(body.url, Survey.PAGE, prefer_browser=body.prefer_browser)
+    return render.answer(preview_read(looked))
+
+
+@router.post("/jobs/validate-selector", response_model=SelectorCheckRead)
+async def validate_selector(body: SelectorCheck, corral: Corral) -> Response:
+    """What a selector finds on a page, with the code that fills the fields of a job."""
+    spec = body.spec()
+    _check(spec, "selector_spec")
+    looked = await corral.previews.look(body.url, Survey.MATCHES, [spec], prefer_browser=body.prefer_browser)
+    return render.answer(selector_read(spec, looked))
+
+
+@router.post("/jobs/list-wizard/validate", response_model=ListCheckRead)
+async def validate_list(body: ListCheck, corral: Corral) -> Response:
+    """Where the links of a list page lead, each once, and what is odd about them."""
+    specs = body.specs()
+    for spec in specs:
+        _check(spec, spec.name)
+    looked = await corral.previews.look(body.url, Survey.LIST, specs, prefer_browser=body.prefer_browser)
+    return render.answer(list_read(looked, body.max_samples))
+
+
+def _check(spec: FieldSpec, field: str) -> None:
+    if spec.css is not None:
+        compile_check(spec.css, field=field)
+    if spec.regex is not None:
+        check_pattern(spec.regex, field=f"{field}.regex")

@@ -1,0 +1,86 @@
+"""What a person who writes a job wants to know of a page. Made where the page is read, in a process of its own."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from selectolax.lexbor import SelectolaxError
+
+from corral.domain.job import FieldSpec
+from corral.extract.fields import Guard, extract_from
+from corral.extract.listing import ListFound, listing_of
+from corral.extract.page import Page
+from corral.extract.spa import is_application_shell
+from corral.extract.suggest import suggestions
+
+MAX_SNIPPET_CHARS = 20_000
+# On top of the time for the page itself.
+READING_S = 5.0
+
+
+class Survey(StrEnum):
+    PAGE = "page"  # what is there to be collected
+    MATCHES = "matches"  # how often each of the asked fields is there
+    LIST = "list"  # the first field is the links of a list, a second one the link to its next page
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A document that was read; `page` is None where it has no elements, as JSON has none."""
+
+    url: str
+    text: str
+    page: Page | None
+
+
+def surveyed(
+    what: Survey, subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
+) -> dict[str, Any]:
+    text, page = subject.text, subject.page
+    # Without the fields: their selectors are looked up below, under the guard.
+    told: dict[str, Any] = {"url": subject.url, "is_shell": page is not None and is_application_shell(text, ())}
+    match what:
+        case Survey.PAGE:
+            told["snippet"] = text[:MAX_SNIPPET_CHARS]
+            told["suggestions"] = suggestions(page) if page is not None else []
+        case Survey.MATCHES:
+            told["counts"] = [_count(page, spec, place, guard, skipped) for place, spec in enumerate(fields)]
+        case Survey.LIST:
+            told |= _listed(subject, fields, guard, skipped)
+    return told
+
+
+def _count(page: Page | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
+    """Elements where a selector says which; else values. None where it cannot be told."""
+    if page is None or place in skipped:
+        return None
+    if spec.css is not None and spec.regex is None:
+        return _elements(page, spec.css, place, guard)
+    every = replace(spec, all=True)
+    extraction = extract_from(page, [every], lambda _: guard(place))
+    return len(extraction.record[spec.name]) + extraction.dropped.get(spec.name, 0)
+
+
+def _elements(page: Page, css: str, place: int, guard: Guard) -> int:
+    with guard(place):
+        try:
+            return len(page.tree.css(css))
+        except (SelectolaxError, ValueError):
+            return 0
+
+
+def _listed(subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]) -> dict[str, Any]:
+    page = subject.page
+    if page is None:
+        return asdict(listing_of(subject.url, ListFound(0, (), has_pagination=len(fields) > 1)))
+    extraction = extract_from(page, fields, guard, skipped)
+    links, *following = fields
+    assert links.css is not None
+    found = ListFound(
+        elements=0 if 0 in skipped else _elements(page, links.css, 0, guard),
+        links=tuple(page.absolute(link) for link in extraction.record[links.name]),
+        following=next((page.absolute(url) for each in following if (url := extraction.record[each.name])), None),
+        has_pagination=bool(following),
+    )
+    return asdict(listing_of(subject.url, found))

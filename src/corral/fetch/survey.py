@@ -1,0 +1,69 @@
+"""A page fetched as a run would fetch it, and surveyed for a person who writes a job."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports import Executor
+from corral.extract.reading import ReadAnswer, ReadRequest
+from corral.extract.survey import READING_S, Survey
+from corral.fetch.browser import BrowserExecutor
+from corral.fetch.parse_pool import PageReader
+
+Opened = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
+
+
+class SurveyExecutor:
+    """Answers with two records: the fields as a run finds them, and the survey of the page they were found on."""
+
+    def __init__(self, opened: Opened, reader: PageReader) -> None:
+        self._opened = opened
+        self._reader = reader
+
+    async def execute(self, task: Task) -> Outcome:
+        ends_at = time.monotonic() + task.timeout_s
+        seen = _LastRead(self._reader)
+        async with self._opened(seen) as executor:
+            outcome = await executor.execute(replace(task, timeout_s=max(1.0, task.timeout_s - READING_S)))
+            if isinstance(outcome, Failed):
+                return outcome
+            if seen.request is None:
+                kind = outcome.stats.get("content_type") or "no document"
+                return _failed("content_type", f"the target answers with {kind}, which cannot be read", outcome)
+            request = replace(seen.request, survey=Survey(task.payload["survey"]))
+            read = await self._reader.read(request, max(0.0, ends_at - time.monotonic()))
+        if isinstance(read, Failed):
+            return replace(read, stats={**outcome.stats, **read.stats})
+        return Fetched(outcome.stats, (*outcome.records, read.record), outcome.missing)
+
+
+class _LastRead:
+    """Remembers what was read last: a page in a browser is read until it is ready."""
+
+    def __init__(self, inner: PageReader) -> None:
+        self._inner = inner
+        self.request: ReadRequest | None = None
+
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
+        self.request = request
+        return await self._inner.read(request, timeout_s)
+
+
+@asynccontextmanager
+async def as_it_is(executor: Executor) -> AsyncIterator[Executor]:
+    """For an executor that leaves nothing behind."""
+    yield executor
+
+
+@asynccontextmanager
+async def closing(browser: BrowserExecutor) -> AsyncIterator[Executor]:
+    try:
+        yield browser
+    finally:
+        await browser.close()
+
+
+def _failed(detail: str, message: str, outcome: Fetched) -> Failed:
+    return Failed(FailureCode.BAD_RESPONSE, message, detail, stats=outcome.stats)
