@@ -1,6 +1,5 @@
 """Looks at pages before there is a job for them: through the HTTP edge, at the demo site and at a nasty one."""
 
-import asyncio
 import contextlib
 import http.server
 import threading
@@ -11,13 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from corral.domain.address import EgressPolicy
-from corral.domain.errors import BadInput, CannotLook, TooManyLooks
-from corral.domain.job import Strategy
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
-from corral.domain.run import Lease
-from corral.engine.preview import Previews
-from corral.extract.survey import MAX_SNIPPET_CHARS, Survey
+from corral.extract.survey import MAX_SNIPPET_CHARS
 from tests.stack import Stack, corral_up
 
 
@@ -344,53 +337,3 @@ def test_a_list_request_is_read_strictly(stack: Stack, change: dict[str, Any], f
 
 def test_unknown_parameters_of_the_address_are_refused(stack: Stack) -> None:
     assert refused(stack, "/jobs/preview?browser=1", url=stack.site)["field"] == "browser"
-
-
-# -- without a browser, and when our own side fails ----------------------------------------------------
-
-
-def previews(outcome: Outcome, *offers: Strategy) -> tuple[Previews, list[Lease]]:
-    asked_for: list[Lease] = []
-
-    async def look(lease: Lease, _: float) -> Outcome:
-        asked_for.append(lease)
-        return outcome
-
-    timeouts = {strategy.value: 1.0 for strategy in Strategy}
-    store: Any = None
-    return Previews(store, look, EgressPolicy(()), frozenset(offers), timeouts), asked_for
-
-
-def test_without_a_browser_it_is_said_what_to_install() -> None:
-    looking, asked_for = previews(Fetched(), Strategy.HTTP)
-    with pytest.raises(BadInput) as raised:
-        asyncio.run(looking.look("https://shop.example/", Survey.PAGE, prefer_browser=True))
-    assert (raised.value.code, raised.value.field) == ("strategy_unavailable", "prefer_browser")
-    assert "playwright install chromium" in (raised.value.hint or "")
-    assert not asked_for
-
-
-@pytest.mark.parametrize(
-    "failed",
-    [
-        Failed(FailureCode.UNKNOWN, "x", "bug"),
-        Failed(FailureCode.UNKNOWN, "x", "browser_launch"),
-        Failed(FailureCode.TIMEOUT, "x", "errand"),
-        Failed(FailureCode.WORKER_LOST, "x", "errand"),
-    ],
-)
-def test_what_is_our_own_fault_is_not_blamed_on_the_request(failed: Failed) -> None:
-    with pytest.raises(CannotLook):
-        asyncio.run(previews(failed, Strategy.HTTP)[0].look("https://shop.example/", Survey.PAGE))
-
-
-def test_a_look_that_failed_makes_room_for_the_next() -> None:
-    looking, _ = previews(Failed(FailureCode.NETWORK, "x", "refused"), Strategy.HTTP)
-
-    async def many() -> None:
-        for _ in range(20):
-            with pytest.raises(BadInput) as raised:
-                await looking.look("https://shop.example/", Survey.PAGE)
-            assert not isinstance(raised.value, TooManyLooks)
-
-    asyncio.run(many())

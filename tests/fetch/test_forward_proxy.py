@@ -3,6 +3,7 @@ import base64
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -319,3 +320,19 @@ async def _silent_start(request: Request) -> None:
 
 
 ROUTES["/silent-start"] = _silent_start
+
+
+async def test_asked_for_by_many_at_once_it_starts_once(egress: Egress, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = 0
+    real = asyncio.start_server
+
+    async def counted(*given: Any, **named: Any) -> asyncio.Server:
+        nonlocal started
+        started += 1
+        return await real(*given, **named)
+
+    monkeypatch.setattr(asyncio, "start_server", counted)
+    proxy = ForwardProxy(egress)
+    await asyncio.gather(*[proxy.start() for _ in range(20)])
+    await proxy.close()
+    assert started == 1

@@ -82,7 +82,7 @@ def open_client(pinned: PinnedAddress, limits: FetchLimits, user_agent: str) -> 
         connect_timeout=timedelta(seconds=limits.connect_s),
         read_timeout=timedelta(seconds=limits.first_byte_s),
         pool_idle_timeout=timedelta(seconds=30),
-        pool_max_idle_per_host=8,
+        pool_max_idle_per_host=64,  # fewer than run at once would mean dialling anew for nearly every page
         http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
         http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
     )

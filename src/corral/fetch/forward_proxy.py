@@ -96,13 +96,16 @@ class ForwardProxy:
         self._passes: dict[str, ProxyPass] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._starting = asyncio.Lock()
         self._port = 0
 
     async def start(self) -> None:
-        if self._server is None:
-            limit = self._limits.max_head_bytes
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
-            self._port = self._server.sockets[0].getsockname()[1]
+        """Once, however many ask for it at the same time."""
+        async with self._starting:
+            if self._server is None:
+                limit = self._limits.max_head_bytes
+                self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
+                self._port = self._server.sockets[0].getsockname()[1]
 
     @property
     def address(self) -> str:
