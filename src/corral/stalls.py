@@ -11,11 +11,15 @@ log = structlog.get_logger()
 
 LONGEST_S = 0.25
 _LOOK_EVERY_S = 0.05
+_TELL_EVERY_S = 60.0
 
 
 @asynccontextmanager
 async def watched_loop(who: str) -> AsyncIterator[None]:
-    """While the block lasts, a `loop_stall` line in the log for every stand of more than a quarter of a second."""
+    """While the block lasts, a `loop_stall` line in the log where the loop stood for more than a quarter of a second.
+
+    On a machine that is overloaded as a whole this happens all the time: one line then tells of many.
+    """
     watching = asyncio.create_task(_watch(who), name="loop watch")
     try:
         yield
@@ -25,9 +29,14 @@ async def watched_loop(who: str) -> AsyncIterator[None]:
 
 
 async def _watch(who: str) -> None:
+    told_at = -_TELL_EVERY_S
+    untold: list[float] = []
     while True:
         looked_at = time.monotonic()
         await asyncio.sleep(_LOOK_EVERY_S)
         stood_s = time.monotonic() - looked_at - _LOOK_EVERY_S
         if stood_s > LONGEST_S:
-            log.warning("loop_stall", who=who, ms=round(stood_s * 1000))
+            untold.append(stood_s)
+        if untold and time.monotonic() - told_at > _TELL_EVERY_S:
+            log.warning("loop_stall", who=who, ms=round(max(untold) * 1000), times=len(untold))
+            told_at, untold = time.monotonic(), []

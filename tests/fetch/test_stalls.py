@@ -22,3 +22,13 @@ async def test_a_loop_that_runs_is_not() -> None:
             for _ in range(10):
                 await asyncio.sleep(0.01)
     assert [line for line in lines if line["ms"] < 250] == []
+
+
+async def test_many_stalls_within_a_minute_are_one_line() -> None:
+    with capture_logs() as lines:
+        async with watched_loop("worker"):
+            for _ in range(3):
+                await asyncio.sleep(0.1)
+                time.sleep(0.4)
+            await asyncio.sleep(0.1)
+    assert [line["event"] for line in lines] == ["loop_stall"]
