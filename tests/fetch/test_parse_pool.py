@@ -165,6 +165,22 @@ async def test_the_process_behind_the_readers_is_replaced_too() -> None:
         await gone(before)
 
 
+async def test_pages_sent_together_pay_for_nobody_but_themselves() -> None:
+    """One too slow, one too large to go with the others, the rest ordinary, each with a title of its own."""
+    async with parsing(Limits(cpu_s=0.1)) as pool:
+        bodies = [b"<title>page %d</title><p class=price>9.50</p>" % number for number in range(20)]
+        bodies[3] = SLOW
+        bodies[11] = bodies[11] + b"x" * 70_000
+        answers = await asyncio.gather(*(pool.read(a_request(body)) for body in bodies))
+        for number, answer in enumerate(answers):
+            if number == 3:
+                assert isinstance(answer, Failed)
+                assert answer.detail == "parse"
+            else:
+                assert isinstance(answer, ReadAnswer), answer
+                assert answer.record["title"] == f"page {number}"
+
+
 async def test_a_reader_is_retired_after_so_many_pages() -> None:
     async with parsing(Limits(pages_per_reader=3)) as pool:
         seen = set()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,7 +11,15 @@ import structlog
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
 from corral.fetch.faults import fault
-from corral.fetch.parse_process import CannotRead, Ended, ParseProcess, Reader
+from corral.fetch.parse_process import (
+    TOGETHER_BYTES,
+    CannotRead,
+    Ended,
+    ParseProcess,
+    Question,
+    Reader,
+    ReadingBroke,
+)
 from corral.fetch.parse_wire import MAX_FIELDS, Limits
 
 log = structlog.get_logger()
@@ -19,6 +28,8 @@ _MAX_PROCESSES = 2
 # A selector that was cut off costs a reader and a second; a page with more of them is not worth it.
 _MAX_SKIPPED = 3
 _TRIES = 2
+# So many pages are sent at once: the reader does not wait for us between them, nor we for each of them.
+_TOGETHER = 8
 _RESTART_PAUSES_S = (0.0, 0.2, 1.0)
 _MAX_NAME_CHARS = 200
 
@@ -43,6 +54,17 @@ class _Job:
     answer: "asyncio.Future[ReadAnswer | Failed]"
     skipped: set[int] = field(default_factory=set)
     losses: int = 0
+
+    def tell(self, outcome: ReadAnswer | Failed | ReadingBroke) -> None:
+        """Unless its run has given it up meanwhile."""
+        if self.answer.done():
+            return
+        if isinstance(outcome, ReadingBroke):
+            self.answer.set_exception(outcome)
+        elif isinstance(outcome, ReadAnswer) and outcome.refused is not None:
+            self.answer.set_result(refusal(self.request, outcome.refused, outcome))
+        else:
+            self.answer.set_result(outcome)
 
 
 class ParsePool:
@@ -83,11 +105,12 @@ class ParsePool:
 
 
 class _Keeper:
-    """One process, always with a reader that is ready; takes jobs one at a time."""
+    """One process, always with a reader that is ready; takes the jobs in their order."""
 
     def __init__(self, jobs: asyncio.Queue[_Job], limits: Limits) -> None:
         self._jobs = jobs
         self._limits = limits
+        self._left: _Job | None = None  # taken from the queue, and too large to go with the others
         self._process: ParseProcess | None = None
         self._reader: Reader | None = None
 
@@ -101,38 +124,59 @@ class _Keeper:
             while True:
                 with contextlib.suppress(CannotRead):  # told to the next job that comes
                     await self._ready()
-                job = await self._jobs.get()
+                jobs = await self._next()
                 try:
-                    await self._serve(job)
+                    await self._serve(jobs)
                 finally:
-                    job.answer.cancel()
+                    for job in jobs:
+                        job.answer.cancel()
         finally:
+            if self._left is not None:
+                self._left.answer.cancel()
             await asyncio.shield(self._drop())
 
-    async def _serve(self, job: _Job) -> None:
-        try:
-            while not job.answer.done():
-                outcome = await self._attempt(job)
-                if outcome is not None and not job.answer.done():
-                    job.answer.set_result(outcome)
-        except CannotRead as problem:
-            if not job.answer.done():
-                job.answer.set_result(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
-        except Exception as error:  # noqa: BLE001 - a bug of ours is told to the run it happened to
-            await self._drop()
-            if not job.answer.done():
-                job.answer.set_exception(error)
+    async def _next(self) -> list[_Job]:
+        """One, and as many of those behind it as go to the reader in one breath."""
+        first, self._left = self._left or await self._jobs.get(), None
+        jobs, taken_bytes = [first], len(first.request.body)
+        while len(jobs) < _TOGETHER and not self._jobs.empty():
+            job = self._jobs.get_nowait()
+            taken_bytes += len(job.request.body)
+            if taken_bytes > TOGETHER_BYTES:
+                self._left = job
+                break
+            jobs.append(job)
+        return jobs
 
-    async def _attempt(self, job: _Job) -> ReadAnswer | Failed | None:
-        """None where it has to be tried again."""
+    async def _serve(self, jobs: list[_Job]) -> None:
+        try:
+            while waiting := [job for job in jobs if not job.answer.done()]:
+                await self._attempt(waiting)
+        except CannotRead as problem:
+            for job in jobs:
+                job.tell(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
+        except Exception as error:  # noqa: BLE001 - a bug of ours is told to the runs it happened to
+            await self._drop()
+            for job in jobs:
+                if not job.answer.done():
+                    job.answer.set_exception(error)
+
+    async def _attempt(self, jobs: list[_Job]) -> None:
+        """Those without an answer afterwards have to be tried again."""
         reader = await self._ready()
         limits = self._limits
-        cpu_s = limits.cpu_s - len(job.skipped) * limits.selector_s
-        answer = await reader.ask(job.request, cpu_s, limits.wall_s, frozenset(job.skipped))
-        if isinstance(answer, ReadAnswer):
-            return answer if answer.refused is None else refusal(job.request, answer.refused, answer)
-        log.warning("a page ended its reader", url=_named(job.request), reader=str(answer))
-        return self._of_ending(job, answer)
+        asked = [
+            Question(job.request, limits.cpu_s - len(job.skipped) * limits.selector_s, frozenset(job.skipped))
+            for job in jobs
+        ]
+        unanswered = deque(jobs)
+        ended = await reader.ask(asked, limits.wall_s, lambda answer: unanswered.popleft().tell(answer))
+        if ended is not None:
+            blamed = unanswered[0]
+            log.warning("a page ended its reader", url=_named(blamed.request), reader=str(ended))
+            outcome = self._of_ending(blamed, ended)
+            if outcome is not None:
+                blamed.tell(outcome)
 
     def _of_ending(self, job: _Job, ended: Ended) -> Failed | None:
         if ended.took_too_long:

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,10 @@ _START_S = 20.0
 _FORK_S = 5.0
 _EXIT_S = 2.0
 _LOOK_EVERY_S = 0.25
-_SMALL_BYTES = 64 * 1024  # copied together rather than sent apart
+_PIECE_BYTES = 256 * 1024
+# What the kernel takes from us at once, whether anybody reads it or not: while we waited for more to fit, the reader
+# could be waiting for us to take its answer.
+TOGETHER_BYTES = 64 * 1024
 
 
 class CannotRead(Exception):
@@ -129,6 +133,16 @@ class ParseProcess:
         return int(value) if said == kind else None
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    request: ReadRequest
+    cpu_s: float
+    skipped: frozenset[int]  # places of fields whose selectors take too long
+
+
+Tell = Callable[[ReadAnswer | ReadingBroke], None]
+
+
 class Reader:
     """A process that reads one page after the other until it is told to stop, or one is too much for it."""
 
@@ -140,45 +154,55 @@ class Reader:
         self.pages = 0
         self.has_ended = False
 
-    async def ask(
-        self, request: ReadRequest, cpu_s: float, wall_s: float, skipped: frozenset[int]
-    ) -> ReadAnswer | Ended:
-        self.pages += 1
+    async def ask(self, questions: Sequence[Question], wall_s: float, tell: Tell) -> Ended | None:
+        """Have pages read one after the other; each answer is told as soon as it is there.
+
+        How the reader ended, where a page was too much for it: the first one without an answer. None where it did not,
+        though it may have stopped before the last of them, to be replaced.
+        """
+        self.pages += len(questions)
         watch = _Watch(self, wall_s)
+        arrived = bytearray()
         try:
-            kind, packed = await self._answer(request, cpu_s, skipped)
+            await self._send(questions)
+            for _ in questions:
+                kind, packed = await self._next_answer(arrived)
+                watch.again()
+                is_bug = kind == wire.BUG
+                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpacked(packed))
+                if kind == wire.LAST_READ:
+                    await self.end()
+                    return None
         except ConnectionError:
-            kind, packed = b"", None
+            self.kill()
+            code = await self.end()
+            return Ended(code, self._parent.selector_at() if code == -signal.SIGVTALRM else None)
         except BaseException:
             self.kill()  # what it says next would be taken for the answer to another page
             raise
         finally:
             watch.end()
-        if packed is None:
-            self.kill()
-            code = await self.end()
-            return Ended(code, self._parent.selector_at() if code == -signal.SIGVTALRM else None)
-        if kind == wire.BUG:
-            raise ReadingBroke(packed.decode("utf-8", "replace"))
-        if kind == wire.LAST_READ:
-            await self.end()
-        return ReadAnswer.unpacked(packed)
+        return None
 
-    async def _answer(self, request: ReadRequest, cpu_s: float, skipped: frozenset[int]) -> tuple[bytes, bytes | None]:
+    async def _send(self, questions: Sequence[Question]) -> None:
         loop = asyncio.get_running_loop()
-        frame = wire.request_frame(cpu_s, skipped, request.packed(), len(request.body))
-        small = len(request.body) <= _SMALL_BYTES
-        await loop.sock_sendall(self._link, frame + request.body if small else frame)
-        if not small:
-            await loop.sock_sendall(self._link, request.body)
-        # Nearly every answer comes in one piece.
-        first = await loop.sock_recv(self._link, _SMALL_BYTES)
-        head_bytes = wire.answer_size.size
-        if len(first) < head_bytes:
-            return b"", None
-        kind, size = wire.answer_size.unpack_from(first)
-        rest = await _received(self._link, head_bytes + size - len(first))
-        return kind, None if rest is None else first[head_bytes:] + rest
+        parts = []
+        for each in questions:
+            body = each.request.body
+            parts += [wire.request_frame(each.cpu_s, each.skipped, each.request.packed(), len(body)), body]
+        if sum(map(len, parts)) <= 2 * TOGETHER_BYTES:
+            parts = [b"".join(parts)]
+        for part in parts:
+            await loop.sock_sendall(self._link, part)
+
+    async def _next_answer(self, arrived: bytearray) -> tuple[bytes, bytes]:
+        loop = asyncio.get_running_loop()
+        while (answer := wire.answer_in(arrived)) is None:
+            piece = await loop.sock_recv(self._link, _PIECE_BYTES)
+            if not piece:
+                raise ConnectionResetError
+            arrived += piece
+        return answer
 
     async def end(self) -> int | None:
         """Close its connection, wait a moment, then kill it. How it ended, where that can be known."""
@@ -201,8 +225,13 @@ class _Watch:
 
     def __init__(self, reader: Reader, wall_s: float) -> None:
         self._reader = reader
-        self._until = time.monotonic() + wall_s
+        self._wall_s = wall_s
+        self.again()
         self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+    def again(self) -> None:
+        """It has answered: the next page has its own time."""
+        self._until = time.monotonic() + self._wall_s
 
     def end(self) -> None:
         self._timer.cancel()

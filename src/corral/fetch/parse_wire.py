@@ -55,5 +55,18 @@ def answer_frame(kind: bytes, packed: bytes) -> bytes:
     return answer_size.pack(kind, len(packed)) + packed
 
 
+def answer_in(arrived: bytearray) -> tuple[bytes, bytes] | None:
+    """The first whole answer, taken out of what has arrived; None where there is none yet."""
+    if len(arrived) < answer_size.size:
+        return None
+    kind, size = answer_size.unpack_from(arrived)
+    end = answer_size.size + size
+    if len(arrived) < end:
+        return None
+    packed = bytes(arrived[answer_size.size : end])
+    del arrived[:end]
+    return kind, packed
+
+
 def control_frame(kind: bytes, value: int) -> bytes:
     return control_size.pack(kind, value)
