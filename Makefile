@@ -14,8 +14,8 @@ SETUP := $(VENV)/.setup-$(call id)
 DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
-# The tests wait more than they compute: two processes halve the time even on two cores.
-PROCESSES ?= 2
+# The tests wait more than they compute: three processes take a third of the time even on two cores.
+PROCESSES ?= 3
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -10,6 +10,7 @@ from tests.chaos.report import LINES
 CHAOS = Path(__file__).parent / "chaos"
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marks are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several processes share the work, a file stays in one of them; so does the chaos suite as a whole.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
+import uvloop
+
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from bench.pages import COUNT, path_of, title_of
@@ -24,7 +26,11 @@ class Scrape:
         self._data = place.folder / "var"
         self._site = place.services["pages"].url
 
-    async def measure(self, count: int) -> Result:
+    def measure(self, count: int) -> Result:
+        """On the event loop the command line uses."""
+        return uvloop.run(self._measured(count))
+
+    async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")
         async with opened(settings, works=True) as app:
             job = Job(JobId(new_id()), self._site, _FIELDS, datetime.now(UTC), strategy=Strategy.HTTP)

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
+import uvloop
+
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from corral.demo.content import PRODUCT_COUNT, products
@@ -28,7 +30,11 @@ class _Shop:
         self._data = place.folder / "var"
         self._site = place.services["shop"].url
 
-    async def measure(self, count: int) -> Result:
+    def measure(self, count: int) -> Result:
+        """On the event loop the command line uses."""
+        return uvloop.run(self._measured(count))
+
+    async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")
         async with opened(settings, works=True) as app:
             site = self._site

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import httpx
+import uvloop
 
 from bench.model import Place, Result
 from bench.probe import latency_ms, memory_mb
@@ -46,7 +47,11 @@ class Corral:
         self._place = place
         self._data = place.folder / "var"
 
-    async def measure(self, count: int) -> Result:
+    def measure(self, count: int) -> Result:
+        """On the event loop the command line uses."""
+        return uvloop.run(self._measured(count))
+
+    async def _measured(self, count: int) -> Result:
         """The best of two ways to hand the runs over: one by one from many callers, and in batches."""
         async with opened(load_settings(data_dir=self._data, concurrency=_CONCURRENCY), works=True) as app:
             await _warmed(app)
@@ -121,12 +126,12 @@ class Corral:
 class CorralWithHistory(Corral):
     name = "corral, 1M finished"
 
-    async def measure(self, count: int) -> Result:
+    async def _measured(self, count: int) -> Result:
         history = 20_000 if self._place.quick else _HISTORY
         store = open_store(load_settings(data_dir=self._data).store_url)
         await store.close()
         _fill(self._data / "corral.db", history)
-        result = await super().measure(count)
+        result = await super()._measured(count)
         return Result(result.rate_per_s, count, result.seconds, f"{history:,} finished runs", {}, result.variants)
 
     async def extras(self) -> dict[str, float]:

@@ -31,12 +31,20 @@ async def watched_loop(who: str) -> AsyncIterator[None]:
 async def _watch(who: str) -> None:
     told_at = -_TELL_EVERY_S
     untold: list[float] = []
-    while True:
-        looked_at = time.monotonic()
-        await asyncio.sleep(_LOOK_EVERY_S)
-        stood_s = time.monotonic() - looked_at - _LOOK_EVERY_S
-        if stood_s > LONGEST_S:
-            untold.append(stood_s)
-        if untold and time.monotonic() - told_at > _TELL_EVERY_S:
-            log.warning("loop_stall", who=who, ms=round(max(untold) * 1000), times=len(untold))
-            told_at, untold = time.monotonic(), []
+    try:
+        while True:
+            looked_at = time.monotonic()
+            await asyncio.sleep(_LOOK_EVERY_S)
+            stood_s = time.monotonic() - looked_at - _LOOK_EVERY_S
+            if stood_s > LONGEST_S:
+                untold.append(stood_s)
+            if untold and time.monotonic() - told_at > _TELL_EVERY_S:
+                _tell(who, untold)
+                told_at, untold = time.monotonic(), []
+    finally:
+        if untold:
+            _tell(who, untold)
+
+
+def _tell(who: str, stood_s: list[float]) -> None:
+    log.warning("loop_stall", who=who, ms=round(max(stood_s) * 1000), times=len(stood_s))

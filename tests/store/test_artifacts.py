@@ -1,4 +1,3 @@
-from dataclasses import replace
 
 import pytest
 
@@ -15,7 +14,7 @@ HTML = Artifact("b" * 32, ArtifactKind.HTML, 200)
 
 
 def leaving(settlement: Settlement, *artifacts: Artifact) -> Settlement:
-    return replace(settlement, artifacts=artifacts)
+    return settlement._replace(artifacts=artifacts)
 
 
 async def test_what_an_attempt_left_is_named_with_its_settlement(store: Store) -> None:

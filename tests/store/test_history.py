@@ -157,5 +157,5 @@ def _no_lease() -> Any:
     return multiple()
 
 
-Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase

@@ -4,7 +4,7 @@ from corral.domain.errors import RunNotFound, WrongState
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import new_id
 from corral.domain.job import Priority
-from corral.domain.run import HoldReason, Move, RunState
+from corral.domain.run import HoldReason, Move, RunState, spoken
 from corral.store.store import Store
 from tests.store.build import CREATED, a_run, add, add_many, check_history, claim_new, completed, held, history
 
@@ -135,6 +135,7 @@ async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move
 )
 async def test_a_move_the_state_forbids_names_the_state(store: Store, state: RunState, move: Move) -> None:
     run_id = await _in_state(store, state)
-    with pytest.raises(WrongState, match=state.value) as refusal:
+    run = await store.run(run_id)
+    with pytest.raises(WrongState, match=spoken(run.state, run.hold_reason)) as refusal:
         await store.move(run_id, move)
     assert refusal.value.code == "wrong_state"

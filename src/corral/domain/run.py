@@ -1,6 +1,5 @@
 """One execution of a job, and the table of states it may go through."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -135,8 +134,7 @@ class Run(NamedTuple):
     parent_id: RunId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """The right to work on a run until a time. Its epoch rises with each claim and fences every later write."""
 
     run: Run

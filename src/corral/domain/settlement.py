@@ -1,15 +1,14 @@
 """A decided transition on its way to the store, under the lease it was decided for."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from corral.domain.artifact import Artifact
 from corral.domain.retry import Transition
 from corral.domain.run import Lease
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(NamedTuple):
     lease: Lease
     transition: Transition
     attempt_entry: dict[str, Any]  # one line of the run's `engine_attempts`

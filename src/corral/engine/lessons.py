@@ -41,7 +41,7 @@ class Lessons:
         if saved is None:
             return settlement
         transition = settlement.transition
-        return replace(settlement, transition=replace(transition, events=(_event(saved), *transition.events)))
+        return settlement._replace(transition=replace(transition, events=(_event(saved), *transition.events)))
 
 
 def lesson_of(run: Run, taught: dict[str, Any]) -> Lesson:

@@ -277,7 +277,7 @@ def _refused(tx: Tx, lease: Lease) -> bool:
     [row] = tx.many_returning(_NUMBER_STALE, [values(id=lease.run_id)])
     if row is not None:
         draft = EventDraft(EventKind.STALE_WRITE_REFUSED, {"epoch": lease.epoch})
-        events.insert(tx, list(events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms)))
+        events.insert(tx, events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms))
     return False
 
 
@@ -308,7 +308,7 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
         drafts, params = _loss_written(tx, loss, loss.lease.run.losses + 1)
         [row] = tx.many_returning(_LOSE, [{**_held(loss.lease), **params}])
         if row is not None:
-            events.insert(tx, list(events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms)))
+            events.insert(tx, events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms))
             written += 1
     return written
 

@@ -1,6 +1,6 @@
 """The history of runs: written in the transaction it describes, numbered per run without gaps."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,11 +25,13 @@ _SMALL_BYTES = 1024
 _ESCAPED_BYTES = 6
 
 
-def rows_for(run_id: str, last_seq: int, drafts: Sequence[EventDraft], wall_ms: int) -> Iterable[dict[str, Any]]:
+def rows_for(run_id: str, last_seq: int, drafts: Sequence[EventDraft], wall_ms: int) -> list[dict[str, Any]]:
     """Rows for events that end at `last_seq`, which the run's own row has just been raised to."""
     first = last_seq - len(drafts) + 1
-    for number, draft in enumerate(drafts, start=first):
-        yield values(run_id=run_id, seq=number, kind=draft.kind.value, meta=_bounded(draft.meta), created_at=wall_ms)
+    return [
+        values(run_id=run_id, seq=number, kind=draft.kind.value, meta=_bounded(draft.meta), created_at=wall_ms)
+        for number, draft in enumerate(drafts, start=first)
+    ]
 
 
 def _bounded(meta: dict[str, Any]) -> str:

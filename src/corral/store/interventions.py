@@ -130,7 +130,7 @@ def resolve(tx: Tx, intervention_id: str, session: NewSession | None = None) -> 
     [resumed] = tx.many_returning(_RESUME, [values(id=closed.run_id)])
     if resumed is not None:
         draft = EventDraft(EventKind.RESUMED, {"intervention": closed.id})
-        events.insert(tx, list(events.rows_for(closed.run_id, resumed[-1], [draft], tx.wall_ms)))
+        events.insert(tx, events.rows_for(closed.run_id, resumed[-1], [draft], tx.wall_ms))
         return closed, run_of(resumed)
     return closed, run_of(tx.all(_RUN, values(id=closed.run_id))[0])
 

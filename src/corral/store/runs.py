@@ -144,7 +144,7 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
         found = get(tx, run_id)
         advance(found.state, what, found.hold_reason)  # raises: the table forbids what the update did not match
         raise AssertionError(f"{what} of {run_id} matched no row although its state allows it")
-    events.insert(tx, list(events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms)))
+    events.insert(tx, events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms))
     if what in _CLOSES:
         interventions.close_of_run(tx, run_id, _CLOSES[what])
     return run_of(row)
