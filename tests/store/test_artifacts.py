@@ -1,4 +1,3 @@
-
 import pytest
 
 from corral.domain.artifact import Artifact, ArtifactKind
