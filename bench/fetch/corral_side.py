@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-import uvloop
-
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from bench.pages import COUNT, path_of, title_of
 from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.job import FieldSpec, Job, Strategy
 from corral.domain.record import RecordFilter
+from corral.process import serve
 from corral.settings import load_settings
 from corral.wiring import App, opened
 
@@ -28,7 +27,7 @@ class Scrape:
 
     def measure(self, count: int) -> Result:
         """On the event loop the command line uses."""
-        return uvloop.run(self._measured(count))
+        return serve(self._measured(count))
 
     async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")

@@ -6,8 +6,6 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
-import uvloop
-
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from corral.demo.content import PRODUCT_COUNT, products
@@ -16,6 +14,7 @@ from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.job import FieldSpec, Job, Strategy
 from corral.domain.record import RecordFilter
 from corral.domain.run import NewRun
+from corral.process import serve
 from corral.settings import load_settings
 from corral.wiring import App, opened
 
@@ -32,7 +31,7 @@ class _Shop:
 
     def measure(self, count: int) -> Result:
         """On the event loop the command line uses."""
-        return uvloop.run(self._measured(count))
+        return serve(self._measured(count))
 
     async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")

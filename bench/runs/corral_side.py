@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import httpx
-import uvloop
 
 from bench.model import Place, Result
 from bench.probe import latency_ms, memory_mb
@@ -23,6 +22,7 @@ from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Priority, Strategy
 from corral.domain.run import NewRun
+from corral.process import serve
 from corral.settings import load_settings
 from corral.store.open import open_store
 from corral.wiring import App, opened
@@ -49,7 +49,7 @@ class Corral:
 
     def measure(self, count: int) -> Result:
         """On the event loop the command line uses."""
-        return uvloop.run(self._measured(count))
+        return serve(self._measured(count))
 
     async def _measured(self, count: int) -> Result:
         """The best of two ways to hand the runs over: one by one from many callers, and in batches."""

@@ -6,7 +6,7 @@ import sys
 
 from corral.engine import wire
 from corral.engine.worker import Worker, start_beating
-from corral.process import die_with_parent
+from corral.process import die_with_parent, serve
 
 
 async def _main(link: socket.socket) -> None:
@@ -33,9 +33,7 @@ def main() -> None:
     link_fd, beat_fd, parent_pid = (int(argument) for argument in sys.argv[1:4])
     die_with_parent(parent_pid)
     start_beating(socket.socket(fileno=beat_fd))
-    import uvloop  # noqa: PLC0415 - after the heartbeat has started
-
-    uvloop.run(_main(socket.socket(fileno=link_fd)))
+    serve(_main(socket.socket(fileno=link_fd)))
 
 
 if __name__ == "__main__":

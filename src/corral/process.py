@@ -1,10 +1,27 @@
-"""What every process of ours that is started by another does first."""
+"""How our processes begin: those that serve for long, and those that are started by another."""
 
 import ctypes
+import gc
 import os
 import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _PR_SET_PDEATHSIG = 1
+# Hundreds of runs under way are thousands of small objects, next to none of them in a cycle. Looking for cycles after
+# every 700 new ones, as Python does by itself, takes a tenth of a busy node's time.
+_COLLECT_AFTER = 10_000
+
+
+def serve(work: Coroutine[Any, Any, T]) -> T:
+    """Run what serves until it is told to stop."""
+    import uvloop  # noqa: PLC0415 - a worker's heart beats before this is loaded
+
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+    return uvloop.run(work)
 
 
 def die_with_parent(parent_pid: int) -> None:

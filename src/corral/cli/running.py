@@ -28,9 +28,9 @@ def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
 
 def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
     """Run a verb that serves until it is told to stop."""
-    import uvloop
+    from corral.process import serve
 
-    code = uvloop.run(work)
+    code = serve(work)
     sys.stdout.flush()
     raise typer.Exit(code)
 
