@@ -46,7 +46,7 @@ run: setup ## Start Corral with a local demo site and open jobs
 
 test: lint ## Everything that must hold: linters, types, layers, tests
 	@scripts/services
-	@$(BIN)/pytest -q --numprocesses $(PROCESSES) --dist loadgroup
+	@$(BIN)/pytest -q --numprocesses $(PROCESSES)
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
 	@scripts/services postgres redis chromium nginx

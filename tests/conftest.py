@@ -1,24 +1,10 @@
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import services
 from tests.chaos.report import LINES
-
-CHAOS = Path(__file__).parent / "chaos"
-
-
-@pytest.hookimpl(tryfirst=True)  # before the marks are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the work, a file stays in one of them; so does the chaos suite as a whole.
-
-    Its last test asks what the others have seen.
-    """
-    for item in items:
-        together = CHAOS if item.path.is_relative_to(CHAOS) else item.path
-        item.add_marker(pytest.mark.xdist_group(str(together)))
 
 
 @pytest.fixture(scope="session")

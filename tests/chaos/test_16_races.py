@@ -17,7 +17,6 @@ from tests.chaos.client import Client, client_of
 from tests.chaos.history import check, read
 from tests.chaos.level import SEED, by_level, seeded
 from tests.chaos.report import report
-from tests.chaos.seen import LOST_RACE, POISON, STALE, sometimes
 from tests.chaos.stack import Stack
 from tests.engine.build import drill, ended, put
 
@@ -43,7 +42,6 @@ async def test_a_cancel_at_any_moment_has_one_winner_and_leaves_no_result(stack:
     found = Counter(state.value for state in answers.values())
     report(f"{CANCELS} cancel races on {stack.url.partition(':')[0]}: {dict(found)} (seed {SEED})")
     assert len(found) == 2, "the races were too tame"
-    sometimes(STALE, history.count("stale_write_refused") > 0)  # type: ignore[arg-type]
 
 
 async def race(client: Client, rng: random.Random) -> tuple[str, RunState]:
@@ -76,8 +74,7 @@ async def test_an_owner_that_finishes_while_it_is_reaped_wins_or_writes_nothing(
     await owners.close()
     await reapers.close()
     report(f"{REAPS} races of a reaper with an owner on {url.partition(':')[0]}: {dict(wins)} (seed {SEED})")
-    sometimes(LOST_RACE, wins["owner"] > 0)
-    sometimes(STALE, wins["reaper"] > 0)
+    assert set(wins) == {"owner", "reaper"}, "the races were too tame"
 
 
 async def reap_race(owners: Store, reapers: Store, rng: random.Random) -> str:
@@ -133,7 +130,6 @@ async def test_a_run_that_kills_its_workers_is_stopped_at_the_cap(file_stack: St
         quarantined = await client.runs(bad)
         assert {(run.state, run.failure_detail, run.losses) for run in quarantined} == {("failed", "poison", 3)}
         assert check(file_stack.url, client.answered) == []
-    sometimes(POISON, True)
 
 
 async def test_the_state_of_a_run_is_the_same_for_everybody_who_asks(file_stack: Stack) -> None:

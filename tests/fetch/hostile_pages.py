@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import functools
 import gzip
 import zlib
 from collections.abc import Awaitable, Callable
@@ -44,9 +45,10 @@ def html(body: bytes, content_type: str = "text/html") -> Route:
 
 def made(body: Callable[[], bytes]) -> Route:
     """For bodies of megabytes, which most tests never ask for."""
+    once = functools.cache(body)
 
     async def route(request: "Request") -> None:
-        await html(body())(request)
+        await html(once())(request)
 
     return route
 

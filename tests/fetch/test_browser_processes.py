@@ -19,7 +19,7 @@ from corral.domain.outcome import Failed, Fetched
 from corral.fetch.browser import BrowserExecutor
 from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_home import BrowserHome, homes_root, sweep_homes
-from corral.fetch.browser_processes import ProcessRecord, descendants, is_renderer
+from corral.fetch.browser_processes import ProcessRecord, carries, descendants, is_renderer
 from corral.fetch.limits import MIB
 from tests.fetch.browsing import a_task, browsing, engine_of, needs_chromium, serve, until
 from tests.fetch.hostile import Hostile, hostile_server
@@ -199,6 +199,8 @@ async def test_a_sweep_leaves_the_living_alone_and_ends_only_what_was_written_do
     left_over = subprocess.Popen(["sleep", "60"], env=environment, start_new_session=True)
     bystander = subprocess.Popen(["sleep", "60"])
     try:
+        # A process has its environment a moment after it has been started.
+        await until(lambda: carries(left_over.pid, f"TMPDIR={dead.path}"))
         found = [ProcessRecord.of(process.pid) for process in (left_over, bystander)]
         reused = ProcessRecord(left_over.pid, 1)
         dead.write_down([record for record in (*found, reused) if record is not None])

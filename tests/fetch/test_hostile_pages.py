@@ -45,6 +45,8 @@ async def test_a_page_that_is_too_much_to_read_ends_in_time(
 ) -> None:
     timeout_s = 15 if executor == "http" else 3
     outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
+    if name_of(outcome) == "timeout:first_byte":  # on a busy machine, until the server has made it for the first time
+        outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
     if executor == "http":
         assert name_of(outcome) == by_http, outcome
     else:

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from corral.domain.errors import WrongState
 from corral.domain.event import EventKind, fold
-from corral.domain.run import Lease, Move, RunState, advance, sources
+from corral.domain.run import Lease, Move, RunState, advance, sources, spoken
 from corral.domain.settlement import Settlement
 from corral.store.open import open_store
 from tests.store import build
@@ -128,7 +128,8 @@ class Histories(RuleBasedStateMachine):
         run_id = list(self.states)[number % len(self.states)]
         state = self.states[run_id]
         if state not in sources(move):
-            with pytest.raises(WrongState, match=state.value) as found:
+            held_for = self.wait(self.store.run(run_id)).hold_reason
+            with pytest.raises(WrongState, match=spoken(state, held_for)) as found:
                 self.wait(self.store.move(run_id, move))
             assert found.value.code == ("already_terminal" if state.is_terminal else "wrong_state")
             return
@@ -157,5 +158,5 @@ def _no_lease() -> Any:
     return multiple()
 
 
-Histories.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase
