@@ -2,15 +2,45 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Any
 
+from corral.domain.ids import Owner, RunId, new_id
+from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import Failed, FailureCode, Outcome
-from corral.domain.run import Lease
+from corral.domain.run import Lease, Run, RunState
+from corral.domain.session import SealedSession
 from corral.engine import wire
 from corral.engine.pool import Held, PoolEvents, WorkerPool, WorkerProcess
 
 _START_S = 15.0
 _MARGIN_S = 2.0
+
+
+def errand(
+    kind: str, payload: dict[str, Any], strategy: Strategy, session: SealedSession | None, job_id: str | None = None
+) -> Lease:
+    """A run that is nowhere written, for `perform_apart`."""
+    now = datetime.now(UTC)
+    run = Run(
+        id=RunId(new_id()),
+        job_id=job_id,
+        kind=kind,
+        state=RunState.RUNNING,
+        priority=Priority.HIGH,
+        attempt=1,
+        max_attempts=1,
+        requested_strategy=strategy,
+        resolved_strategy=strategy,
+        payload=payload,
+        epoch=1,
+        losses=0,
+        suspect=False,
+        due_at=now,
+        created_at=now,
+        stats={},
+    )
+    return Lease(run, Owner("errand"), session)
 
 
 async def perform_apart(config: dict[str, Any], lease: Lease, timeout_s: float) -> Outcome:

@@ -6,18 +6,17 @@ A look goes to a worker process of its own, with the same egress and the same li
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.errors import BadInput, CannotLook, TooManyLooks
-from corral.domain.ids import Owner, RunId, new_id
-from corral.domain.job import FieldSpec, Job, Priority, Strategy
+from corral.domain.job import FieldSpec, Job, Strategy
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import JobStore
-from corral.domain.run import Lease, Run, RunState
+from corral.domain.run import Lease
 from corral.domain.session import SealedSession, SessionInfo
 from corral.domain.url import parse_target
+from corral.engine.errand import errand
 from corral.engine.submit import payload_of
 from corral.extract.survey import READING_S, Survey
 
@@ -129,7 +128,7 @@ class Previews:
                 "this installation has no browser", field="prefer_browser", hint=NO_BROWSER, code="strategy_unavailable"
             )
         budget_s = (timeout_s or self._timeouts_s[strategy]) + READING_S
-        outcome = await self._in_turn(_lease(payload, strategy, session), budget_s)
+        outcome = await self._in_turn(errand("survey", payload, strategy, session), budget_s)
         if isinstance(outcome, Failed):
             raise _told(outcome, field)
         record, survey = outcome.records
@@ -145,30 +144,6 @@ class Previews:
                 return await self._look(lease, timeout_s)
         finally:
             self._asked -= 1
-
-
-def _lease(payload: dict[str, Any], strategy: Strategy, session: SealedSession | None) -> Lease:
-    """A run that is nowhere written."""
-    now = datetime.now(UTC)
-    run = Run(
-        id=RunId(new_id()),
-        job_id=None,
-        kind="survey",
-        state=RunState.RUNNING,
-        priority=Priority.HIGH,
-        attempt=1,
-        max_attempts=1,
-        requested_strategy=strategy,
-        resolved_strategy=strategy,
-        payload=payload,
-        epoch=1,
-        losses=0,
-        suspect=False,
-        due_at=now,
-        created_at=now,
-        stats={},
-    )
-    return Lease(run, Owner("errand"), session)
 
 
 def _told(failure: Failed, field: str | None) -> BadInput | CannotLook:

@@ -3,17 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from corral.domain.errors import BadInput, SessionChanged
 from corral.domain.idempotency import IdempotencyKey
-from corral.domain.ids import Owner, RunId, new_id
+from corral.domain.ids import new_id
 from corral.domain.intervention import Intervention
 from corral.domain.job import Job, Strategy
 from corral.domain.outcome import Failed, Outcome
 from corral.domain.ports import JobStore, SessionStore
-from corral.domain.run import Lease, Run, RunState
+from corral.domain.run import Lease, Run
 from corral.domain.session import (
     DEFAULT_NAME,
     CheckResult,
@@ -24,6 +23,7 @@ from corral.domain.session import (
     checked_state,
 )
 from corral.domain.strategy import resolve
+from corral.engine.errand import errand
 from corral.engine.submit import payload_of
 from corral.vault import Keyring, SealBroken, Vault
 
@@ -125,7 +125,7 @@ class Sessions:
         if strategy not in self._offers:
             strategy = Strategy.HTTP
         async with self._looking:
-            outcome = await self._look(_lease(job, strategy, sealed), job.timeout_s or _CHECK_S)
+            outcome = await self._look(_visit(job, strategy, sealed), job.timeout_s or _CHECK_S)
         found = _judged(outcome, strategy)
         await self._store.note_session_check(session_id, sealed.version, found.result)
         return found
@@ -185,28 +185,10 @@ def _state(job: Job, draft: SessionDraft) -> SessionState:
     return checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
 
 
-def _lease(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
-    """A run that is nowhere written: robots.txt was asked when the job was run, and this is no collecting."""
-    now = datetime.now(UTC)
-    run = Run(
-        id=RunId(new_id()),
-        job_id=job.id,
-        kind="page",
-        state=RunState.RUNNING,
-        priority=job.priority,
-        attempt=1,
-        max_attempts=1,
-        requested_strategy=strategy,
-        resolved_strategy=strategy,
-        payload={**payload_of(job), "requires_auth": True, "respect_robots": False},
-        epoch=1,
-        losses=0,
-        suspect=False,
-        due_at=now,
-        created_at=now,
-        stats={},
-    )
-    return Lease(run, Owner("errand"), sealed)
+def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
+    """robots.txt was asked when the job was run, and this is no collecting."""
+    payload = {**payload_of(job), "requires_auth": True, "respect_robots": False}
+    return errand("page", payload, strategy, sealed, job.id)
 
 
 def _judged(outcome: Outcome, strategy: Strategy) -> SessionCheck:
