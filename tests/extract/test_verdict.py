@@ -1,6 +1,8 @@
 """The rules of the verdict, beside the pages it is tried on."""
 
+import re
 import sys
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -9,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.outcome import FailureCode
+from corral.extract import verdict
 from corral.extract.verdict import Answer, Kind, Verdict, failure_of_verdict, judge, merged
 from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause
-from corral.extract.verdict_signs import MAX_LOOKED_AT_CHARS
+from corral.extract.verdict_signs import (
+    CHALLENGE_MARKUP,
+    CHALLENGE_SCRIPT,
+    GUARD_WORDS,
+    MAX_LOOKED_AT_CHARS,
+    WATCHING_SCRIPT,
+    WIDGETS,
+    Signs,
+)
 from tests.extract.pages.build import LONG, answer, html, recorded
 from tests.extract.test_verdict_bad import CASES
 from tests.extract.test_verdict_good import ALWAYS, WHEN_FOUND
@@ -19,7 +30,8 @@ from tests.extract.test_verdict_good import ALWAYS, WHEN_FOUND
 CAUSES: tuple[Cause, ...] = ("refused", "login", "gone", "shell")
 PIECES = """<div>|</div>|<form>|<input type=password>|<title>Just a moment...|</title>|<p>|<script>|</script>|<template>
 |<iframe src='|<a href=/login>|404|not found|<h1>|<div class=cf-turnstile>|<article>|<!--|-->|<noscript>|&#0;|'|"|€ 5
-|<svg>|<frameset>|<body hidden>|<meta http-equiv=refresh content='0;url=/'>|<div id=root>"""
+|<svg>|<frameset>|<body hidden>|<meta http-equiv=refresh content='0;url=/'>|<div id=root>
+|<div id=challenge-form>|<script src=/cdn-cgi/challenge-platform/h/b/orchestrate>"""
 MARKUP = st.lists(st.sampled_from([*PIECES.split("|"), "\0"]) | st.text(max_size=20), max_size=40).map("".join)
 ANSWERS = st.builds(
     Answer,
@@ -48,6 +60,23 @@ def test_being_short_hidden_and_without_the_fields_is_no_offence(cause: Cause) -
 def test_much_to_read_and_every_field_outweigh_any_single_piece(cause: Cause) -> None:
     weights = {row.see.__name__: row.weight(cause) for row in TABLE}
     assert max(weights.values()) + weights["long_text"] + weights["fields_found"] < THRESHOLD
+
+
+@pytest.mark.parametrize("what", [WIDGETS, CHALLENGE_MARKUP, CHALLENGE_SCRIPT.pattern, WATCHING_SCRIPT.pattern])
+def test_whatever_guards_a_page_is_found_by_one_of_the_words(what: str) -> None:
+    """A page without any of them is not searched for it."""
+    looked_for = re.split(r"\|(?!cloud\))" if what.startswith("_") else r",\s", what.lower().replace("\\", ""))
+    assert len(looked_for) > 2
+    for one in looked_for:
+        assert any(word.decode() in one for word in GUARD_WORDS), one
+
+
+@given(ANSWERS, st.booleans())
+def test_a_page_that_is_not_suspected_would_not_have_been_condemned(page: Answer, is_complete: bool) -> None:
+    page = replace(page, content_type="text/html")
+    missing = () if is_complete else ("price",)
+    whole = verdict._weighed(Signs(page, missing))  # what is weighed for every page, were there no shorter way
+    assert judge(page, missing).kind is whole.kind
 
 
 def test_no_evidence_is_weighed_twice() -> None:

@@ -33,7 +33,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`score` is that of the kind, or of the nearest other kind where all is well; `against` spoke for the page."""
+    """`score` is that of the kind, or of the nearest other kind where all is well; `against` spoke for the page.
+
+    A page that was never suspected has neither.
+    """
 
     kind: Kind
     score: float
@@ -84,7 +87,7 @@ def judge(page: Answer, fields_missing: tuple[str, ...], parsed: Page | None = N
     signs = Signs(page, fields_missing, parsed)
     form = _form_of(page)
     if form == "html" and (parsed is not None or not is_too_deep(signs.html)):
-        return _weighed(signs)
+        return _weighed(signs) if _is_suspected(signs) else Verdict(Kind.OK, 0.0, ())
     header = challenge_header(signs)
     if header is not None:
         return Verdict(Kind.BLOCK, THRESHOLD, (header,))
@@ -125,6 +128,12 @@ def merged(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         key = name.lower()
         together[key] = f"{together[key]}, {value}" if key in together else value
     return together
+
+
+def _is_suspected(signs: Signs) -> bool:
+    """Whether what speaks against the page would be enough, if nothing spoke for it. Nearly every page ends here."""
+    seen = [row for row in TABLE if row.accuses and row.see(signs) is not None]
+    return any(sum(max(row.weight(cause), 0.0) for row in seen) >= THRESHOLD for cause in _KINDS)
 
 
 def _weighed(signs: Signs) -> Verdict:

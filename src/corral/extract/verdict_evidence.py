@@ -51,7 +51,7 @@ def challenge_script(signs: Signs) -> Seen:
 
 
 def challenge_markup(signs: Signs) -> Seen:
-    node = signs.first(CHALLENGE_MARKUP)
+    node = signs.first(CHALLENGE_MARKUP) if signs.names_a_guard else None
     return f"a challenge in the markup ({_named(node.tag, node.attributes.get('id'))})" if node is not None else None
 
 
@@ -188,7 +188,7 @@ def blank_page(signs: Signs) -> Seen:
 
 
 def sent_on(signs: Signs) -> Seen:
-    return "a page that only sends its reader on" if signs.refresh and signs.is_blank else None
+    return "a page that only sends its reader on" if signs.is_blank and signs.refresh else None
 
 
 # -- about the page as a whole -----------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def content_structure(signs: Signs) -> Seen:
 
 def sample_code(signs: Signs) -> Seen:
     """Whoever shows examples writes about a thing; a block page shows none."""
-    return "an example of code" if signs.first("pre") is not None else None
+    return "an example of code" if b"<pre" in signs.source and signs.first("pre") is not None else None
 
 
 def price(signs: Signs) -> Seen:
@@ -250,8 +250,12 @@ class Row:
     gone: float = 0.0
     shell: float = 0.0
 
+    @property
+    def accuses(self) -> bool:
+        return max(self.refused, self.login, self.gone, self.shell) > 0
+
     def weight(self, cause: Cause) -> float:
-        return {"refused": self.refused, "login": self.login, "gone": self.gone, "shell": self.shell}[cause]
+        return float(getattr(self, cause))
 
 
 # fmt: off

@@ -43,6 +43,11 @@ CHALLENGE_SCRIPT = re.compile(
 )
 # These also run on pages that were let through.
 WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|\.awswaf\.com/|/ddos-guard/")
+# One of these stands in everything the four above look for. Most pages have none of them, and need not be searched.
+GUARD_WORDS = tuple(
+    b"captcha challenge turnstile geetest cpt-container arkoselabs data-translate incapsula /cdn-cgi/ _cf_chl_opt "
+    b"gokuprops sucuri ddos-guard /ips.js awswaf".split()
+)
 
 _LOGIN_PLACES = frozenset(
     ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
@@ -85,6 +90,15 @@ class Signs:
         return self.answer.text[:MAX_LOOKED_AT_CHARS]
 
     @cached_property
+    def source(self) -> bytes:
+        """The document in lower case, to ask for words before the tree is asked for elements: that takes far longer."""
+        return self.html.encode("utf-8", "replace").lower()
+
+    @cached_property
+    def names_a_guard(self) -> bool:
+        return any(word in self.source for word in GUARD_WORDS)
+
+    @cached_property
     def page(self) -> Page:
         return self._parsed or Page(self.html, self.answer.final_url)
 
@@ -99,7 +113,7 @@ class Signs:
     @cached_property
     def prose(self) -> str:
         """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
-        return plain_text(" ".join(_prose_of(self.page.tree.body)))
+        return plain_text(" ".join(_prose_of(self.page.tree.body, may_hide=b"hidden" in self.source)))
 
     @property
     def has_little_prose(self) -> bool:
@@ -115,11 +129,13 @@ class Signs:
     @cached_property
     def widget(self) -> LexborNode | None:
         """Something to be solved that stands in the middle of the page."""
+        if not self.names_a_guard:
+            return None
         return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
 
     @cached_property
     def password(self) -> LexborNode | None:
-        found = self.page.tree.css("input[type=password i]")[:20]
+        found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.source else []
         return next((node for node in found if not _is_beside(node)), None)
 
     @cached_property
@@ -134,8 +150,12 @@ class Signs:
         said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
         return tuple(text[:100] for text in said if text)
 
+    @cached_property
+    def _scripts(self) -> list[LexborNode]:
+        return self.page.tree.css("script") if self.names_a_guard else []
+
     def in_scripts(self, pattern: re.Pattern[str]) -> str | None:
-        for node in self.page.tree.css("script"):
+        for node in self._scripts:
             found = pattern.search(node.attributes.get("src") or "") or pattern.search(node.text(deep=True) or "")
             if found:
                 return found[0]
@@ -144,13 +164,14 @@ class Signs:
     @cached_property
     def content_mark(self) -> str | None:
         """The page's own statement that it is an article, a product, a listing."""
-        for node in self.page.tree.css('script[type="application/ld+json" i]')[:50]:
+        described = self.page.tree.css('script[type="application/ld+json" i]')[:50] if b"ld+json" in self.source else []
+        for node in described:
             if found := _LD_TYPE.search(node.text(deep=True) or ""):
                 return found[0].rpartition('"')[0].rpartition('"')[2]
-        for node in self.page.tree.css("[itemtype]")[:500]:
+        for node in self.page.tree.css("[itemtype]")[:500] if b"itemtype" in self.source else []:
             if found := _ITEM_TYPE.search((node.attributes.get("itemtype") or "")[:200].rstrip()):
                 return found[0].rpartition("/")[2]
-        kind = self._meta('meta[property="og:type"]')
+        kind = self._meta('meta[property="og:type"]') if b"og:type" in self.source else ""
         return kind if kind.startswith(("article", "product", "book", "video", "music", "profile")) else None
 
     def _meta(self, selector: str) -> str:
@@ -159,18 +180,24 @@ class Signs:
 
     @cached_property
     def is_article(self) -> bool:
-        return self.first("article") is not None and len(self.page.tree.css("p")) >= 3 and len(self.prose) >= 400
+        if b"<article" not in self.source or len(self.prose) < 400:
+            return False
+        return self.first("article") is not None and len(self.page.tree.css("p")) >= 3
 
     @cached_property
     def is_noindex(self) -> bool:
-        said = self._meta("meta[name=robots i]") + self.answer.headers.get("x-robots-tag", "").lower()
-        return "noindex" in said
+        if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
+            return True
+        return b"noindex" in self.source and "noindex" in self._meta("meta[name=robots i]")
 
     @cached_property
     def is_listing(self) -> bool:
         """Much to follow or to look at, though little to read."""
-        counts = {"a[href]": 30, "img": 8, "tr": 8, "li": 40}
-        return any(len(self.page.tree.css(selector)) >= count for selector, count in counts.items())
+        counts = {"a[href]": (b"<a", 30), "img": (b"<img", 8), "tr": (b"<tr", 8), "li": (b"<li", 40)}
+        return any(
+            self.source.count(tag) >= count and len(self.page.tree.css(selector)) >= count
+            for selector, (tag, count) in counts.items()
+        )
 
     @cached_property
     def refresh(self) -> bool:
@@ -221,7 +248,7 @@ class Signs:
         return len(self._requested.path) > 1 and self._final.path in ("", "/") and not self._requested.query
 
 
-def _prose_of(body: LexborNode | None) -> list[str]:
+def _prose_of(body: LexborNode | None, *, may_hide: bool) -> list[str]:
     """In document order, without what lies inside menus, links and scripts; stops when there is plenty."""
     pieces: list[str] = []
     chars = 0
@@ -236,7 +263,7 @@ def _prose_of(body: LexborNode | None) -> list[str]:
             text = " ".join((node.text_content or "").split())
             pieces.append(text)
             chars += len(text)
-        elif not tag.startswith("-") and tag not in _NOT_PROSE and "hidden" not in node.attributes:
+        elif tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
             waiting.append(node.first_child)
     return pieces
 

@@ -1,6 +1,7 @@
 """The sentences by which refusals, login forms and dead ends give themselves away: whole ones, never single words."""
 
 import re
+from functools import lru_cache
 
 _MAX_TITLE_CHARS = 300
 _BETWEEN = re.compile(r"\s[|\-–—·•»]\s|\|")
@@ -97,7 +98,10 @@ def plain_text(text: str) -> str:
 
 def says(pattern: re.Pattern[str], text: str | None) -> bool:
     """Whether the title, or one part of it between bars and dashes, is such a sentence as a whole."""
-    if not text:
-        return False
-    whole = plain_text(text[:_MAX_TITLE_CHARS])
-    return any(pattern.fullmatch(part.strip(_EDGES)) for part in (whole, *_BETWEEN.split(whole)))
+    return any(pattern.fullmatch(part) for part in _parts(text[:_MAX_TITLE_CHARS])) if text else False
+
+
+@lru_cache(maxsize=64)  # every pattern is tried on the same title
+def _parts(text: str) -> tuple[str, ...]:
+    whole = plain_text(text)
+    return tuple(dict.fromkeys(part.strip(_EDGES) for part in (whole, *_BETWEEN.split(whole))))
