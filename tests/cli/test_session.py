@@ -83,6 +83,25 @@ def test_a_session_is_added_listed_checked_and_removed(corral: Corral, site: str
     assert corral.here("session", "check", session).code == 1
 
 
+def test_a_plan_and_a_removal_are_told_as_json_too(corral: Corral, site: str) -> None:
+    job = a_job(corral, site)
+    session = add(corral, job)
+    form = ("--login-url", f"{site}/login", "--fill", "user=a")
+    plans = {
+        ("session", "add", job, "--cookie", "sid=a"): {"job_id": job, "cookies": 1},
+        ("session", "capture", job, *form): {"job_id": job, "url": f"{site}/login"},
+        ("session", "rotate"): {"sessions": 1},
+        ("session", "rm", session): {"job_id": job, "session_id": session},
+        ("job", "rm", job): {"job_id": job},
+    }
+    for verb, about in plans.items():
+        planned = corral.here(*verb, "--dry-run", "--json").json
+        assert planned.pop("would"), verb
+        assert planned == about, verb
+    assert corral.here("session", "rm", session, "--json").json == {"removed": "session", "id": session}
+    assert corral.here("job", "rm", job, "--json").json == {"removed": "job", "id": job}
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -79,6 +79,21 @@ def print_json(value: object, *, compact: bool = False) -> None:
     sys.stdout.flush()
 
 
+def print_plan(what: str, about: Mapping[str, object], *, as_json: bool) -> None:
+    """What would be done, had it not been asked to do nothing."""
+    if as_json:
+        print_json({"would": what, **about})
+    else:
+        print(f"would {what}; nothing was written")
+
+
+def print_removed(what: str, identity: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"removed": what, "id": identity})
+    else:
+        print(f"{what} {identity} was removed")
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, nothing: str = "nothing to show") -> None:
     """On a narrow terminal columns marked with ? are left out; those marked with … are folded where need be."""
     if not rows:

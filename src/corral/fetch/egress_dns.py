@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from corral.domain.address import EgressPolicy, is_trusted
 from corral.domain.outcome import Failed
@@ -14,6 +15,8 @@ from corral.fetch.faults import fault
 from corral.fetch.limits import FetchLimits
 
 _MAX_ADDRESSES = 8
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Resolver:
         self._limits = limits
         self._threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="dns")
         self._cache: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._judged: OrderedDict[tuple[str, int], tuple[float, bool]] = OrderedDict()
 
     async def resolve(self, target: Target, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
@@ -51,9 +55,14 @@ class Resolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _may_dial(self, ip: str, port: int) -> bool:
-        if not self._policy.permits(ip, port):
-            return False
-        return self._policy.has_exception(ip, port) or not is_own_address(ip)
+        """Judged as often as names are asked for: whether an address is ours takes a socket to find out."""
+        known = self._judged.get((ip, port))
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        permitted = self._policy.permits(ip, port)
+        may = permitted and (self._policy.has_exception(ip, port) or not is_own_address(ip))
+        self._keep(self._judged, (ip, port), may)
+        return may
 
     async def _lookup(self, host: str) -> tuple[str, ...] | Failed:
         found = self._cache.get(host)
@@ -67,11 +76,14 @@ class Resolver:
             return fault("network:dns", f"{host} was not resolved within {self._limits.dns_s:g} s")
         if not ips:
             return fault("network:dns", host)
-        self._cache[host] = (time.monotonic() + self._limits.dns_cache_s, ips)
-        self._cache.move_to_end(host)
-        while len(self._cache) > self._limits.max_dns_cached:
-            self._cache.popitem(last=False)
+        self._keep(self._cache, host, ips)
         return ips
+
+    def _keep(self, known: OrderedDict[K, tuple[float, V]], key: K, value: V) -> None:
+        known[key] = (time.monotonic() + self._limits.dns_cache_s, value)
+        known.move_to_end(key)
+        while len(known) > self._limits.max_dns_cached:
+            known.popitem(last=False)
 
 
 def _addresses(host: str) -> tuple[str, ...]:

@@ -157,7 +157,7 @@ async def _show(settings: "Settings", job_id: str, *, as_json: bool) -> int:
 
 
 @app.command("rm")
-def rm(job_id: JobArgument, dry_run: DryRun = False) -> None:
+def rm(job_id: JobArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Remove a job. Its finished runs and their records stay; one with a run under way is refused.
 
     \b
@@ -166,19 +166,19 @@ def rm(job_id: JobArgument, dry_run: DryRun = False) -> None:
     from corral.cli.running import finish
     from corral.settings import load_settings
 
-    finish(_rm(load_settings(), checked_id(job_id, "job"), dry_run=dry_run))
+    finish(_rm(load_settings(), checked_id(job_id, "job"), dry_run=dry_run, as_json=as_json))
 
 
-async def _rm(settings: "Settings", job_id: str, *, dry_run: bool) -> int:
-    from corral.cli import exits
+async def _rm(settings: "Settings", job_id: str, *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render
     from corral.cli.running import opened_store, read_store
 
     if dry_run:
         async with read_store(settings) as store:
             stored = await store.job(job_id)
-        print(f"would remove the job for {stored.job.target_url}; nothing was written")
+        render.print_plan(f"remove the job for {stored.job.target_url}", {"job_id": job_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
         await store.delete_job(job_id)
-    print(f"job {job_id} was removed")
+    render.print_removed("job", job_id, as_json=as_json)
     return exits.DONE

@@ -81,14 +81,14 @@ def start(
 
 
 async def _start(settings: "Settings", job_id: str, overrides: "Overrides", *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits
+    from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.wiring import opened
 
     if dry_run:
         async with read_store(settings) as store:
             job = (await store.job(job_id)).job
-        _say(f"start a run of {job.target_url}", {"job_id": job_id}, as_json=as_json)
+        render.print_plan(f"start a run of {job.target_url}", {"job_id": job_id}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:
         run, _ = await app_.submitter.start(job_id, overrides)
@@ -221,7 +221,7 @@ def _move(run_id: str, what: Move, *, dry_run: bool, as_json: bool) -> None:
 
 
 async def _moved(settings: "Settings", run_id: str, what: Move, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits
+    from corral.cli import exits, render
     from corral.cli.running import opened_store, read_store
 
     if dry_run:
@@ -229,7 +229,7 @@ async def _moved(settings: "Settings", run_id: str, what: Move, *, dry_run: bool
             run = await store.run(run_id)
         to = advance(run.state, what, run.hold_reason)
         now, then = spoken(run.state, run.hold_reason), spoken(to, None)
-        _say(f"{what} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
+        render.print_plan(f"{what} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
         run = await store.move(run_id, what)
@@ -251,7 +251,7 @@ def retry(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False)
 
 
 async def _retry(settings: "Settings", run_id: str, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits
+    from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.domain.errors import WrongState
     from corral.wiring import opened
@@ -261,21 +261,12 @@ async def _retry(settings: "Settings", run_id: str, *, dry_run: bool, as_json: b
             run = await store.run(run_id)
         if not run.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(run.state, run.hold_reason), terminal=False)
-        _say(f"start a new run of what run {run_id} tried", {"run_id": run_id}, as_json=as_json)
+        render.print_plan(f"start a new run of what run {run_id} tried", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:
         run, _ = await app_.submitter.retry(run_id)
     _print_run(run, as_json=as_json)
     return exits.DONE
-
-
-def _say(what: str, about: dict[str, str], *, as_json: bool) -> None:
-    from corral.cli import render
-
-    if as_json:
-        render.print_json({"would": what, **about})
-    else:
-        print(f"would {what}; nothing was written")
 
 
 def _print_run(run: "Run", *, as_json: bool) -> None:

@@ -61,7 +61,7 @@ def add(
 
 
 async def put(settings: "Settings", job_id: str, draft: "SessionDraft", *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits
+    from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.domain.session import checked_state
     from corral.wiring import opened
@@ -70,7 +70,8 @@ async def put(settings: "Settings", job_id: str, draft: "SessionDraft", *, dry_r
         async with read_store(settings) as store:
             job = (await store.job(job_id)).job
         state = checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
-        print(f"would add a session of {len(state.cookies)} cookies to job {job_id}; nothing was written")
+        what = f"add a session of {len(state.cookies)} cookies to job {job_id}"
+        render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:
         info, _ = await app_.sessions.put(job_id, draft)
@@ -190,7 +191,7 @@ async def _rotate(settings: "Settings", *, dry_run: bool, as_json: bool) -> int:
         async with read_store(settings) as store:
             await checked_keys(settings, store)
             count = sum((await store.session_kids()).values())
-        print(f"would put {count} sessions under the newest key; nothing was written")
+        render.print_plan(f"put {count} sessions under the newest key", {"sessions": count}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:
         done = await app_.sessions.rotate()
@@ -204,7 +205,7 @@ async def _rotate(settings: "Settings", *, dry_run: bool, as_json: bool) -> int:
 
 
 @app.command("rm")
-def rm(session_id: SessionArgument, dry_run: DryRun = False) -> None:
+def rm(session_id: SessionArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Remove a session. It works without the key of the vault.
 
     \b
@@ -213,19 +214,20 @@ def rm(session_id: SessionArgument, dry_run: DryRun = False) -> None:
     from corral.cli.running import finish
     from corral.settings import load_settings
 
-    finish(_rm(load_settings(), checked_id(session_id, "session"), dry_run=dry_run))
+    finish(_rm(load_settings(), checked_id(session_id, "session"), dry_run=dry_run, as_json=as_json))
 
 
-async def _rm(settings: "Settings", session_id: str, *, dry_run: bool) -> int:
-    from corral.cli import exits
+async def _rm(settings: "Settings", session_id: str, *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render
     from corral.cli.running import opened_store, read_store
 
     if dry_run:
         async with read_store(settings) as store:
             info = await store.session(session_id)
-        print(f"would remove the session {info.name!r} of job {info.job_id}; nothing was written")
+        what = f"remove the session {info.name!r} of job {info.job_id}"
+        render.print_plan(what, {"session_id": session_id, "job_id": info.job_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
         await store.delete_session(session_id)
-    print(f"session {session_id} was removed")
+    render.print_removed("session", session_id, as_json=as_json)
     return exits.DONE

@@ -63,7 +63,7 @@ def capture(
 
 
 async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits
+    from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.cli.verbs.session import put
     from corral.domain.errors import BadInput
@@ -85,7 +85,8 @@ async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, 
     if dry_run:
         async with read_store(settings) as store:
             job = (await store.job(job_id)).job
-        print(f"would log in at {form.url or job.target_url} for job {job_id}; nothing was done")
+        at = form.url or job.target_url
+        render.print_plan(f"log in at {at} for job {job_id}", {"job_id": job_id, "url": at}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app:
         job = (await app.store.job(job_id)).job
