@@ -88,7 +88,7 @@ def corral_up(folder: Path, site: str, **settings: str) -> Iterator[Stack]:
     log = folder / "corral.log"
     with log.open("ab") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "corral.cli.main", "up", "--port", str(port)],
+            [sys.executable, "-m", "corral", "up", "--port", str(port)],
             env=variables,
             cwd=folder,
             stdout=sink,

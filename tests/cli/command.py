@@ -18,7 +18,7 @@ import pytest
 from corral.cli.main import main
 from corral.store.open import open_store
 
-_COMMAND = (sys.executable, "-m", "corral.cli.main")
+_COMMAND = (sys.executable, "-m", "corral")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,3 +56,21 @@ def test_a_list_from_sqlite_loads_no_server_and_no_other_database(corral: Corral
         [sys.executable, "-c", code], env=corral.environment({}), capture_output=True, text=True, check=True
     )
     assert loaded.stdout == "[]\n[]\n"
+
+
+def test_an_interrupt_while_it_is_still_loading_is_no_traceback() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'corral.cli.streams': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from corral.__main__ import main; main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
+def test_it_can_be_started_as_a_module() -> None:
+    told = subprocess.run([sys.executable, "-m", "corral", "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"corral {__version__}\n"

@@ -139,7 +139,7 @@ def test_what_cannot_be_read_is_a_bad_argument_and_not_quoted(
 def test_a_value_can_be_typed_instead_of_written_on_the_command_line(corral: Corral, site: str) -> None:
     arguments = ("session", "add", a_job(corral, site), "--cookie", "demo_session=-")
     done = subprocess.run(
-        [sys.executable, "-m", "corral.cli.main", *arguments],
+        [sys.executable, "-m", "corral", *arguments],
         input=f"{login(site)}\n",
         env=corral.environment({}),
         cwd=corral.folder,

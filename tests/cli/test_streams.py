@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.command import Corral
 
-COMMAND = f"{shlex.quote(sys.executable)} -m corral.cli.main"
+COMMAND = f"{shlex.quote(sys.executable)} -m corral"
 LOST = "corral: cannot write to standard output: No space left on device"
 
 

@@ -249,7 +249,7 @@ def _terminal(stack: Stack, canaries: Planted, folder: Path) -> str:
         (["scrape", scraped, "--fields", "title", "--proxy", "@proxy", "--max-attempts", "1"], 1),
     ):
         process = subprocess.Popen(
-            [sys.executable, "-m", "corral.cli.main", *arguments],
+            [sys.executable, "-m", "corral", *arguments],
             env=stack.environment,
             cwd=folder,
             stdout=subprocess.PIPE,

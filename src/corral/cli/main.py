@@ -82,7 +82,3 @@ def main() -> None:
             sys.stdout.flush()  # here, where a full disk is still somebody's business
     except Unheard as error:
         sys.exit(told(error))
-
-
-if __name__ == "__main__":
-    main()

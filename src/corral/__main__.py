@@ -1,0 +1,19 @@
+"""The `corral` command, also as `python -m corral`."""
+
+import sys
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    try:
+        # Here, so that Ctrl-C while half of it is loaded is no traceback either.
+        from corral.cli.main import main as command  # noqa: PLC0415
+
+        command()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
