@@ -189,7 +189,7 @@ def _up(data: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], float]]:
     variables = {**os.environ, "APP_DATA_DIR": str(data), "APP_EGRESS_ALLOW": "127.0.0.0/8:*"}
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "corral.cli.main", "up", "--port", str(port)],
+        [sys.executable, "-m", "corral", "up", "--port", str(port)],
         env=variables,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
