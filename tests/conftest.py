@@ -1,3 +1,4 @@
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,12 @@ def redis_server() -> Iterator[services.RedisServer]:
     """One Redis for the whole session; a test that stops it starts its own instead."""
     with services.redis_server() as server:
         yield server
+
+
+def pytest_configure() -> None:
+    """A shell starts what runs in its background deaf to these; the processes that tests start would be deaf, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

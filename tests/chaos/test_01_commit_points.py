@@ -4,7 +4,9 @@ import asyncio
 import multiprocessing
 import signal
 import tempfile
+import threading
 import time
+from multiprocessing import connection
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ from tests.chaos.stack import SETTINGS
 # Forked from a process that has everything imported: starting a hundred of them costs next to nothing.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload([workload.__name__, "pytest"])
+# Starting a process asks all others how they ended; asked by two threads at once, one is told nonsense.
+ONE_AT_A_TIME = threading.Lock()
 LATER_S: dict[str, list[float]] = {"sqlite": [], "postgresql": []}
 SIDES = ("before", "after")
 LEASE_S = 10.0
@@ -33,12 +37,14 @@ def run_workload(url: str, folder: Path, *, again: bool, env: dict[str, str] | N
     given = {**SETTINGS, "workers": 1, "data_dir": str(folder), "database_url": url}
     given |= {"journal": str(folder / "journal"), "again": again}
     process = FORKS.Process(target=workload.main, args=(given, env or {}, folder / "log"))
-    process.start()
-    process.join(110)
-    code = process.exitcode
-    process.kill()
-    process.join()
-    process.close()
+    with ONE_AT_A_TIME:
+        process.start()
+    connection.wait([process.sentinel], 110)
+    with ONE_AT_A_TIME:
+        code = process.exitcode
+        process.kill()
+        process.join()
+        process.close()
     assert code is not None, f"it hangs; its log ends:\n{(folder / 'log').read_text()[-2000:]}"
     return code, time.monotonic() - began
 
