@@ -1,0 +1,122 @@
+"""The breaker of a host: after five failures in a row it is left alone for five minutes, then asked with one request.
+
+A value: every change makes a new one, and its document is what the store keeps, so that a restart forgets nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.outcome import Failed, FailureCode, Outcome
+from corral.domain.retry import NEEDS_LOGIN
+
+
+class Sign(StrEnum):
+    """What an outcome says of the host."""
+
+    WELL = "well"  # it answers, though perhaps not what we hoped for
+    ILL = "ill"
+    NOTHING = "nothing"  # the fault is ours, or a proxy's
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"
+    OPEN = "open"  # nothing is sent
+    PROBING = "probing"  # one request is on its way, and nothing else
+
+
+_ILL = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED, FailureCode.TIMEOUT, FailureCode.NETWORK})
+_PROXY = frozenset({"proxy", "no_proxy"})
+
+
+def sign_of(outcome: Outcome) -> Sign:
+    """A page that is missing, forbidden to strangers, or not as expected is not the host's failure."""
+    if not isinstance(outcome, Failed):
+        return Sign.WELL
+    if outcome.code is FailureCode.NETWORK and outcome.detail in _PROXY:
+        return Sign.NOTHING
+    if outcome.code is FailureCode.BLOCKED and (outcome.http_status == 401 or outcome.detail in NEEDS_LOGIN):
+        return Sign.WELL
+    if outcome.code in _ILL:
+        return Sign.ILL
+    if outcome.code is FailureCode.BAD_RESPONSE:
+        status = outcome.http_status
+        return Sign.WELL if status is not None and status < 500 else Sign.ILL
+    return Sign.WELL if outcome.code is FailureCode.EXTRACTION else Sign.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerRules:
+    opens_after: int = 5  # failures in a row
+    open_s: float = 300.0
+    closes_after: int = 1  # probes that went well
+    # A probe whose worker died tells nothing; after this another is sent.
+    probe_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Times are seconds of the steady clock. `opened_at` is None while it is closed."""
+
+    failures: int = 0
+    opened_at: float | None = None
+    probed_at: float | None = None  # a probe is on its way since then
+    successes: int = 0  # probes in a row that went well
+
+    @property
+    def state(self) -> BreakerState:
+        if self.opened_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self.probed_at is None else BreakerState.PROBING
+
+    def wait_s(self, now: float, rules: BreakerRules) -> float:
+        """How long nothing may be sent; 0 where something may. In an open breaker that is the probe, told by `started`.
+
+        A clock that was set back makes nobody wait longer than the rules say.
+        """
+        if self.opened_at is None:
+            return 0.0
+        if self.probed_at is not None:
+            return min(max(0.0, self.probed_at + rules.probe_s - now), rules.probe_s)
+        return min(max(0.0, self.opened_at + rules.open_s - now), rules.open_s)
+
+    def started(self, now: float) -> "Breaker":
+        """A request was sent: where the breaker is open, it is the probe, and there is no other beside it."""
+        return self if self.opened_at is None else replace(self, probed_at=now)
+
+    def after(self, sign: Sign, now: float, rules: BreakerRules, *, was_probe: bool = False) -> "Breaker":
+        """After an answer. What was under way when the breaker opened says nothing new; only the probe does."""
+        if self.opened_at is not None:
+            return self._after_probe(sign, now, rules) if was_probe else self
+        if sign is Sign.NOTHING:
+            return self
+        if sign is Sign.WELL:
+            return self if self.failures == 0 else Breaker()
+        failures = self.failures + 1
+        return Breaker(failures, opened_at=now if failures >= rules.opens_after else None)
+
+    def _after_probe(self, sign: Sign, now: float, rules: BreakerRules) -> "Breaker":
+        if sign is Sign.NOTHING:
+            return replace(self, probed_at=None)  # the next one may go at once
+        if sign is Sign.ILL:
+            return Breaker(self.failures + 1, opened_at=now)
+        successes = self.successes + 1
+        return Breaker() if successes >= rules.closes_after else replace(self, probed_at=None, successes=successes)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "failures": self.failures,
+            "opened_at": self.opened_at,
+            "probed_at": self.probed_at,
+            "successes": self.successes,
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "Breaker":
+        return Breaker(
+            failures=int(document.get("failures", 0)),
+            opened_at=document.get("opened_at"),
+            probed_at=document.get("probed_at"),
+            successes=int(document.get("successes", 0)),
+        )

@@ -1,0 +1,206 @@
+"""When two addresses are one page. `canonical_url` is what is fetched and shown, `url_key` what makes an item the same.
+
+Both come out of the one strict parser of `domain.url`. A crawl asks for every link of every page, so plain links
+take a shorter way; it ends in the same answer, or in the strict parser.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from corral.domain.errors import BadInput
+from corral.domain.url import DEFAULT_PORTS, Target, join, parse_target
+
+# Where a visitor came from, never what is shown. Ambiguous ones (`ref`, `source`, `spm`) stay: pages differ by them.
+_TRACKING = "gclid gclsrc dclid gbraid wbraid srsltid fbclid igshid igsh msclkid yclid ysclid twclid ttclid li_fat_id"
+_MAILINGS = "mc_cid mc_eid _ga _gl _hsenc _hsmi mkt_tok vero_id oly_enc_id oly_anon_id wickedid rb_clickid s_cid"
+_SESSION = "sid sessid sessionid session_id phpsessid jsessionid aspsessionid cfid cftoken zenid oscsid"
+_DROPPED = frozenset(" ".join((_TRACKING, _MAILINGS, _SESSION)).split())
+_DROPPED_STARTS = ("utm_", "hsa_", "pk_", "mtm_", "aspsessionid")
+
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)(?:=[^/;]*)?", re.IGNORECASE)
+_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+
+# References on which every parser agrees: no scheme in disguise, no escapes, no parameters in the path.
+_WORD = r"[A-Za-z0-9_~!$'()*,=@./-]*"
+_REFERENCE = re.compile(
+    rf"(?:(https?://[a-z0-9.-]+(?::[0-9]{{1,5}})?)(?=[/?]|$))?({_WORD})(?:\?([A-Za-z0-9_~!$'()*,=@./&-]*))?"
+)
+_MAX_PLAIN_CHARS = 2000
+_MAX_CHARS = 4 * 2048
+# Menus are the same on every page of a site. A miss costs a few microseconds, an entry half a kilobyte.
+_REMEMBERED = 16_384
+
+
+class Link(NamedTuple):
+    url: str
+    key: str
+
+
+def canonical_url(target: Target) -> str:
+    """The address that is fetched and shown: no fragment, and one spelling of every escape."""
+    path = unescaped(target.path)
+    return target.origin + path + ("" if target.query is None else f"?{unescaped(target.query)}")
+
+
+def url_key(target: Target) -> str:
+    """What makes two addresses the same item of a crawl.
+
+    Beyond the canonical form, these do not count: the scheme (the same page is linked both ways on most sites, and
+    one that serves another page over http is all but unknown; other ports do count), a slash at the end, the order of
+    parameters of different names, an empty query, tracking parameters and session ids, `+` against `%20` in the query,
+    `%2F` where it only hides dots.
+
+    The case of the path counts: `/wiki/AIDS` and `/wiki/Aids` are two pages, and a page that was never fetched is a
+    greater loss than one that was fetched twice. Sites that take every spelling are held back by their template
+    (`domain.traps`), which does not count the case.
+    """
+    return _key(_place(target.scheme, target.host, target.port), target.path, target.query)
+
+
+def link_of(target: Target) -> Link:
+    return Link(canonical_url(target), url_key(target))
+
+
+def link_to(base: Target, reference: str) -> Link | None:
+    """Where a link leads, by the strict parser; None where it leads to nothing that can be fetched."""
+    try:
+        return link_of(join(base, reference))
+    except BadInput:
+        return None
+
+
+def links_to(base: Target, references: Sequence[str]) -> list[Link | None]:
+    """`link_to` for each of them, in their order, in a fraction of the time."""
+    origin = base.origin
+    folder = base.path[: base.path.rfind("/") + 1]
+    found: list[Link | None] = []
+    itself: Link | None = None
+    if len(base.url) > _MAX_PLAIN_CHARS:
+        return [link_to(base, reference) for reference in references]
+    for reference in references:
+        head, mark, fragment = reference.partition("#")
+        # The strict parser looks at fragments, too, and refuses some.
+        if len(reference) > _MAX_PLAIN_CHARS or (mark and not _is_harmless(fragment)) or " " in head:
+            found.append(link_to(base, reference))
+        elif head:
+            if head[0] == "?":
+                found.append(link_to(base, head))
+            else:
+                # What begins with a slash does not depend on the folder, and is remembered for all of the site.
+                found.append(_link(origin, "/" if head[0] == "/" else folder, head))
+        elif mark:
+            itself = itself or link_of(base)
+            found.append(itself)
+        else:
+            found.append(None)
+    return found
+
+
+def _is_harmless(fragment: str) -> bool:
+    return fragment.isascii() and fragment.isprintable() and "\\" not in fragment
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _link(origin: str, folder: str, head: str) -> Link | None:
+    above, rest = folder, head
+    while rest.startswith("../"):
+        above = above[: above.rfind("/", 0, -1) + 1] or "/"
+        rest = rest[3:]
+    plain = _REFERENCE.fullmatch(rest)
+    if plain is None or "/." in rest or rest[:1] == "." or rest[:2] == "//" or (rest != head and _begins_anew(rest)):
+        return link_to(parse_target(origin + folder, max_chars=_MAX_CHARS), head)
+    there, path, query = plain.groups()
+    if there is not None:
+        place = _origin_of(there)
+        if place is None:
+            return None
+        origin, path = place, path or "/"
+    elif path[:1] != "/":
+        path = above + path
+    path = unescaped(path)
+    url = origin + path if query is None else f"{origin}{path}?{query}"
+    return Link(url, _key(_place_of(origin), path, query))
+
+
+def _begins_anew(rest: str) -> bool:
+    """True where the rest of `../rest` would be read as an address of its own."""
+    return rest[:1] == "/" or rest[:4] == "http"
+
+
+@lru_cache(maxsize=4096)
+def _origin_of(text: str) -> str | None:
+    try:
+        return parse_target(text).origin
+    except BadInput:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _place_of(origin: str) -> str:
+    target = parse_target(origin)
+    return _place(target.scheme, target.host, target.port)
+
+
+def _place(scheme: str, host: str, port: int) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"//{name}" if port == DEFAULT_PORTS[scheme] else f"//{name}:{port}"
+
+
+def unescaped(text: str) -> str:
+    """Upper-case escapes, and none for what needs none.
+
+    A text with a percent sign that begins no escape is left as it is: decoding around it could make it begin one.
+    """
+    if "%" not in text or _STRAY.search(text):
+        return text
+    return _ESCAPE.sub(_one_escape, text)
+
+
+def _one_escape(match: re.Match[str]) -> str:
+    char = chr(int(match[0][1:], 16))
+    return char if char in _UNRESERVED else match[0].upper()
+
+
+def _key(place: str, path: str, query: str | None) -> str:
+    if "%" in path:
+        path = unescaped(path)
+        if "%2F" in path and ".." in path:
+            path = _without_hidden_dots(path)
+    if ";" in path:
+        path = _PATH_SESSION.sub("", path)
+    path = path.rstrip("/") or "/"
+    kept = _kept(query) if query else ""
+    return f"{place}{path}?{kept}" if kept else place + path
+
+
+def _without_hidden_dots(path: str) -> str:
+    """Servers that decode before they route serve `/a/..%2Fb` as `/b`, under any number of such names."""
+    opened = path.replace("%2F", "/")
+    if not _DOTS.search(opened):
+        return path
+    return join(parse_target("http://x/"), opened if not opened.startswith("//") else "/." + opened).path
+
+
+def _kept(query: str) -> str:
+    if "+" in query:
+        query = query.replace("+", "%20")
+    query = unescaped(query)
+    parts = [part for part in query.split("&") if part and not _is_dropped(part)]
+    if len(parts) > 1:
+        # By name only: among parameters of one name the order may mean something.
+        parts.sort(key=_name)
+    return "&".join(parts)
+
+
+def _name(part: str) -> str:
+    return part.partition("=")[0]
+
+
+def _is_dropped(part: str) -> bool:
+    name = part.partition("=")[0].lower()
+    return name in _DROPPED or name.startswith(_DROPPED_STARTS)

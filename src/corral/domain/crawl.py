@@ -1,0 +1,252 @@
+"""What a crawl is asked to do, how far it is, and how it ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from corral.domain.errors import BadInput
+from corral.domain.run import RunState
+from corral.domain.scope import MAX_DEPTH, Scope
+from corral.domain.url import parse_target
+
+MAX_STARTS = 10_000
+MAX_FIELDS = 200
+
+
+class Order(StrEnum):
+    BREADTH = "breadth"  # the nearest to the start first
+    BEST = "best"  # the highest score first
+
+
+class ItemState(StrEnum):
+    PENDING = "pending"
+    LEASED = "leased"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"  # seen, and refused by a rule that is named
+
+
+FINISHED_ITEMS = frozenset({ItemState.DONE, ItemState.FAILED, ItemState.SKIPPED})
+
+
+class StoppedBy(StrEnum):
+    """Why a crawl ended while there was more."""
+
+    BUDGET = "budget"  # pages or bytes: what was asked for has been got
+    TIME = "time"
+
+
+class Counts(NamedTuple):
+    """Items by state. `discovered` is their sum, so that it can never contradict them."""
+
+    pending: int = 0
+    leased: int = 0
+    done: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    @property
+    def discovered(self) -> int:
+        return sum(self)
+
+    @property
+    def waiting(self) -> int:
+        return self.pending + self.leased
+
+    @property
+    def fetched(self) -> int:
+        return self.done + self.failed
+
+
+# Every number of a plan: the least and the most it may be, and whether it may be left out.
+_RANGES: dict[str, tuple[float, float, bool]] = {
+    "max_depth": (1, MAX_DEPTH, False),
+    "max_pages": (1, 100_000_000, False),
+    "max_bytes": (1, 10**15, True),
+    "max_seconds": (1, 30 * 86_400, True),
+    "max_per_host": (1, 100_000_000, True),
+    "concurrency": (1, 25, False),
+    "retry_attempts": (1, 5, False),
+}
+_FLAGS = frozenset(
+    {
+        "partial_results_ok",
+        "respect_robots",
+        "follow_nofollow",
+        "obey_noindex",
+        "use_canonical",
+        "use_sitemaps",
+    }
+)
+
+
+@dataclass(frozen=True)
+class CrawlPlan:
+    """Every option of a crawl. `scope` carries the depth, so that one place decides what belongs to it."""
+
+    start_urls: tuple[str, ...]
+    scope: Scope
+    max_pages: int = 1_000
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+    max_per_host: int | None = None
+    concurrency: int = 10
+    retry_attempts: int = 3
+    partial_results_ok: bool = True
+    order: Order = Order.BREADTH
+    respect_robots: bool = True
+    follow_nofollow: bool = False
+    obey_noindex: bool = True  # such a page is followed through and brings no record
+    use_canonical: bool = True  # a page that names another as its original counts as that one
+    use_sitemaps: bool = False
+    fields: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def max_depth(self) -> int:
+        return self.scope.max_depth
+
+    def document(self) -> dict[str, Any]:
+        """Plain values, as they are kept with the run; `of` makes the same plan of them."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        told["start_urls"] = list(self.start_urls)
+        told["order"] = self.order.value
+        told["fields"] = [dict(each) for each in self.fields]
+        told["scope"] = self.scope.document()
+        told["max_depth"] = told["scope"].pop("max_depth")
+        return told
+
+    @staticmethod
+    def of(document: Mapping[str, Any], *, max_depth: int = MAX_DEPTH) -> "CrawlPlan":
+        """A plan from plain values, or BadInput that names the field. An edge may allow less depth than there is."""
+        for name in document:
+            if name not in _KNOWN:
+                raise BadInput(
+                    f"{str(name)[:80]!r} is no option of a crawl",
+                    field=str(name)[:80],
+                    hint=f"known are {', '.join(sorted(_KNOWN))}",
+                )
+        starts = _starts(document.get("start_urls"))
+        numbers = {name: _number(name, document[name], max_depth) for name in _RANGES if name in document}
+        depth = numbers.pop("max_depth", 1)
+        return CrawlPlan(
+            start_urls=starts,
+            scope=_scope(document.get("scope", {}), starts, depth),
+            **numbers,
+            **{name: _flag(name, document[name]) for name in _FLAGS if name in document},
+            order=_order(document.get("order", Order.BREADTH)),
+            fields=_fields(document.get("fields", ())),
+        )
+
+
+_KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
+
+
+def final_state(counts: Counts, *, ran_out: StoppedBy | str | None, partial_results_ok: bool = True) -> RunState:
+    """How a crawl ends: derived from its items, never set beside them.
+
+    A budget that was reached is what was asked for. What is still waiting without a reason is not complete.
+    """
+    if counts.done == 0:
+        return RunState.FAILED
+    is_short = counts.failed > 0 or ran_out == StoppedBy.TIME or (ran_out is None and counts.waiting > 0)
+    if not is_short:
+        return RunState.COMPLETED
+    return RunState.PARTIAL if partial_results_ok else RunState.FAILED
+
+
+def budget_reached(counts: Counts, plan: CrawlPlan, *, total_bytes: int = 0) -> bool:
+    """True where no further page may be started; those under way count."""
+    if counts.fetched + counts.leased >= plan.max_pages:
+        return True
+    return plan.max_bytes is not None and total_bytes >= plan.max_bytes
+
+
+def percent(counts: Counts, plan: CrawlPlan) -> float:
+    """0 to 100: of what is known and will be fetched. New links can lower it; nothing can raise it above."""
+    expected = min(counts.fetched + counts.waiting, plan.max_pages)
+    if expected <= 0:
+        return 0.0
+    return min(100.0, 100.0 * counts.fetched / expected)
+
+
+def eta_range(
+    counts: Counts, plan: CrawlPlan, *, pages_per_s: float, new_per_page: float, elapsed_s: float = 0.0
+) -> tuple[float, float] | None:
+    """Seconds until the end, at least and at most; None where nothing can be told yet.
+
+    At least what is known has to be fetched. At most, each page goes on bringing `new_per_page` links: fewer than one
+    and it ends by itself, more and only a budget ends it. The deadline of the plan bounds both.
+    """
+    if pages_per_s <= 0:
+        return None
+    room = max(0, plan.max_pages - counts.fetched)
+    known = min(counts.waiting, room)
+    expected: float = known / (1 - new_per_page) if 0 <= new_per_page < 1 else (room if known else 0)
+    low_s, high_s = known / pages_per_s, min(expected, room) / pages_per_s
+    if plan.max_seconds is not None:
+        left_s = max(0.0, plan.max_seconds - elapsed_s)
+        low_s, high_s = min(low_s, left_s), min(high_s, left_s)
+    return low_s, max(low_s, high_s)
+
+
+def _starts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+        raise BadInput("a crawl begins at one address at least", field="start_urls", hint='write ["https://…"]')
+    if len(value) > MAX_STARTS:
+        raise BadInput(
+            f"there are {len(value)} start addresses, more than {MAX_STARTS}",
+            field="start_urls",
+            hint="start several crawls",
+        )
+    for place, each in enumerate(value):
+        parse_target(each, field=f"start_urls[{place}]")
+    return tuple(dict.fromkeys(value))
+
+
+def _scope(value: object, starts: tuple[str, ...], depth: Any) -> Scope:
+    if not isinstance(value, Mapping):
+        raise BadInput("the scope is no object", field="scope", hint='write it as {"mode": "site"}')
+    if "max_depth" in value:
+        raise BadInput("the depth is an option of the crawl", field="scope.max_depth", hint="write it as `max_depth`")
+    return Scope.of({**value, "max_depth": depth}, starts)
+
+
+def _number(name: str, value: object, max_depth: int) -> Any:
+    least, most, is_optional = _RANGES[name]
+    if name == "max_depth":
+        most = min(most, max_depth)
+    if value is None and is_optional:
+        return None
+    takes_fractions = name == "max_seconds"
+    is_number = isinstance(value, int | float if takes_fractions else int) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:  # type: ignore[operator]
+        what = "a number" if takes_fractions else "a whole number"
+        raise BadInput(f"{name} is not {what} in its range", field=name, hint=f"write {least:.0f} to {most:.0f}")
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadInput(f"{name} is neither true nor false", field=name, hint="write true or false")
+    return value
+
+
+def _order(value: object) -> Order:
+    try:
+        return Order(str(value))
+    except ValueError:
+        raise BadInput(
+            f"{str(value)[:80]!r} is no order", field="order", hint=f"write one of {', '.join(Order)}"
+        ) from None
+
+
+def _fields(value: object) -> tuple[dict[str, Any], ...]:
+    """Field specifications as documents; what they mean is checked where they are used."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
+        raise BadInput("the fields are no list of objects", field="fields", hint='write [{"name": "title"}]')
+    if len(value) > MAX_FIELDS:
+        raise BadInput(f"there are more than {MAX_FIELDS} fields", field="fields", hint="collect fewer at once")
+    return tuple(dict(each) for each in value)

@@ -1,0 +1,55 @@
+"""What happens to an item of a crawl after an attempt: one pure decision, returned as a value."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.outcome import Failed, FailureCode, Outcome
+from corral.domain.retry import NEEDS_LOGIN, RetryPolicy, backoff_s, retry_after_s
+
+# Codes after which the same request may well succeed; the same as for runs, which a test holds together.
+_RETRIED = frozenset(
+    {
+        FailureCode.BLOCKED,
+        FailureCode.RATE_LIMITED,
+        FailureCode.TIMEOUT,
+        FailureCode.NETWORK,
+        FailureCode.UNKNOWN,
+    }
+)
+# Nothing was learned of the page: it goes back as it was.
+_GIVEN_BACK = frozenset({FailureCode.WORKER_LOST, FailureCode.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTransition:
+    to: ItemState
+    due_in_s: float = 0.0
+    counts_attempt: bool = True
+    failure: Failed | None = None
+
+
+def decide_item(
+    attempt: int, outcome: Outcome, plan: CrawlPlan, now: datetime, *, key: str, policy: RetryPolicy | None = None
+) -> ItemTransition:
+    """`attempt` is the one that just ended, from 1; the key of the item makes its jitter repeatable."""
+    if not isinstance(outcome, Failed):
+        return ItemTransition(ItemState.DONE)
+    if outcome.code in _GIVEN_BACK:
+        return ItemTransition(ItemState.PENDING, counts_attempt=False, failure=outcome)
+    policy = policy or RetryPolicy()
+    told_s = retry_after_s(outcome.retry_after, now)
+    # Sent away for an hour or more, the item ends and says so; the longest that can be told is an hour.
+    is_sent_away = told_s is not None and told_s >= policy.max_wait_s
+    if attempt >= plan.retry_attempts or not _may_retry(outcome) or is_sent_away:
+        return ItemTransition(ItemState.FAILED, failure=outcome)
+    wait_s = told_s if told_s is not None else backoff_s(policy, attempt, seed=key)
+    return ItemTransition(ItemState.PENDING, due_in_s=wait_s, failure=outcome)
+
+
+def _may_retry(failure: Failed) -> bool:
+    if failure.code is FailureCode.BLOCKED and failure.detail in NEEDS_LOGIN:
+        return False
+    if failure.code is FailureCode.BAD_RESPONSE:
+        return failure.http_status is not None and failure.http_status >= 500
+    return failure.code in _RETRIED

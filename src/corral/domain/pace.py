@@ -1,0 +1,151 @@
+"""How fast a host is asked: at most so many requests at once, so far apart, and slower as soon as it suffers.
+
+A value: `started` and `ended` make the next one. Chance is passed in as a number between 0 and 1, so that a pace can be
+replayed. Times are seconds of the steady clock.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+_SUFFERS = frozenset({429, 503})
+_LATENCY_WEIGHT = 0.1
+# So many times slower than it once was, and slow at that: the host has enough to do.
+_LATENCY_RISE = 3.0
+_SLOW_S = 1.0
+_BEST_FADES_BY = 1.01  # one quick answer, long ago, is no measure for ever
+_MAX_RETRY_AFTER_S = 3600.0
+# Once in so many answers, or one bad moment with many requests in the air would be punished for each of them.
+_SLOWS_EVERY_S = 1.0
+_FIRST_DELAY_S = 0.5  # where there was none, doubling needs something to double
+_SPEEDS_UP_BY = 0.1  # of a request more at once, per good answer: ten answers for one
+_DELAY_FADES_TO = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class PaceRules:
+    concurrency: int = 8
+    delay_s: float = 0.0
+    jitter: float = 0.5  # a delay of 1 s is 0.5 to 1.5 s
+    max_delay_s: float = 60.0
+    crawl_delay_s: float | None = None  # what robots.txt asks for; never gone below
+
+    @property
+    def least_delay_s(self) -> float:
+        return max(self.delay_s, min(self.crawl_delay_s or 0.0, self.max_delay_s))
+
+    @property
+    def most_at_once(self) -> int:
+        # With a delay between requests that the host asked for, more at once than one would break its word.
+        return 1 if self.crawl_delay_s else self.concurrency
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    active: int = 0
+    allowed: float = math.inf  # requests at once, as learned; the rules bound it
+    delay_s: float = 0.0  # as learned; the rules bound it from below
+    next_at: float = 0.0
+    blocked_until: float = 0.0  # told so by Retry-After
+    slowed_at: float = -math.inf
+    latency_s: float = 0.0  # a moving mean
+    best_latency_s: float = math.inf
+
+    def may_start(self, now: float, rules: PaceRules) -> float:
+        """Seconds to wait before the next request; 0 where it may go, infinite where one has to end first."""
+        if self.active >= self.at_once(rules):
+            return math.inf
+        # Bounded: a clock that was set back must not silence a host for hours.
+        until_next = min(self.next_at - now, 2 * rules.max_delay_s)
+        return max(0.0, until_next, min(self.blocked_until - now, _MAX_RETRY_AFTER_S))
+
+    def at_once(self, rules: PaceRules) -> int:
+        return max(1, int(min(self.allowed, rules.most_at_once)))
+
+    def started(self, now: float, rules: PaceRules, chance: float) -> "Pace":
+        """`chance` from 0 to 1 spreads the delay, so that requests do not come in step."""
+        delay_s = max(self.delay_s, rules.delay_s) * (1 + rules.jitter * (2 * chance - 1))
+        # The jitter never goes below what the host asked for.
+        delay_s = max(delay_s, min(rules.crawl_delay_s or 0.0, rules.max_delay_s))
+        return replace(self, active=self.active + 1, next_at=max(now, self.next_at) + delay_s if delay_s else now)
+
+    def ended(
+        self,
+        now: float,
+        rules: PaceRules,
+        *,
+        status: int | None = None,
+        latency_s: float | None = None,
+        retry_after_s: float | None = None,
+    ) -> "Pace":
+        """After an answer, or after none: without a status and a latency, nothing is learned but that it ended."""
+        pace = replace(self, active=max(0, self.active - 1))
+        if status is None:
+            return pace
+        if latency_s is not None:
+            pace = _with_latency(pace, latency_s)
+        if status in _SUFFERS and retry_after_s is not None:
+            wait_s = max(1.0, min(_MAX_RETRY_AFTER_S, retry_after_s))
+            pace = replace(pace, blocked_until=max(pace.blocked_until, now + wait_s))
+        if status in _SUFFERS or _is_straining(pace):
+            return _slower(pace, now, rules)
+        return _faster(pace, rules) if status < 500 else pace
+
+    def document(self) -> dict[str, Any]:
+        """What outlives the process: not what is under way in it. JSON knows no infinity, so it is None."""
+        return {
+            "allowed": _finite(self.allowed),
+            "delay_s": self.delay_s,
+            "next_at": self.next_at,
+            "blocked_until": self.blocked_until,
+            "slowed_at": _finite(self.slowed_at),
+            "latency_s": self.latency_s,
+            "best_latency_s": _finite(self.best_latency_s),
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "Pace":
+        known = {name: value for name, value in document.items() if name in _KEPT and value is not None}
+        return Pace(**known)
+
+
+_KEPT = frozenset({"allowed", "delay_s", "next_at", "blocked_until", "slowed_at", "latency_s", "best_latency_s"})
+
+
+def _is_straining(pace: Pace) -> bool:
+    return pace.latency_s > max(_SLOW_S, _LATENCY_RISE * pace.best_latency_s)
+
+
+def _with_latency(pace: Pace, latency_s: float) -> Pace:
+    if pace.latency_s == 0.0:
+        return replace(pace, latency_s=latency_s, best_latency_s=latency_s)
+    mean_s = pace.latency_s + _LATENCY_WEIGHT * (latency_s - pace.latency_s)
+    return replace(pace, latency_s=mean_s, best_latency_s=min(pace.best_latency_s * _BEST_FADES_BY, mean_s))
+
+
+def _slower(pace: Pace, now: float, rules: PaceRules) -> Pace:
+    if 0 <= now - pace.slowed_at < _SLOWS_EVERY_S:
+        return pace
+    current_s = max(pace.delay_s, rules.least_delay_s)
+    return replace(
+        pace,
+        allowed=max(1.0, min(pace.allowed, rules.concurrency) / 2),
+        delay_s=min(rules.max_delay_s, max(_FIRST_DELAY_S, 2 * current_s)),
+        slowed_at=now,
+    )
+
+
+def _faster(pace: Pace, rules: PaceRules) -> Pace:
+    if pace.delay_s == 0.0 and pace.allowed >= rules.concurrency:
+        return pace  # nearly always
+    delay_s = pace.delay_s * _DELAY_FADES_TO
+    return replace(
+        pace,
+        allowed=min(float(rules.concurrency), pace.allowed + _SPEEDS_UP_BY),
+        delay_s=delay_s if delay_s > max(0.01, rules.least_delay_s) else 0.0,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

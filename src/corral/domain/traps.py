@@ -1,0 +1,219 @@
+"""Addresses that never end. Some show it by their shape; the others are counted by the template they are made from."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.fingerprint import is_near
+
+MAX_SEGMENTS = 20
+MAX_REPEATS = 3  # of one segment, anywhere in the path: links that lack their first slash come back to the same folder
+# Events are announced, archives reach back; beyond these only machines go.
+YEARS_AHEAD = 2
+YEARS_BACK = 150
+
+_MAX_TEMPLATE_CHARS = 160
+_YEAR_MONTH = re.compile(r"(?:^|[^0-9])([12][0-9]{3})[-_/.](0?[1-9]|1[0-2])(?![0-9])")
+_YEAR = re.compile(r"([12][0-9]{3})(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9])?)?(?![0-9])")
+_DATE_NAMES = frozenset(
+    {"year", "month", "date", "day", "week", "y", "yr", "from", "to", "start", "end", "cal", "when"}
+)
+
+_DATE = re.compile(r"[12][0-9]{3}[-_.][01]?[0-9](?:[-_.][0-3]?[0-9])?(?![0-9])")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+# Letters and digits mixed, as no word is.
+_TOKEN = re.compile(r"(?<![0-9a-z])(?=[a-z_-]*[0-9])(?=[0-9_-]*[a-z])[0-9a-z_-]{8,}(?![0-9a-z])")
+_NUMBER = re.compile(r"[0-9]+")
+_SLUG = re.compile(r"[^/.]*[-_][^/.]*[-_][^/.]*")
+
+
+class Trap(StrEnum):
+    REPEATED_SEGMENTS = "repeated_segments"
+    TOO_MANY_SEGMENTS = "too_many_segments"
+    CALENDAR = "calendar"
+    QUERY_VARIANTS = "query_variants"
+    NO_NEW_CONTENT = "no_new_content"
+
+
+def shape_of(url: str, today: date) -> Trap | None:
+    """The trap this canonical address shows by its shape alone."""
+    if url.count("/") > 6:
+        segments = url.partition("?")[0].split("/")[3:]
+        if len(segments) - (not segments[-1]) > MAX_SEGMENTS:
+            return Trap.TOO_MANY_SEGMENTS
+        surplus = len(segments) - len(set(segments))
+        if surplus >= MAX_REPEATS and any(segments.count(each) > MAX_REPEATS for each in set(segments)):
+            return Trap.REPEATED_SEGMENTS
+    return Trap.CALENDAR if _is_far_date(url, today.year) else None
+
+
+def _is_far_date(url: str, this_year: int) -> bool:
+    path_at = url.find("/", 8)
+    for match in _YEAR_MONTH.finditer(url, path_at):
+        if not this_year - YEARS_BACK <= int(match[1]) <= this_year + YEARS_AHEAD:
+            return True
+    _, mark, query = url.partition("?")
+    if not mark:
+        return False
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        if name.lower() in _DATE_NAMES and (match := _YEAR.match(value)):
+            year = int(match[1])
+            if not this_year - YEARS_BACK <= year <= this_year + YEARS_AHEAD:
+                return True
+    return False
+
+
+def template_of(url: str) -> str:
+    """What addresses of one making have in common: host, path and the names of the parameters, in small letters.
+
+    Numbers, dates, hashes and the words of a long name are left out, and so are the values of parameters.
+    """
+    start = url.find("://") + 3
+    path, mark, query = url[start:].lower().partition("?")
+    host, slash, rest = path.partition("/")
+    template = host + slash + "/".join([_blurred(segment) if segment else "" for segment in rest.split("/")])
+    if mark:
+        names = sorted({part.partition("=")[0] for part in query.split("&")})
+        template += "?" + "&".join([_NUMBER.sub("{n}", name) for name in names])
+    return template[:_MAX_TEMPLATE_CHARS]
+
+
+def family_of(template: str) -> str:
+    """All templates below one folder of the host: mazes are made of words, too, and then no template comes twice."""
+    path = template.partition("?")[0]
+    host, _, rest = path.partition("/")
+    folder, slash, _ = rest.partition("/")
+    return f"{host}/{folder}/*" if slash else f"{host}/*"
+
+
+def _blurred(segment: str) -> str:
+    if segment.isalpha():
+        return segment
+    if _SLUG.fullmatch(segment) and not _DATE.search(segment) and not _UUID.fullmatch(segment):
+        return "{name}"
+    segment = _UUID.sub("{id}", segment)
+    segment = _DATE.sub("{date}", segment)
+    segment = _TOKEN.sub("{id}", segment)
+    return _NUMBER.sub("{n}", segment)
+
+
+@dataclass(frozen=True, slots=True)
+class TrapLimits:
+    query_variants: int = 500  # addresses of one template that differ in the query only
+    barren_pages: int = 30  # in a row, without anything new: the template is starved
+    probe_every: int = 50  # of a starved template, one address in so many is fetched all the same
+    templates: int = 500  # remembered; the one unused for longest is forgotten first
+    prints: int = 8  # remembered of one template
+
+
+class Change(StrEnum):
+    STARVED = "starved"
+    LIFTED = "lifted"
+
+
+@dataclass(slots=True)
+class _Tally:
+    admitted: int = 0  # addresses with a query that were let in
+    held_back: int = 0  # since it starved
+    barren: int = 0  # pages in a row that brought nothing new
+    prints: list[int] = field(default_factory=list)  # of different contents, the last seen last
+
+
+class TemplateBudget:
+    """Counts what each template of a crawl costs and brings. Its memory, and its document, are bounded.
+
+    `admit` is asked once for every new address, `starved_by` before a known one is fetched, and `observe` is told of
+    every page. Nothing is for ever: one address in fifty of a starved template is still let in, and as soon as a page
+    brings something new, the template is like any other.
+    """
+
+    def __init__(self, limits: TrapLimits | None = None) -> None:
+        self.limits = limits or TrapLimits()
+        self._tallies: dict[str, _Tally] = {}
+
+    def admit(self, template: str) -> Trap | None:
+        """Why this new address should not be followed; None lets it in and counts it."""
+        tally = self._tally(template)
+        if "?" in template and tally.admitted >= self.limits.query_variants:
+            return Trap.QUERY_VARIANTS
+        if self.starved_by(template) is not None:
+            tally = tally if self._is_barren(tally) else self._tally(family_of(template))
+            tally.held_back += 1
+            if tally.held_back % self.limits.probe_every:
+                return Trap.NO_NEW_CONTENT
+        if "?" in template:
+            self._tally(template).admitted += 1
+        return None
+
+    def starved_by(self, template: str) -> Trap | None:
+        """Why a page of this template is not worth fetching now, though it was let in before."""
+        for name in (template, family_of(template)):
+            if self._is_barren(self._tallies.get(name)):
+                return Trap.NO_NEW_CONTENT
+        return None
+
+    def observe(self, template: str, print_: int) -> dict[str, Change]:
+        """Counts a page by the fingerprint of its content. Returns the names (template, family) that this starves, or
+        lifts: what was skipped for them is worth fetching again."""
+        changes: dict[str, Change] = {}
+        for name in (template, family_of(template)):
+            change = self._observe(self._tally(name), print_)
+            if change is not None:
+                changes[name] = change
+        return changes
+
+    def _observe(self, tally: _Tally, print_: int) -> Change | None:
+        was_starved = self._is_barren(tally)
+        near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
+        if near is None:
+            tally.prints.append(print_)
+            del tally.prints[: -self.limits.prints]
+            tally.barren = tally.held_back = 0
+            return Change.LIFTED if was_starved else None
+        # What keeps coming back is what has to be remembered.
+        tally.prints.remove(near)
+        tally.prints.append(near)
+        tally.barren = min(tally.barren + 1, self.limits.barren_pages)
+        return Change.STARVED if not was_starved and self._is_barren(tally) else None
+
+    def _is_barren(self, tally: _Tally | None) -> bool:
+        return tally is not None and tally.barren >= self.limits.barren_pages
+
+    def starved(self) -> dict[str, Trap]:
+        """Every template and family that gets nothing now, with the rule."""
+        found: dict[str, Trap] = {}
+        for template, tally in self._tallies.items():
+            if self._is_barren(tally):
+                found[template] = Trap.NO_NEW_CONTENT
+            elif tally.admitted >= self.limits.query_variants:
+                found[template] = Trap.QUERY_VARIANTS
+        return found
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "templates": [
+                [template, tally.admitted, tally.held_back, tally.barren, list(tally.prints)]
+                for template, tally in self._tallies.items()
+            ]
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any], limits: TrapLimits | None = None) -> "TemplateBudget":
+        budget = TemplateBudget(limits)
+        for template, admitted, held_back, barren, prints in document.get("templates", ()):
+            budget._tallies[template] = _Tally(admitted, held_back, barren, list(prints))
+        return budget
+
+    def _tally(self, template: str) -> _Tally:
+        tally = self._tallies.pop(template, None)
+        if tally is None:
+            tally = _Tally()
+            if len(self._tallies) >= self.limits.templates:
+                del self._tallies[next(iter(self._tallies))]
+        # Put last: the order of the dictionary is the order of use.
+        self._tallies[template] = tally
+        return tally
