@@ -1,0 +1,93 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corral.extract.links import Directives, directives_of, links_of
+from corral.extract.page import Page
+
+
+def test_links_come_in_the_order_of_the_page_each_once() -> None:
+    page = Page(
+        """<a href="/b">x</a><map><area href="/a"></map><a href="/b#part">again</a><a href=" c d ">y</a>
+        <a href="/e\n/f">broken line</a><a name="anchor">no link</a><a href>empty</a><a href="">empty</a>""",
+        "https://example.com/x",
+    )
+    assert links_of(page).references == ("/b", "/a", "c d", "/e/f")
+
+
+def test_frames_of_a_frameset_are_links_and_inline_frames_are_not() -> None:
+    framed = Page("<html><frameset><frame src='/menu'><frame src='/main'></frameset></html>")
+
+    assert links_of(framed).references == ("/menu", "/main")
+    assert links_of(Page("<iframe src='/ad'></iframe>")).references == ()
+
+
+@pytest.mark.parametrize(
+    "href",
+    ["#top", "javascript:void(0)", " JavaScript:x()", "mailto:a@b.c", "tel:1", "data:text/html,x", "java\nscript:x"],
+)
+def test_what_leads_to_no_page_is_left_out(href: str) -> None:
+    assert links_of(Page(f'<a href="{href}">x</a>')).references == ()
+
+
+def test_a_link_is_nofollow_where_no_other_link_to_the_same_place_may_be_followed() -> None:
+    page = Page(
+        """<a href="/a" rel="nofollow">x</a><a href="/b" rel="NoFollow noopener">x</a><a href="/b">x</a>
+        <a href="/c">x</a><a href="/c" rel=nofollow>x</a><a href="/d" rel="nofollowed">x</a>"""
+    )
+    assert links_of(page).nofollow == {"/a"}
+
+
+def test_links_beyond_the_limit_are_counted() -> None:
+    html = (
+        "".join(f"<a href='/{number}'>x</a>" for number in range(30)) + "<a href='/29'>again</a><a href='/0'>again</a>"
+    )
+    links = links_of(Page(html), limit=10)
+
+    assert links.references == tuple(f"/{number}" for number in range(10))
+    assert links.dropped == 20
+
+
+def test_the_base_the_canonical_address_and_the_directives_are_told() -> None:
+    html = """<head><base href="/docs/"><link rel="stylesheet" href="x.css"><link rel="Canonical" href=" /original ">
+        <meta name="ROBOTS" content="NoIndex, follow"></head><body><a href="a">x</a>"""
+    links = links_of(Page(html, "https://example.com/a/b"))
+
+    assert links.base_url == "https://example.com/docs/"
+    assert links.canonical == "/original"
+    assert links.directives == Directives(noindex=True, nofollow=False)
+
+
+def test_a_page_that_says_nothing_asks_nothing() -> None:
+    links = links_of(Page("<meta name=description content=noindex><p>nofollow</p>", "https://example.com/a"))
+
+    assert links.base_url == "https://example.com/a"
+    assert links.canonical is None
+    assert links.directives == Directives()
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("noindex", Directives(noindex=True)),
+        ("index, nofollow", Directives(nofollow=True)),
+        ("none", Directives(noindex=True, nofollow=True)),
+        ("NOINDEX,NOFOLLOW", Directives(noindex=True, nofollow=True)),
+        ("max-snippet:-1", Directives()),
+        ("", Directives()),
+    ],
+)
+def test_directives_are_read_from_elements_and_headers_alike(text: str, expected: Directives) -> None:
+    assert directives_of(text) == expected
+
+
+def test_the_strictest_of_several_directives_holds() -> None:
+    html = "<meta name=robots content=noindex><meta name=robots content=nofollow>"
+    assert links_of(Page(html)).directives == Directives(noindex=True, nofollow=True)
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_links_or_none(html: str) -> None:
+    links = links_of(Page(f"<a href='{html}'>{html}</a>{html}"))
+    assert len(set(links.references)) == len(links.references)
+    assert all(links.references)
