@@ -1,7 +1,7 @@
 """Addresses that never end. Some show it by their shape; the others are counted by the template they are made from."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -16,7 +16,10 @@ YEARS_AHEAD = 2
 YEARS_BACK = 150
 
 _MAX_TEMPLATE_CHARS = 160
-_YEAR_MONTH = re.compile(r"(?:^|[^0-9])([12][0-9]{3})[-_/.](0?[1-9]|1[0-2])(?![0-9])")
+# A whole date anywhere; a year and a month only where they stand alone, for part numbers look like them.
+_DAY = re.compile(r"(?<![0-9])([12][0-9]{3})([-_/.])(?:0?[1-9]|1[0-2])\2(?:0?[1-9]|[12][0-9]|3[01])(?![0-9])")
+_MONTH = re.compile(r"[/=]([12][0-9]{3})[-_/](?:0?[1-9]|1[0-2])(?=[/?&]|$)")
+_FOUR_DIGITS = re.compile("[12][0-9]{3}")
 _YEAR = re.compile(r"([12][0-9]{3})(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9])?)?(?![0-9])")
 _DATE_NAMES = frozenset(
     {"year", "month", "date", "day", "week", "y", "yr", "from", "to", "start", "end", "cal", "when"}
@@ -40,7 +43,7 @@ class Trap(StrEnum):
 
 def shape_of(url: str, today: date) -> Trap | None:
     """The trap this canonical address shows by its shape alone."""
-    if url.count("/") > 6:
+    if url.count("/") >= 6:  # two of them before the host
         segments = url.partition("?")[0].split("/")[3:]
         if len(segments) - (not segments[-1]) > MAX_SEGMENTS:
             return Trap.TOO_MANY_SEGMENTS
@@ -52,19 +55,22 @@ def shape_of(url: str, today: date) -> Trap | None:
 
 def _is_far_date(url: str, this_year: int) -> bool:
     path_at = url.find("/", 8)
-    for match in _YEAR_MONTH.finditer(url, path_at):
-        if not this_year - YEARS_BACK <= int(match[1]) <= this_year + YEARS_AHEAD:
-            return True
+    if not _FOUR_DIGITS.search(url, path_at):
+        return False  # most of them, at one glance
+    first, last = this_year - YEARS_BACK, this_year + YEARS_AHEAD
+    if any(not first <= int(match[1]) <= last for match in _DAY.finditer(url, path_at)):
+        return True
+    if any(int(match[1]) > last for match in _MONTH.finditer(url, path_at)):
+        return True
     _, mark, query = url.partition("?")
-    if not mark:
-        return False
+    return bool(mark) and any(not first <= year <= last for year in _years(query))
+
+
+def _years(query: str) -> Iterator[int]:
     for part in query.split("&"):
         name, _, value = part.partition("=")
         if name.lower() in _DATE_NAMES and (match := _YEAR.match(value)):
-            year = int(match[1])
-            if not this_year - YEARS_BACK <= year <= this_year + YEARS_AHEAD:
-                return True
-    return False
+            yield int(match[1])
 
 
 def template_of(url: str) -> str:

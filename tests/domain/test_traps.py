@@ -1,0 +1,183 @@
+import json
+import random
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corral.domain.canonical import canonical_url
+from corral.domain.errors import BadInput
+from corral.domain.traps import Change, TemplateBudget, Trap, TrapLimits, family_of, shape_of, template_of
+from corral.domain.url import parse_target
+
+TODAY = date(2026, 11, 15)
+SITE = "https://example.com"
+LIMITS = TrapLimits(query_variants=5, barren_pages=3, probe_every=10, templates=20, prints=4)
+
+
+@pytest.mark.parametrize(
+    "path, trap",
+    [
+        ("/a/a/a/a", Trap.REPEATED_SEGMENTS),
+        ("/a/b/a/b/a/b/a/b", Trap.REPEATED_SEGMENTS),
+        ("/docs/x/docs/y/docs/z/docs/w", Trap.REPEATED_SEGMENTS),
+        ("/a/a/a/b", None),
+        ("/a/b/c/d/e/f/g/h", None),
+        ("/x?next=/a/a/a/a/a/a/a/a", None),
+        ("/" + "/".join(map(str, range(20))), None),
+        ("/" + "/".join(map(str, range(20))) + "/", None),
+        ("/" + "/".join(map(str, range(21))), Trap.TOO_MANY_SEGMENTS),
+        ("/events/2026/11/", None),
+        ("/events/2028/12", None),
+        ("/events/2031/02/", Trap.CALENDAR),
+        ("/events/2031/2", Trap.CALENDAR),
+        ("/events/2031-02-14", Trap.CALENDAR),
+        ("/events/on-2031-02-14.html", Trap.CALENDAR),
+        ("/events/2031-02/", Trap.CALENDAR),
+        ("/parts/bolt-2900-12", None),
+        ("/parts/1200/12", None),
+        ("/archive/1900/01/01/", None),
+        ("/archive/1100/01/01/", Trap.CALENDAR),
+        ("/calendar?date=2031-02-14", Trap.CALENDAR),
+        ("/calendar?month=2&year=2050", Trap.CALENDAR),
+        ("/calendar?date=20310214", Trap.CALENDAR),
+        ("/calendar?year=2026", None),
+        ("/item?id=2050", None),
+        ("/item/2050", None),
+        ("/item/12031/02", None),
+        ("/part/2031/999", None),
+        ("/", None),
+    ],
+)
+def test_traps_that_show_by_their_shape(path: str, trap: Trap | None) -> None:
+    assert shape_of(SITE + path, TODAY) is trap
+
+
+@pytest.mark.parametrize(
+    "path, template",
+    [
+        ("/", "/"),
+        ("/about", "/about"),
+        ("/About/", "/about/"),
+        ("/items/17", "/items/{n}"),
+        ("/items/17/edit", "/items/{n}/edit"),
+        ("/page17.html", "/page{n}.html"),
+        ("/2026/11/15/", "/{n}/{n}/{n}/"),
+        ("/log/2026-11-15", "/log/{date}"),
+        ("/a-very-long-name-of-17-words", "/{name}"),
+        ("/x/0f8fad5b-d9cb-469f-a165-70867728950e", "/x/{id}"),
+        ("/x/9f86d081884c7d65", "/x/{id}"),
+        ("/maze/k3f9x2ab7", "/maze/{id}"),
+        ("/list?page=2&sort=up", "/list?page&sort"),
+        ("/list?sort=down&page=3", "/list?page&sort"),
+        ("/list?filter[3]=x", "/list?filter[{n}]"),
+    ],
+)
+def test_addresses_of_one_making_have_one_template(path: str, template: str) -> None:
+    assert template_of(SITE + path) == "example.com" + template
+
+
+@given(st.text(max_size=60))
+def test_every_address_has_a_bounded_template(tail: str) -> None:
+    try:
+        url = canonical_url(parse_target(f"{SITE}/{tail}"))
+    except BadInput:
+        return
+    template = template_of(url)
+
+    assert template.startswith("example.com/")
+    assert len(template) <= 160
+    assert family_of(template).startswith("example.com/")
+    shape_of(url, TODAY)
+
+
+def test_a_template_has_so_many_variants_of_its_query() -> None:
+    budget = TemplateBudget(LIMITS)
+    facets = [budget.admit(template_of(f"{SITE}/shop?colour={number}&size=1")) for number in range(7)]
+
+    assert facets == [None] * 5 + [Trap.QUERY_VARIANTS] * 2
+    assert budget.admit(template_of(f"{SITE}/shop?page=1")) is None
+    assert [budget.admit(template_of(f"{SITE}/item/{number}")) for number in range(50)] == [None] * 50
+    assert budget.starved() == {"example.com/shop?colour&size": Trap.QUERY_VARIANTS}
+
+
+def test_the_limit_of_variants_is_five_hundred() -> None:
+    budget = TemplateBudget()
+    admitted = [budget.admit("example.com/list?page") for _ in range(600)]
+
+    assert admitted.count(None) == 500
+
+
+def test_a_template_that_brings_nothing_new_is_starved_and_probed() -> None:
+    budget = TemplateBudget(LIMITS)
+    template = template_of(f"{SITE}/maze/1/2")
+    changes = [budget.observe(template, 77) for _ in range(5)]
+
+    assert changes[3] == {template: Change.STARVED, family_of(template): Change.STARVED}
+    assert changes[:3] == [{}, {}, {}]
+    assert changes[4] == {}
+    assert budget.starved_by(template) is Trap.NO_NEW_CONTENT
+    offers = [budget.admit(template) for _ in range(20)]
+    assert offers.count(None) == 2
+    assert offers.count(Trap.NO_NEW_CONTENT) == 18
+    assert budget.starved()[template] is Trap.NO_NEW_CONTENT
+
+
+def test_something_new_lifts_a_starved_template() -> None:
+    budget = TemplateBudget(LIMITS)
+    template = template_of(f"{SITE}/maze/1")
+    for _ in range(4):
+        budget.observe(template, 77)
+
+    assert budget.observe(template, 2**64 - 1) == {template: Change.LIFTED, family_of(template): Change.LIFTED}
+    assert budget.admit(template) is None
+    assert budget.starved() == {}
+
+
+def test_a_maze_of_words_is_starved_by_its_folder() -> None:
+    budget = TemplateBudget(LIMITS)
+    for word in ("alpha", "beta", "gamma", "delta"):
+        budget.observe(template_of(f"{SITE}/maze/{word}"), 77)
+
+    assert budget.admit(template_of(f"{SITE}/maze/epsilon")) is Trap.NO_NEW_CONTENT
+    assert budget.admit(template_of(f"{SITE}/shop/epsilon")) is None
+
+
+def test_pages_that_are_each_new_are_never_starved() -> None:
+    budget = TemplateBudget(LIMITS)
+    chance = random.Random(1)
+    template = template_of(f"{SITE}/articles/17")
+    changes = [budget.observe(template, chance.getrandbits(64)) for _ in range(1000)]
+
+    assert not any(changes)
+    assert budget.admit(template) is None
+
+
+_STEPS = st.lists(st.tuples(st.sampled_from(["admit", "observe"]), st.integers(0, 40), st.integers(0, 3)), max_size=80)
+
+
+@given(_STEPS)
+def test_a_budget_comes_back_from_its_document_at_any_moment(steps: list[tuple[str, int, int]]) -> None:
+    budget = TemplateBudget(LIMITS)
+    for what, number, content in steps:
+        again = TemplateBudget.of(json.loads(json.dumps(budget.document())), LIMITS)
+        name = f"example.com/{'abcdefghijklmnopqrstuvwxyz'[number % 26]}?x"
+        if what == "admit":
+            assert budget.admit(name) == again.admit(name)
+        else:
+            assert budget.observe(name, content << 40) == again.observe(name, content << 40)
+        assert budget.document() == again.document()
+        assert len(budget.document()["templates"]) <= LIMITS.templates
+
+
+def test_the_document_of_a_budget_is_small_however_large_the_site() -> None:
+    budget = TemplateBudget()
+    chance = random.Random(1)
+    for number in range(5_000):
+        word = "".join(chance.choices("abcdefghij", k=9))
+        template = template_of(f"{SITE}/{word}/{'x' * 200}?a={number}")
+        budget.admit(template)
+        budget.observe(template, chance.getrandbits(64))
+
+    assert len(json.dumps(budget.document())) < 250_000
