@@ -14,8 +14,10 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 PLAN = CrawlPlan.of({"start_urls": ["https://example.com/"]})
 
 
-def failed(code: FailureCode, status: int | None = None, **more: str) -> Failed:
-    return Failed(code, "it failed", http_status=status, **more)
+def failed(
+    code: FailureCode, status: int | None = None, *, detail: str | None = None, retry_after: str | None = None
+) -> Failed:
+    return Failed(code, "it failed", detail, http_status=status, retry_after=retry_after)
 
 
 def test_a_fetched_page_is_done() -> None:

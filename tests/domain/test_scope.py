@@ -234,7 +234,13 @@ def test_a_rule_that_cannot_be_understood_is_refused_by_name(rules: dict[str, An
 def test_a_scope_comes_back_from_its_document(
     mode: ScopeMode, patterns: list[str], domains: list[str], depth: int
 ) -> None:
-    rules = {"mode": mode, "include": patterns, "exclude": patterns, "allowed_domains": domains, "max_depth": depth}
+    rules: dict[str, Any] = {
+        "mode": mode,
+        "include": patterns,
+        "exclude": patterns,
+        "allowed_domains": domains,
+        "max_depth": depth,
+    }
     given = scope(**rules)
 
     assert Scope.of(json.loads(json.dumps(given.document())), [START]) == given

@@ -97,9 +97,10 @@ def test_a_template_has_so_many_variants_of_its_query() -> None:
     facets = [budget.admit(template_of(f"{SITE}/shop?colour={number}&size=1")) for number in range(7)]
 
     assert facets == [None] * 5 + [Trap.QUERY_VARIANTS] * 2
-    assert budget.admit(template_of(f"{SITE}/shop?page=1")) is None
+    assert budget.admit(template_of(f"{SITE}/shop?page=1")) is Trap.QUERY_VARIANTS
+    assert budget.admit(template_of(f"{SITE}/list?page=1")) is None
     assert [budget.admit(template_of(f"{SITE}/item/{number}")) for number in range(50)] == [None] * 50
-    assert budget.starved() == {"example.com/shop?colour&size": Trap.QUERY_VARIANTS}
+    assert budget.starved() == {"example.com/shop?…": Trap.QUERY_VARIANTS}
 
 
 def test_the_limit_of_variants_is_five_hundred() -> None:
@@ -154,6 +155,36 @@ def test_pages_that_are_each_new_are_never_starved() -> None:
     assert budget.admit(template) is None
 
 
+def test_facets_are_starved_by_their_path_where_they_bring_no_new_word() -> None:
+    budget = TemplateBudget(LIMITS)
+    chance = random.Random(1)
+    facets = [template_of(f"{SITE}/shop?{name}=1") for name in ("colour", "size", "brand", "sort", "price")]
+    changes = [budget.observe(facet, chance.getrandbits(64), words=[1, 2, 3]) for facet in facets]
+
+    assert changes == [{}, {}, {}, {"example.com/shop?…": Change.STARVED}, {}]
+    assert budget.starved_by(facets[0]) is Trap.NO_NEW_CONTENT
+    assert budget.observe(facets[0], 5, words=[1, 2, 4])["example.com/shop?…"] is Change.LIFTED
+
+
+def test_lists_that_are_alike_and_lead_to_new_pages_are_never_starved() -> None:
+    budget = TemplateBudget(LIMITS)
+    page, photo = template_of(f"{SITE}/gallery?page=1"), template_of(f"{SITE}/photos/1")
+    changes = [budget.observe(page, 77, words=[1], led_to=[page, photo]) for _ in range(100)]
+
+    assert not any(changes)
+    assert budget.observe(page, 77, words=[1], led_to=[page]) == {}
+    assert any(budget.observe(page, 77, words=[1], led_to=[page]) for _ in range(3))
+
+
+def test_words_that_were_forgotten_are_new_again() -> None:
+    budget = TemplateBudget(TrapLimits(barren_pages=1, words=10))
+    for number in range(20):
+        assert budget.observe("example.com/?q", number << 32, words=[number]).get("example.com/?…") is None
+
+    assert budget.observe("example.com/?q", 3, words=[0]).get("example.com/?…") is None
+    assert budget.observe("example.com/?q", 3, words=[0])["example.com/?…"] is Change.STARVED
+
+
 _STEPS = st.lists(st.tuples(st.sampled_from(["admit", "observe"]), st.integers(0, 40), st.integers(0, 3)), max_size=80)
 
 
@@ -166,7 +197,8 @@ def test_a_budget_comes_back_from_its_document_at_any_moment(steps: list[tuple[s
         if what == "admit":
             assert budget.admit(name) == again.admit(name)
         else:
-            assert budget.observe(name, content << 40) == again.observe(name, content << 40)
+            told = {"words": [content], "led_to": [name] if content else []}
+            assert budget.observe(name, content << 40, **told) == again.observe(name, content << 40, **told)
         assert budget.document() == again.document()
         assert len(budget.document()["templates"]) <= LIMITS.templates
 
@@ -178,6 +210,6 @@ def test_the_document_of_a_budget_is_small_however_large_the_site() -> None:
         word = "".join(chance.choices("abcdefghij", k=9))
         template = template_of(f"{SITE}/{word}/{'x' * 200}?a={number}")
         budget.admit(template)
-        budget.observe(template, chance.getrandbits(64))
+        budget.observe(template, chance.getrandbits(64), words=[chance.getrandbits(32) for _ in range(16)])
 
-    assert len(json.dumps(budget.document())) < 250_000
+    assert len(json.dumps(budget.document())) < 500_000

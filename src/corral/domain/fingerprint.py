@@ -7,14 +7,17 @@ each; Python's own loop over the bits would take thirty times as long.
 """
 
 import hashlib
+import heapq
 import struct
-from collections.abc import Iterable
+import zlib
 from itertools import islice
 
 NEAR_BITS = 3  # about one word in a hundred
 _MAX_CHARS = 40_000
 _MAX_WORDS = 8_000  # fewer than a counter of 16 bits can hold
 _MAX_REMEMBERED = 20_000
+_SAMPLED = 16
+_FEW_NUMBERS = 0.8  # of the words are none
 _LANES = struct.Struct(">64H")
 # The eight bits of a byte as eight counters.
 _SPREAD = [struct.pack(">8H", *(byte >> place & 1 for place in range(7, -1, -1))) for byte in range(256)]
@@ -37,14 +40,29 @@ _COUNTERS = _Counters()
 
 def fingerprint(text: str) -> int:
     """64 bits; the same in every process and on every machine. A text without words has 0."""
-    words: Iterable[str] = dict.fromkeys(text[:_MAX_CHARS].lower().split())
-    chosen = list(islice(words, _MAX_WORDS))
-    half = len(chosen) // 2
-    total = sum(map(_COUNTERS.__getitem__, chosen))
+    words = _words(text)
+    half = len(words) // 2
+    total = sum(map(_COUNTERS.__getitem__, words))
     value = 0
     for count in _LANES.unpack(total.to_bytes(_LANES.size, "big")):
         value = value << 1 | (count > half)
     return value
+
+
+def rare_words(text: str) -> tuple[int, ...]:
+    """A sample of a text's words that does not depend on the text: those with the smallest numbers, as numbers.
+
+    Two texts from the same words have samples from the same few words, so that it shows when nothing new comes.
+    """
+    return tuple(heapq.nsmallest(_SAMPLED, {zlib.crc32(word.encode("utf-8", "replace")) for word in _words(text)}))
+
+
+def _words(text: str) -> list[str]:
+    """Each once, in small letters. Numbers count only where there are many: `Page 18: no results` is nothing new, a
+    table of another day is."""
+    words = list(islice(dict.fromkeys(text[:_MAX_CHARS].lower().split()), _MAX_WORDS))
+    named = [word for word in words if not word[0].isdigit()]
+    return named if len(named) >= _FEW_NUMBERS * len(words) else words
 
 
 def is_near(first: int, second: int) -> bool:

@@ -1,7 +1,7 @@
 """Addresses that never end. Some show it by their shape; the others are counted by the template they are made from."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -93,7 +93,20 @@ def family_of(template: str) -> str:
     path = template.partition("?")[0]
     host, _, rest = path.partition("/")
     folder, slash, _ = rest.partition("/")
-    return f"{host}/{folder}/*" if slash else f"{host}/*"
+    return f"{host}/{folder}/…" if slash else f"{host}/…"
+
+
+def variants_of(template: str) -> str | None:
+    """All templates of one path with any query: what the links of a search form or of facets have in common."""
+    path, mark, _ = template.partition("?")
+    return f"{path}?…" if mark else None
+
+
+def names_of(template: str) -> tuple[str, ...]:
+    """Everything that a page of this template is counted by. The ellipsis is in no address."""
+    variants = variants_of(template)
+    family = family_of(template)
+    return (template, family) if variants is None else (template, family, variants)
 
 
 def _blurred(segment: str) -> str:
@@ -109,11 +122,12 @@ def _blurred(segment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
-    query_variants: int = 500  # addresses of one template that differ in the query only
-    barren_pages: int = 30  # in a row, without anything new: the template is starved
+    query_variants: int = 500  # addresses of one path that differ in the query only
+    barren_pages: int = 20  # in a row, without anything new: the template is starved
     probe_every: int = 50  # of a starved template, one address in so many is fetched all the same
     templates: int = 500  # remembered; the one unused for longest is forgotten first
     prints: int = 8  # remembered of one template
+    words: int = 256  # remembered of one path with queries
 
 
 class Change(StrEnum):
@@ -127,6 +141,7 @@ class _Tally:
     held_back: int = 0  # since it starved
     barren: int = 0  # pages in a row that brought nothing new
     prints: list[int] = field(default_factory=list)  # of different contents, the last seen last
+    words: dict[int, None] = field(default_factory=dict)  # the oldest first
 
 
 class TemplateBudget:
@@ -135,6 +150,11 @@ class TemplateBudget:
     `admit` is asked once for every new address, `starved_by` before a known one is fetched, and `observe` is told of
     every page. Nothing is for ever: one address in fifty of a starved template is still let in, and as soon as a page
     brings something new, the template is like any other.
+
+    A page is counted three times: by its template, by the folder it is in (mazes made of words have no template
+    twice), and, where it has a query, by its path (facets combine their parameters without end). It is barren if its
+    content is near to what the same name brought before; by its path, if it has no word that was not there before.
+    A page that leads to anything new elsewhere is never barren: lists are alike, and all that matters is behind them.
     """
 
     def __init__(self, limits: TrapLimits | None = None) -> None:
@@ -143,83 +163,110 @@ class TemplateBudget:
 
     def admit(self, template: str) -> Trap | None:
         """Why this new address should not be followed; None lets it in and counts it."""
-        tally = self._tally(template)
-        if "?" in template and tally.admitted >= self.limits.query_variants:
+        variants = variants_of(template)
+        if variants is not None and self._tally(variants).admitted >= self.limits.query_variants:
             return Trap.QUERY_VARIANTS
-        if self.starved_by(template) is not None:
-            tally = tally if self._is_barren(tally) else self._tally(family_of(template))
-            tally.held_back += 1
-            if tally.held_back % self.limits.probe_every:
+        barren = self._barren(template)
+        if barren is not None:
+            barren.held_back += 1
+            if barren.held_back % self.limits.probe_every:
                 return Trap.NO_NEW_CONTENT
-        if "?" in template:
-            self._tally(template).admitted += 1
+        if variants is not None:
+            self._tally(variants).admitted += 1
         return None
 
     def starved_by(self, template: str) -> Trap | None:
         """Why a page of this template is not worth fetching now, though it was let in before."""
-        for name in (template, family_of(template)):
-            if self._is_barren(self._tallies.get(name)):
-                return Trap.NO_NEW_CONTENT
-        return None
+        return None if self._barren(template) is None else Trap.NO_NEW_CONTENT
 
-    def observe(self, template: str, print_: int) -> dict[str, Change]:
-        """Counts a page by the fingerprint of its content. Returns the names (template, family) that this starves, or
-        lifts: what was skipped for them is worth fetching again."""
+    def observe(
+        self, template: str, print_: int, *, words: Sequence[int] = (), led_to: Collection[str] = ()
+    ) -> dict[str, Change]:
+        """Counts a page by the fingerprint of its content, the `rare_words` in it where it has a query, and the
+        templates of the new addresses it led to.
+
+        Returns the names (`names_of`) that this starves, or lifts: what was skipped for those is worth fetching again.
+        """
+        variants = variants_of(template)
         changes: dict[str, Change] = {}
-        for name in (template, family_of(template)):
-            change = self._observe(self._tally(name), print_)
+        for name in names_of(template):
+            tally = self._tally(name)
+            # Both are remembered, whatever the other says.
+            is_new = self._is_new_word(tally, words) if name == variants else self._is_new_print(tally, print_)
+            is_new = any(name not in names_of(each) for each in led_to) or is_new
+            change = self._count(tally, is_new=is_new)
             if change is not None:
                 changes[name] = change
         return changes
 
-    def _observe(self, tally: _Tally, print_: int) -> Change | None:
-        was_starved = self._is_barren(tally)
-        near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
-        if near is None:
-            tally.prints.append(print_)
-            del tally.prints[: -self.limits.prints]
+    def _count(self, tally: _Tally, *, is_new: bool) -> Change | None:
+        was_starved = self._is_starved(tally)
+        if is_new:
             tally.barren = tally.held_back = 0
             return Change.LIFTED if was_starved else None
-        # What keeps coming back is what has to be remembered.
-        tally.prints.remove(near)
-        tally.prints.append(near)
         tally.barren = min(tally.barren + 1, self.limits.barren_pages)
-        return Change.STARVED if not was_starved and self._is_barren(tally) else None
+        return Change.STARVED if not was_starved and self._is_starved(tally) else None
 
-    def _is_barren(self, tally: _Tally | None) -> bool:
-        return tally is not None and tally.barren >= self.limits.barren_pages
+    def _is_new_print(self, tally: _Tally, print_: int) -> bool:
+        near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
+        if near is not None:
+            # What keeps coming back is what has to be remembered.
+            tally.prints.remove(near)
+            tally.prints.append(near)
+            return False
+        tally.prints.append(print_)
+        del tally.prints[: -self.limits.prints]
+        return True
+
+    def _is_new_word(self, tally: _Tally, words: Sequence[int]) -> bool:
+        unseen = [word for word in words if word not in tally.words]
+        tally.words.update(dict.fromkeys(unseen))
+        while len(tally.words) > self.limits.words:
+            # What is forgotten will be new again: rather one page too many than one too few.
+            del tally.words[next(iter(tally.words))]
+        return bool(unseen) or not words
+
+    def _barren(self, template: str) -> _Tally | None:
+        for name in names_of(template):
+            tally = self._tallies.get(name)
+            if tally is not None and self._is_starved(tally):
+                return tally
+        return None
+
+    def _is_starved(self, tally: _Tally) -> bool:
+        return tally.barren >= self.limits.barren_pages
 
     def starved(self) -> dict[str, Trap]:
-        """Every template and family that gets nothing now, with the rule."""
+        """Every name that gets nothing now, with the rule."""
         found: dict[str, Trap] = {}
-        for template, tally in self._tallies.items():
-            if self._is_barren(tally):
-                found[template] = Trap.NO_NEW_CONTENT
+        for name, tally in self._tallies.items():
+            if self._is_starved(tally):
+                found[name] = Trap.NO_NEW_CONTENT
             elif tally.admitted >= self.limits.query_variants:
-                found[template] = Trap.QUERY_VARIANTS
+                found[name] = Trap.QUERY_VARIANTS
         return found
 
     def document(self) -> dict[str, Any]:
         return {
             "templates": [
-                [template, tally.admitted, tally.held_back, tally.barren, list(tally.prints)]
-                for template, tally in self._tallies.items()
+                [name, tally.admitted, tally.held_back, tally.barren, list(tally.prints), list(tally.words)]
+                for name, tally in self._tallies.items()
             ]
         }
 
     @staticmethod
     def of(document: Mapping[str, Any], limits: TrapLimits | None = None) -> "TemplateBudget":
         budget = TemplateBudget(limits)
-        for template, admitted, held_back, barren, prints in document.get("templates", ()):
-            budget._tallies[template] = _Tally(admitted, held_back, barren, list(prints))
+        for name, admitted, held_back, barren, prints, words in document.get("templates", ()):
+            budget._tallies[name] = _Tally(admitted, held_back, barren, list(prints), dict.fromkeys(words))
         return budget
 
-    def _tally(self, template: str) -> _Tally:
-        tally = self._tallies.pop(template, None)
+    def _tally(self, name: str) -> _Tally:
+        tally = self._tallies.pop(name, None)
         if tally is None:
             tally = _Tally()
             if len(self._tallies) >= self.limits.templates:
                 del self._tallies[next(iter(self._tallies))]
         # Put last: the order of the dictionary is the order of use.
-        self._tallies[template] = tally
+        self._tallies[name] = tally
         return tally
