@@ -34,6 +34,7 @@ class Settings(BaseSettings):
 
     workers: int = Field(2, ge=1, le=64, description="worker processes per node")
     concurrency: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
+    max_concurrent_tasks: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
     grace_seconds: float = Field(10.0, ge=0, le=600, description="how long a stop waits for running runs")
 

@@ -20,6 +20,7 @@ from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lease
 from corral.domain.secret import Secret
 from corral.engine.assign import Limits
+from corral.engine.crawls import Crawls
 from corral.engine.errand import perform_apart
 from corral.engine.field_maps import FieldMaps
 from corral.engine.jobs import Jobs
@@ -40,6 +41,7 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.parse_pool import ParsePool
 from corral.fetch.probe import probe
 from corral.log import hide
+from corral.presence import Presence
 from corral.settings import Settings
 from corral.stalls import watched_loop
 from corral.store.open import open_store
@@ -80,6 +82,7 @@ class App:
     learning: Learning
     previews: Previews
     field_maps: FieldMaps
+    crawls: Crawls
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -114,13 +117,31 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
         keys = await checked_keys(settings, store)
         async with watched_loop("node" if works else "client"), prober(settings) as probe:
             app = _assembled(settings, store, probe, pulse, keys, works=works, only_run=only_run)
+            presence = Presence(settings.data_dir / "nodes")
+            await _take_over(store, presence)
+            if app.node is not None:
+                presence.enter(app.node.owner)
+            owner = app.node.owner if app.node is not None else None
             await app.start_work()
             try:
                 yield app
             finally:
                 await app.stop_work()
+                if owner is not None:
+                    presence.leave(owner)
     finally:
         await store.close()
+
+
+async def _take_over(store: Store, presence: Presence) -> None:
+    """What nodes held that died in this folder is to be had at once."""
+    gone = presence.gone()
+    for owner in gone:
+        await store.expire(owner)
+    if gone:
+        await store.reap()
+    for owner in gone:
+        presence.forget(owner)
 
 
 @asynccontextmanager
@@ -203,6 +224,7 @@ def _assembled(
         return vault.keys_to_seal().seal_text(text, bound)
 
     jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow), seal)
+    crawls = Crawls(store, EgressPolicy(settings.egress_allow), wake)
 
     def look(lease: Lease, timeout_s: float) -> Awaitable[Outcome]:
         # A look is no run: nobody would ever ask for what it left behind.
@@ -213,7 +235,7 @@ def _assembled(
     sessions = Sessions(store, vault, look, offers, wake=wake)
     previews = Previews(store, look, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
     parts = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
-    return App(*parts, previews, FieldMaps(store, jobs))
+    return App(*parts, previews, FieldMaps(store, jobs), crawls)
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:
@@ -250,6 +272,7 @@ def node_options(
             Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
         },
         config=asdict(worker_config(settings, keys)),
+        crawls=settings.max_concurrent_tasks,
         only_run=only_run,
         keys_for=keys_for,
     )
@@ -265,6 +288,9 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         cache_mode=settings.http_cache.value,
         cache_dir=str(settings.cache_dir.absolute()),
         cache_max_bytes=settings.http_cache_max_bytes,
+        retry_base_s=settings.retry_base_seconds,
+        retry_factor=settings.retry_factor,
+        retry_cap_s=settings.retry_cap_seconds,
         vault_keys=keys.texts() if keys else [],
     )
 

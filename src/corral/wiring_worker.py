@@ -11,6 +11,9 @@ from corral.domain.address import AllowEntry, EgressPolicy
 from corral.domain.cache import CacheMode
 from corral.domain.job import Strategy
 from corral.domain.ports import Executor, Kind
+from corral.domain.retry import RetryPolicy
+from corral.domain.run import CRAWL
+from corral.engine.kinds.crawl import CrawlKind
 from corral.engine.kinds.drill import DrillKind
 from corral.engine.kinds.page import PageKind
 from corral.fetch.api_replay import ApiReplayExecutor
@@ -19,6 +22,7 @@ from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_home import sweep_homes
 from corral.fetch.cache import NO_CACHE, PageCache
 from corral.fetch.cache_disk import DiskCache
+from corral.fetch.crawl_visit import HttpVisitor
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies
 from corral.fetch.http import HttpExecutor
@@ -42,6 +46,10 @@ class WorkerConfig:
     cache_mode: str = CacheMode.OFF.value
     cache_dir: str = ""
     cache_max_bytes: int = 0
+    # Of the items of a crawl.
+    retry_base_s: float = 10.0
+    retry_factor: float = 3.0
+    retry_cap_s: float = 300.0
     vault_keys: list[str] = field(default_factory=list, repr=False)  # what opens the sessions of jobs
 
 
@@ -73,6 +81,7 @@ async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) ->
     await asyncio.to_thread(sweep_homes)
     browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes, max_at_once=config.browser_concurrency)
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
+    retry = RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s)
     pool = ParsePool()
     proxies = Proxies(egress)
     browser = BrowserExecutor(
@@ -99,7 +108,12 @@ async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) ->
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
     try:
-        yield {"page": _known(executors, keys), "survey": _known(surveys, keys), "drill": DrillKind()}
+        yield {
+            "page": _known(executors, keys),
+            "survey": _known(surveys, keys),
+            CRAWL: CrawlKind(HttpVisitor(egress, robots, pool), retry),
+            "drill": DrillKind(),
+        }
     finally:
         await browser.close()
         await proxies.close()

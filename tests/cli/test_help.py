@@ -6,7 +6,7 @@ import pytest
 from corral import __version__
 from tests.cli.command import Corral
 
-VERBS = ["up", "serve", "worker", "demo", "scrape", "events", "records", "doctor", "bench"]
+VERBS = ["up", "serve", "worker", "demo", "scrape", "crawl", "events", "records", "doctor", "bench"]
 JOB_VERBS = ["add", "list", "show", "rm"]
 SITE_VERBS = ["list", "show"]
 SESSION_VERBS = ["add", "capture", "list", "check", "rotate", "rm"]
@@ -33,7 +33,7 @@ def test_every_verb_explains_itself_with_an_example(verb: list[str], capsys: pyt
 
 def test_the_version_is_told_and_what_does_not_exist_is_a_bad_argument(corral: Corral) -> None:
     assert corral("--version").out == f"corral {__version__}\n"
-    assert corral("crawl").code == 2
+    assert corral("collect").code == 2
 
 
 def test_help_loads_nothing_heavy() -> None:

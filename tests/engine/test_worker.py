@@ -8,24 +8,24 @@ from contextlib import asynccontextmanager
 import orjson
 
 from corral.domain.outcome import Fetched, Outcome, Task
-from corral.domain.ports import Kind
+from corral.domain.ports import Desk, Kind
 from corral.engine import wire
 from corral.engine.worker import Worker
 
 
 class Sleeper:
-    async def perform(self, task: Task) -> Outcome:
+    async def perform(self, task: Task, desk: Desk) -> Outcome:
         await asyncio.sleep(float(task.payload["seconds"]))
         return Fetched()
 
 
 class CancelsItself:
-    async def perform(self, task: Task) -> Outcome:
+    async def perform(self, task: Task, desk: Desk) -> Outcome:
         raise asyncio.CancelledError
 
 
 class Unwritable:
-    async def perform(self, task: Task) -> Outcome:
+    async def perform(self, task: Task, desk: Desk) -> Outcome:
         return Fetched(stats={"it": object()})
 
 

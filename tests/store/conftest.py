@@ -12,7 +12,7 @@ from tests import services
 DATABASES = ("file", "memory", "postgres")
 _TABLES = (
     "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes,"
-    " artifacts"
+    " artifacts, items, crawls"
 )
 
 # Runs one statement behind the store's back and returns its rows.

@@ -3,7 +3,7 @@ import pytest
 from corral.domain.event import EventKind
 from corral.domain.ids import new_id
 from corral.domain.job import Priority, Strategy
-from corral.domain.run import HoldReason, Lease, Move, RunState
+from corral.domain.run import HoldReason, Lanes, Lease, Move, RunState
 from corral.domain.settlement import Settlement
 from corral.store.store import Store
 from tests.store import build
@@ -230,13 +230,21 @@ async def test_a_queue_of_browser_pages_does_not_stand_in_the_way_of_the_others(
     browsers = await add_many(store, [a_run(resolved_strategy=Strategy.BROWSER) for _ in range(5)])
     light = await add_many(store, [a_run() for _ in range(3)])
 
-    first = await store.claim(ME, 10, 10, browser_limit=2)
+    first = await store.claim(ME, 10, 10, Lanes(browsers=2))
     assert {lease.run_id for lease in first} == {*browsers[:2], *light}
-    assert await store.claim(ME, 10, 10, browser_limit=0) == []
+    assert await store.claim(ME, 10, 10, Lanes(browsers=0)) == []
     assert [lease.run_id for lease in await store.claim(ME, 2, 10)] == browsers[2:4]
 
 
 async def test_the_browser_limit_does_not_let_a_lower_band_overtake(store: Store) -> None:
     await add_many(store, [a_run(priority=Priority.LOW)])
     critical = await add(store, a_run(priority=Priority.CRITICAL, resolved_strategy=Strategy.BROWSER))
-    assert [lease.run_id for lease in await store.claim(ME, 1, 10, browser_limit=1)] == [critical]
+    assert [lease.run_id for lease in await store.claim(ME, 1, 10, Lanes(browsers=1))] == [critical]
+
+
+async def test_crawls_have_a_lane_of_their_own(store: Store) -> None:
+    crawls = await add_many(store, [a_run(kind="crawl") for _ in range(3)])
+    page = await add(store)
+    assert {lease.run_id for lease in await store.claim(ME, 10, 10, Lanes(crawls=2))} == {page, *crawls[:2]}
+    assert await store.claim(ME, 10, 10, Lanes(crawls=0)) == []
+    assert [lease.run_id for lease in await store.claim(ME, 10, 10)] == crawls[2:]

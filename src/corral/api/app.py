@@ -24,6 +24,7 @@ from corral.api.routes import (
     preview,
     records,
     runs,
+    scraping,
     sessions,
     sites,
 )
@@ -66,6 +67,7 @@ def create_app(app: App) -> FastAPI:
         artifacts.router,
         sites.router,
         runs.router,
+        scraping.router,
         sessions.router,
         interventions.router,
         preview.router,

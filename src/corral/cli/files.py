@@ -2,13 +2,13 @@
 
 import csv
 import errno
-import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TextIO
 
 from corral.domain.errors import BadInput, CorralError
 
@@ -50,10 +50,27 @@ def _place_of(path: Path) -> Path:
 
 
 def write_records(path: Path, names: Sequence[str], records: Records) -> None:
-    """Write beside the file and put it in place at the end: a reader never sees half of it."""
-    content = _FORMATS[path.suffix.lower()](names, records).encode("utf-8", "backslashreplace")
+    columns = list(dict.fromkeys([*names, *(name for record in records for name in record)]))
+    with written(path, columns) as add:
+        add(records)
+
+
+@contextmanager
+def written(path: Path, columns: Sequence[str]) -> Iterator[Callable[[Iterable[dict[str, Any]]], None]]:
+    """Any number of records, a few at a time: written beside the file, which is put in place at the end.
+
+    A reader never sees half of it, and where something goes wrong what was there before stays.
+    """
     try:
-        _replace(_place_of(path), content)
+        with _replaced(_place_of(path)) as file:
+            writer = _FORMATS[path.suffix.lower()](file, columns)
+
+            def add(records: Iterable[dict[str, Any]]) -> None:
+                for record in records:
+                    writer.add(record)
+
+            yield add
+            writer.end()
     except OSError as error:
         raise CorralError(
             f"cannot write {path}: {error.strerror or error}",
@@ -61,12 +78,13 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
         ) from None
 
 
-def _replace(path: Path, content: bytes) -> None:
+@contextmanager
+def _replaced(path: Path) -> Iterator[TextIO]:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     part = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.chmod(_mode_for(path))
@@ -85,24 +103,45 @@ def _mode_for(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def _as_json(_: Sequence[str], records: Records) -> str:
-    return json.dumps(list(records), ensure_ascii=False, indent=2) + "\n"
+class _Json:
+    def __init__(self, file: TextIO, _: Sequence[str]) -> None:
+        self._file = file
+        self._before = "[\n"
+
+    def add(self, record: dict[str, Any]) -> None:
+        text = json.dumps(record, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        self._file.write(f"{self._before}  {text}")
+        self._before = ",\n"
+
+    def end(self) -> None:
+        self._file.write("[]\n" if self._before == "[\n" else "\n]\n")
 
 
-def _as_jsonl(_: Sequence[str], records: Records) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+class _JsonLines:
+    def __init__(self, file: TextIO, _: Sequence[str]) -> None:
+        self._file = file
+
+    def add(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def end(self) -> None:
+        pass
 
 
-def _as_csv(names: Sequence[str], records: Records) -> str:
-    """A column per asked field. Text that a spreadsheet would execute gets a leading apostrophe."""
-    columns = list(dict.fromkeys([*names, *(name for record in records for name in record)]))
-    text = io.StringIO(newline="")
-    # With the line end of the standard; given a bare \n the writer leaves a bare \r inside a cell unquoted.
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([_cell(name) for name in columns])
-    for record in records:
-        writer.writerow([_cell(record.get(name)) for name in columns])
-    return text.getvalue()
+class _Csv:
+    """A column per field. Text that a spreadsheet would execute gets a leading apostrophe."""
+
+    def __init__(self, file: TextIO, columns: Sequence[str]) -> None:
+        self._columns = columns
+        # With the line end of the standard; given a bare \n the writer leaves a bare \r inside a cell unquoted.
+        self._writer = csv.writer(file, lineterminator="\r\n")
+        self._writer.writerow([_cell(name) for name in columns])
+
+    def add(self, record: dict[str, Any]) -> None:
+        self._writer.writerow([_cell(record.get(name)) for name in self._columns])
+
+    def end(self) -> None:
+        pass
 
 
 def _cell(value: Any) -> Any:
@@ -116,8 +155,14 @@ def _cell(value: Any) -> Any:
     return value
 
 
-_FORMATS: dict[str, Callable[[Sequence[str], Records], str]] = {
-    ".json": _as_json,
-    ".jsonl": _as_jsonl,
-    ".csv": _as_csv,
+class _Writer(Protocol):
+    def add(self, record: dict[str, Any]) -> None: ...
+
+    def end(self) -> None: ...
+
+
+_FORMATS: dict[str, Callable[[TextIO, Sequence[str]], _Writer]] = {
+    ".json": _Json,
+    ".jsonl": _JsonLines,
+    ".csv": _Csv,
 }

@@ -8,7 +8,22 @@ import typer
 from corral import __version__
 from corral.cli.exits import report
 from corral.cli.streams import Unheard, prepare_streams, told
-from corral.cli.verbs import bench, demo, doctor, events, job, records, run, scrape, serve, session, site, up, worker
+from corral.cli.verbs import (
+    bench,
+    crawl,
+    demo,
+    doctor,
+    events,
+    job,
+    records,
+    run,
+    scrape,
+    serve,
+    session,
+    site,
+    up,
+    worker,
+)
 from corral.domain.errors import CorralError
 
 _START, _COLLECT, _CARE = "Start", "Collect", "Look after it"
@@ -19,6 +34,7 @@ VERBS = (
     (_START, "worker", worker.worker),
     (_START, "demo", demo.demo),
     (_COLLECT, "scrape", scrape.scrape),
+    (_COLLECT, "crawl", crawl.crawl),
     (_COLLECT, "events", events.events),
     (_COLLECT, "records", records.records),
     (_CARE, "doctor", doctor.doctor),
@@ -48,6 +64,7 @@ def _root(
     \b
     corral demo                                       a local site, jobs for it, and the dashboard
     corral scrape https://example.com --fields title  one page, now
+    corral crawl https://example.com --depth 2        a site, now
     corral up                                         the API, the dashboard and a worker
     """
 

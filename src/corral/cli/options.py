@@ -123,7 +123,7 @@ def drafted_job(
     from corral.domain.url import parse_target
 
     target = parse_target(url)
-    trusted = _trusted(target) if trusts_host else ()
+    trusted = trusted_for(settings, url) if trusts_host else ()
     check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
     check_frequency(frequency)
     return Job(
@@ -158,6 +158,17 @@ def proxy_of(settings: "Settings", text: str | None, *, dry_run: bool) -> "Proxy
         return "" if dry_run else vault_of(settings).keys_to_seal().seal_text(known_by, bound)
 
     return kept_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
+
+
+def trusted_for(settings: "Settings", url: str) -> tuple[str, ...]:
+    """What a person who typed this address may reach by it; BadInput where that is nothing."""
+    from corral.domain.address import EgressPolicy, check_literal
+    from corral.domain.url import parse_target
+
+    target = parse_target(url)
+    trusted = _trusted(target)
+    check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
+    return trusted
 
 
 def _trusted(target: "Target") -> tuple[str, ...]:

@@ -66,7 +66,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "max_bytes": (1, 10**15, True),
     "max_seconds": (1, 30 * 86_400, True),
     "max_per_host": (1, 100_000_000, True),
-    "concurrency": (1, 25, False),
+    "concurrency": (1, 256, False),
     "retry_attempts": (1, 5, False),
 }
 _FLAGS = frozenset(

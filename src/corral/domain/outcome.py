@@ -33,6 +33,8 @@ class Fetched:
     # How to get the same without a browser, where a browser saw it: `url_pattern`, `calls`, `fields` of domain.recipe.
     recipe: dict[str, Any] | None = None
     artifacts: tuple[Artifact, ...] = ()
+    # What did not go well of a run with items, where the rest is a result all the same.
+    problems: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ from corral.domain.event import Event, EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention
+from corral.domain.item import Report, Step
 from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
 from corral.domain.outcome import Outcome, Task
 from corral.domain.probe import Probe
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.retention import Retention
-from corral.domain.run import Lease, Move, NewRun, Run
+from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.settlement import Loss, Settlement
 from corral.domain.site import Memory, Observation
@@ -64,8 +65,8 @@ class LeaseStore(Protocol):
         """True where what is asked for first is never committed after what was asked for later."""
         ...
 
-    async def claim(self, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
-        """Due runs by band and age, at most so many of them by browser."""
+    async def claim(self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE) -> list[Lease]:
+        """Due runs by band and age, of the costly kinds at most so many."""
         ...
 
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]: ...
@@ -77,6 +78,10 @@ class LeaseStore(Protocol):
         ...
 
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
+
+    async def crawl_step(self, lease: Lease, report: Report, max_pages: int | None) -> Step | None:
+        """Write what became of items and lease more; None where the run is not ours any more."""
+        ...
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int: ...
 
@@ -161,10 +166,16 @@ class EngineStore(JobStore, RunStore, LeaseStore, EventStore, SiteStore, Protoco
     """All that the engine needs of a store."""
 
 
+class Desk(Protocol):
+    """Where a run with items gets them, and says what became of them."""
+
+    async def step(self, report: Report) -> Step: ...
+
+
 class Kind(Protocol):
     """How runs of one kind are executed, inside a worker process."""
 
-    async def perform(self, task: Task) -> Outcome: ...
+    async def perform(self, task: Task, desk: Desk) -> Outcome: ...
 
 
 class Executor(Protocol):

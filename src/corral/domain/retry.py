@@ -79,6 +79,12 @@ def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Tr
 
 
 def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime) -> Transition:
+    if outcome.problems:
+        return Transition(
+            move=Move.COMPLETE_PARTLY,
+            events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": outcome.problems}),),
+            stats={**outcome.stats, "problems": outcome.problems},
+        )
     if not outcome.missing:
         return Transition(
             move=Move.COMPLETE,

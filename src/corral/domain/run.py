@@ -134,6 +134,19 @@ class Run(NamedTuple):
     parent_id: RunId | None = None
 
 
+CRAWL = "crawl"  # the kind of a run with items that are URLs
+
+
+class Lanes(NamedTuple):
+    """How many runs of the costly kinds may be claimed; None is as many as any."""
+
+    browsers: int | None = None
+    crawls: int | None = None
+
+
+EVERY_LANE = Lanes()
+
+
 class Lease(NamedTuple):
     """The right to work on a run until a time. Its epoch rises with each claim and fences every later write."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corral.domain.job import Strategy
-from corral.domain.run import Lease
+from corral.domain.run import CRAWL, Lease
 from corral.engine import wire
 from corral.engine.pool import Held, Key, WorkerPool, WorkerProcess
 
@@ -55,6 +55,10 @@ class Assignment:
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
         waiting = sum(by_browser(lease) for lease in self._waiting)
         return max(0, len(usable) * self._limits.browsers - sum(map(_browsers, usable)) - waiting)
+
+    def crawl_room(self, at_most: int) -> int:
+        executing = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
+        return at_most - sum(lease.run.kind == CRAWL for lease in [*executing, *self._waiting, *self._suspects])
 
     def add(self, leases: Iterable[Lease]) -> None:
         for lease in leases:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from corral.domain.item import Report, Step
 from corral.domain.masking import masked, masked_deeply
 from corral.domain.outcome import Failed, FailureCode, Outcome, Task
-from corral.domain.ports import Kind
+from corral.domain.ports import Desk, Kind
 from corral.domain.retry import RetryPolicy, decide
 from corral.domain.run import Lease
 from corral.domain.settlement import Settlement
@@ -16,7 +17,15 @@ from corral.domain.settlement import Settlement
 _MAX_TRACEBACK = 8192
 
 
-async def perform(task: Task, kinds: dict[str, Kind]) -> Outcome:
+class _NoDesk:
+    async def step(self, report: Report) -> Step:
+        raise RuntimeError(f"nobody serves a run with items here ({len(report.ended)} of them ended)")
+
+
+_NO_DESK = _NoDesk()
+
+
+async def perform(task: Task, kinds: dict[str, Kind], desk: Desk = _NO_DESK) -> Outcome:
     """Execute the task within its time. Our own bugs become outcomes too."""
     kind = kinds.get(task.kind)
     if kind is None:
@@ -24,7 +33,7 @@ async def perform(task: Task, kinds: dict[str, Kind]) -> Outcome:
         return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
         async with asyncio.timeout(task.timeout_s):
-            return shown(await kind.perform(task))
+            return shown(await kind.perform(task, desk))
     except TimeoutError:
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
     except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome
@@ -58,3 +67,11 @@ def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: d
         entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
     recipe = None if isinstance(outcome, Failed) else outcome.recipe
     return Settlement(lease, transition, entry, recipe, outcome.artifacts)
+
+
+def out_of_time(took_s: float) -> Outcome:
+    return Failed(FailureCode.TIMEOUT, f"stopped after {took_s:.1f} s, past its time limit", "attempt")
+
+
+def cancelled_itself() -> Outcome:
+    return Failed(FailureCode.UNKNOWN, "the attempt was cancelled from inside, although nobody asked", "bug")

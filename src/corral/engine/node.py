@@ -15,13 +15,14 @@ from corral.domain.ids import new_owner
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import LeaseStore
 from corral.domain.retry import RetryPolicy
-from corral.domain.run import Lease, Run
+from corral.domain.run import Lanes, Lease, Run
 from corral.domain.settlement import Loss, Settlement
 from corral.engine.assign import Assignment, Limits, by_browser
-from corral.engine.attempt import settlement_of
+from corral.engine.attempt import cancelled_itself, out_of_time, settlement_of
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
 from corral.engine.renewer import LEASE_S, Renewer, Snapshot
+from corral.engine.steps import Steps
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -46,6 +47,7 @@ class NodeOptions:
     grace_s: float
     timeouts_s: dict[str, float]  # per strategy, where the run does not say
     config: dict[str, Any] = field(repr=False)  # what the workers are told
+    crawls: int = 5  # at once
     only_run: str | None = None  # execute just this one
     # All keys of the vault where one of these is new to the workers, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None
@@ -69,7 +71,8 @@ class Node:
         self._policy = policy
         self._options = options
         self._pulse = pulse
-        events = PoolEvents(self._on_outcomes, self._on_aborted, self._on_death, self._look)
+        steps = Steps(store, self._until_stored, self._write)
+        events = PoolEvents(self._on_outcomes, self._on_aborted, self._on_death, self._look, steps.reported)
         self._pool = WorkerPool(options.workers, options.config, events)
         self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
@@ -202,7 +205,8 @@ class Node:
         if only is not None:
             return await self._store.claim_one(only, self.owner, LEASE_S)
         browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
-        return await self._store.claim(self.owner, room, LEASE_S, max(0, browsers))
+        lanes = Lanes(max(0, browsers), max(0, self._assignment.crawl_room(self._options.crawls)))
+        return await self._store.claim(self.owner, room, LEASE_S, lanes)
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
         """Before the runs: a session may be sealed with a key made after the workers were started."""
@@ -292,8 +296,8 @@ class Node:
 
     def _on_aborted(self, aborted: list[Held]) -> None:
         """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""
-        ended = [(held, _out_of_time(held)) for held in aborted if held.timed_out]
-        ended += [(held, _cancelled_itself()) for held in aborted if held.cancelled_at is None]
+        ended = [(held, out_of_time(time.monotonic() - held.started)) for held in aborted if held.timed_out]
+        ended += [(held, cancelled_itself()) for held in aborted if held.cancelled_at is None]
         if ended:
             self._on_outcomes(ended)
         self._assignment.fill()
@@ -317,7 +321,7 @@ class Node:
         late = [each for each in held if each.timed_out]
         leases = [each.lease for each in held if not each.timed_out and each.cancelled_at is None]
         if late:
-            self._on_outcomes([(each, _out_of_time(each)) for each in late])
+            self._on_outcomes([(each, out_of_time(time.monotonic() - each.started)) for each in late])
         if leases:
             self._write(self._released(leases, "worker restarted"))
 
@@ -388,12 +392,3 @@ class Node:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task of the node failed", exc_info=error)
-
-
-def _out_of_time(held: Held) -> Outcome:
-    took_s = time.monotonic() - held.started
-    return Failed(FailureCode.TIMEOUT, f"stopped after {took_s:.1f} s, past its time limit", "attempt")
-
-
-def _cancelled_itself() -> Outcome:
-    return Failed(FailureCode.UNKNOWN, "the attempt was cancelled from inside, although nobody asked", "bug")

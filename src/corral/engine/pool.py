@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from corral.domain.item import Report
 from corral.domain.outcome import Outcome
 from corral.domain.run import Lease
 from corral.engine import wire
@@ -80,6 +81,7 @@ class PoolEvents:
     aborted: Callable[[list[Held]], None]
     died: Callable[[WorkerProcess, str], None]
     ready: Callable[[], None]
+    reported: Callable[[WorkerProcess, Held, Report], None] = lambda *_: None
 
 
 class WorkerPool:
@@ -226,6 +228,10 @@ class WorkerPool:
         outcomes: list[tuple[Held, Outcome]] = []
         aborted: list[Held] = []
         for message in frame:
+            if message[0] == "report":
+                if (held := worker.held.get((message[1], message[2]))) is not None:
+                    self._events.reported(worker, held, wire.report_of(message))
+                continue
             held = worker.held.pop((message[1], message[2]), None)
             if held is None:
                 continue

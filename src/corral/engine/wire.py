@@ -2,6 +2,8 @@
 
 A frame is a batch of messages: `["task", {…}]`, `["cancel", run, epoch]` and `["keys", […]]` go to the worker;
 first `["ready"]`, then `["outcome", run, epoch, kind, {…}]` and `["aborted", run, epoch]` come back.
+
+A run with items says `["report", run, epoch, …]` and is answered `["step", run, epoch, …]`, any number of times.
 """
 
 import asyncio
@@ -11,11 +13,17 @@ from typing import Any
 import orjson
 
 from corral.domain.artifact import Artifact, ArtifactKind
+from corral.domain.crawl import Counts, ItemState
+from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.run import Lease
 from corral.domain.session import SealedSession
 
 _HEADER = 4
 _MAX_FRAME = 256 * 1024 * 1024
+
+# Where an end says what was found on its page.
+_FOUND_AT = Ended._fields.index("found")
 
 Message = list[Any]
 
@@ -55,6 +63,40 @@ async def frames(reader: asyncio.StreamReader) -> AsyncIterator[list[Message]]:
         yield orjson.loads(body)
 
 
+def report_message(task: Task, report: Report) -> Message:
+    ended = [
+        [*each[:_FOUND_AT], [list(found) for found in each.found], *each[_FOUND_AT + 1 :]] for each in report.ended
+    ]
+    return ["report", task.run_id, task.epoch, ended, report.holding, report.want]
+
+
+def report_of(message: Message) -> Report:
+    ended = tuple(_ended_of(cell) for cell in message[3])
+    return Report(ended, tuple(message[4]), message[5])
+
+
+def _ended_of(cell: list[Any]) -> Ended:
+    found = tuple(Found(*each) for each in cell[_FOUND_AT])
+    return Ended(*cell)._replace(state=ItemState(cell[2]), found=found)
+
+
+def step_message(lease: Lease, step: Step) -> Message:
+    items = [list(item) for item in step.items]
+    return ["step", lease.run_id, lease.epoch, items, list(step.counts), *step[2:]]
+
+
+def refused_message(lease: Lease, reason: str) -> Message:
+    return ["step", lease.run_id, lease.epoch, None, reason]
+
+
+def step_of(message: Message) -> Step | str:
+    """What comes next, or why nothing does."""
+    if message[3] is None:
+        return str(message[4])
+    items = tuple(Item(*cell) for cell in message[3])
+    return Step(items, Counts(*message[4]), *message[5:])
+
+
 def task_message(task: Task) -> Message:
     return ["task", task]
 
@@ -73,5 +115,7 @@ def outcome_of(message: Message) -> Outcome:
     _, _, _, kind, cell = message
     left = tuple(Artifact(each["id"], ArtifactKind(each["kind"]), each["bytes"]) for each in cell["artifacts"])
     if kind == "Fetched":
-        return Fetched(cell["stats"], tuple(cell["records"]), tuple(cell["missing"]), cell.get("recipe"), left)
+        return Fetched(
+            cell["stats"], tuple(cell["records"]), tuple(cell["missing"]), cell["recipe"], left, cell["problems"]
+        )
     return Failed(**{**cell, "code": FailureCode(cell["code"]), "artifacts": left})

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corral.domain.item import Report, Step
 from corral.domain.outcome import Outcome, Task
 from corral.domain.ports import Kind
 from corral.engine import wire
@@ -33,6 +34,29 @@ def start_beating(beat: socket.socket) -> None:
     threading.Thread(target=run, name="beat", daemon=True).start()
 
 
+class _Desk:
+    """How a run with items reaches the store: through the node. One step at a time."""
+
+    def __init__(self, task: Task, say: Callable[[Sequence[Any]], None]) -> None:
+        self._task = task
+        self._say = say
+        self._answer: asyncio.Future[Step] | None = None
+
+    async def step(self, report: Report) -> Step:
+        self._answer = asyncio.get_running_loop().create_future()
+        self._say(wire.report_message(self._task, report))
+        return await self._answer
+
+    def answered(self, message: wire.Message) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        step = wire.step_of(message)
+        if isinstance(step, str):
+            self._answer.set_exception(RuntimeError(f"a step of this run was refused: {step}"))
+        else:
+            self._answer.set_result(step)
+
+
 class Worker:
     def __init__(
         self,
@@ -47,6 +71,7 @@ class Worker:
         self._kinds = kinds
         self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
         self._answers: list[Sequence[Any]] = []
+        self._desks: dict[tuple[str, int], _Desk] = {}
 
     async def serve(self) -> None:
         """Until the node closes the connection. Before it hears that we are ready it sends no task."""
@@ -62,9 +87,14 @@ class Worker:
         match message[0]:
             case "task":
                 task = wire.task_of(message)
-                performing = asyncio.create_task(perform(task, self._kinds), name=f"run {task.run_id}")
+                desk = _Desk(task, self._say)
+                self._desks[(task.run_id, task.epoch)] = desk
+                performing = asyncio.create_task(perform(task, self._kinds, desk), name=f"run {task.run_id}")
                 self._tasks[(task.run_id, task.epoch)] = performing
                 performing.add_done_callback(functools.partial(self._answer, task))
+            case "step":
+                if (asking := self._desks.get((message[1], message[2]))) is not None:
+                    asking.answered(message)
             case "keys":
                 self._on_keys(message[1])
             case "cancel":
@@ -75,10 +105,14 @@ class Worker:
     def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
         """Not a part of the task: cancelled before its first step, a task executes no line of its own."""
         del self._tasks[(task.run_id, task.epoch)]
+        del self._desks[(task.run_id, task.epoch)]
         if performed.cancelled():
             answer: Sequence[Any] = ["aborted", task.run_id, task.epoch]
         else:
             answer = wire.outcome_message(task, performed.result())
+        self._say(answer)
+
+    def _say(self, answer: Sequence[Any]) -> None:
         if not self._answers:
             asyncio.get_running_loop().call_soon(self._send)
         self._answers.append(answer)

@@ -14,6 +14,7 @@ from selectolax.lexbor import SelectolaxError
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.charset import decode
+from corral.extract.crawling import CrawlAsk, crawled
 from corral.extract.fields import Extraction, Guard, extract_from, is_of_links, unguarded
 from corral.extract.page import MAX_VALUE_CHARS, Page, is_too_deep
 from corral.extract.patterns import searched
@@ -41,6 +42,7 @@ class ReadRequest:
     is_judged: bool = True
     looks_only: bool = False
     survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
+    crawl: CrawlAsk | None = None  # asked for beside the record
 
     @property
     def content_type(self) -> str:
@@ -48,16 +50,17 @@ class ReadRequest:
 
     def packed(self) -> bytes:
         """Everything but the body, which travels as it is."""
-        asks = (self.is_judged, self.looks_only, self.survey)
+        asks = (self.is_judged, self.looks_only, self.survey, self.crawl)
         return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
 
     @classmethod
     def unpacked(cls, head: bytes, body: bytes) -> "ReadRequest":
-        url, asked_url, status, headers, fields, is_judged, looks_only, survey = orjson.loads(head)
+        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl = orjson.loads(head)
         pairs = tuple((name, value) for name, value in headers)
         specs = tuple(FieldSpec(**spec) for spec in fields)
         asked = None if survey is None else Survey(survey)
-        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked)
+        of_crawl = None if crawl is None else CrawlAsk(**crawl)
+        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class ReadAnswer:
     refused: str | None = None
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
     links_dropped: int = 0
+    crawled: dict[str, Any] | None = None  # what a crawl asked for
 
     def notes(self) -> dict[str, Any]:
         """What was not done to the end, for the statistics."""
@@ -130,6 +134,7 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         verdict,
         failure,
         dropped=extraction.dropped,
+        crawled=None if page is None or request.crawl is None else crawled(page, request.url, request.crawl),
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
 

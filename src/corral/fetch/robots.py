@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 from protego import Protego
 
-from corral.domain.outcome import Failed
+from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target
 from corral.extract.charset import decode
 from corral.fetch.egress import Egress
@@ -22,6 +22,9 @@ _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024
 _KEPT_S = 3600.0
 _RETRY_UNREACHABLE_S = 60.0
+# Where nobody answers at all, a crawl tries again itself, and would be told the same for a minute.
+_RETRY_SILENT_S = 5.0
+_SILENCE = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 _MAX_ORIGINS = 1000
 _LARGE_CHARS = 50_000  # more is matched aside
 # Rules take some forty times the memory of their text.
@@ -41,6 +44,7 @@ class Verdict:
     is_reachable: bool
     until: float
     chars: int = 0  # of the rules' text
+    failure: Failed | None = None  # why it could not be reached, where nobody answered
 
 
 class Robots:
@@ -107,7 +111,10 @@ class Robots:
             via=via,
         )
         now = time.monotonic()
-        if isinstance(answer, Failed) or answer.status >= 500:
+        if isinstance(answer, Failed):
+            until = now + (_RETRY_SILENT_S if answer.code in _SILENCE else _RETRY_UNREACHABLE_S)
+            return Verdict(None, is_reachable=False, until=until, failure=answer)
+        if answer.status >= 500:
             return Verdict(None, is_reachable=False, until=now + _RETRY_UNREACHABLE_S)
         if answer.status != 200:
             return Verdict(None, is_reachable=True, until=now + _KEPT_S)

@@ -11,7 +11,7 @@ from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
 from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import FailureCode
-from corral.domain.run import HoldReason, Lease, Move, Run, RunState, target
+from corral.domain.run import CRAWL, EVERY_LANE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.session import SealedSession
 from corral.domain.settlement import Loss, Settlement
 from corral.store import artifacts, events, interventions, sessions
@@ -43,7 +43,11 @@ _TAKEN = {
 }
 
 _IS_BROWSER = is_state(runs.c.resolved_strategy, Strategy.BROWSER)
-_IS_LIGHT = runs.c.resolved_strategy != sa.literal_column(f"'{Strategy.BROWSER.value}'")
+_IS_CRAWL = is_state(runs.c.kind, CRAWL)
+_IS_LIGHT = sa.and_(
+    runs.c.resolved_strategy != sa.literal_column(f"'{Strategy.BROWSER.value}'"),
+    runs.c.kind != sa.literal_column(f"'{CRAWL}'"),
+)
 
 
 def _claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
@@ -61,9 +65,10 @@ def _claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
     return sa.update(runs).where(runs.c.id.in_(sa.select(next_in_band.c.id))).values(_TAKEN).returning(runs)
 
 
-# Two lanes with an index each: a queue of pages for the browser does not stand in the way of the others.
+# Lanes with an index each: a queue of pages for the browser, or of crawls, does not stand in the way of the others.
 _CLAIM_LIGHT = _claim_in(_IS_LIGHT)
-_CLAIM_BROWSER = _claim_in(_IS_BROWSER)
+_CLAIM_BROWSER = _claim_in(sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")))
+_CLAIM_CRAWL = _claim_in(_IS_CRAWL)
 # One named run, for whoever was asked to execute just this one.
 _CLAIM_ONE = (
     sa.update(runs)
@@ -126,25 +131,26 @@ _EXPIRED = (
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
 )
+_EXPIRE = sa.update(runs).where(runs.c.owner == param("owner"), _RUNNING).values(lease_until=param("until"))
 _STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
 _NUMBER_STALE = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _INSERT_RECORD = insert_all(records)
 _IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority", "due_at", "id")))
 
 
-def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
-    """Up to `limit` due runs, strictly by band, oldest first inside a band; of them so many by browser."""
+def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE) -> list[Lease]:
+    """Up to `limit` due runs, strictly by band, oldest first inside a band; of each lane at most so many."""
     rows: list[Row] = []
-    browsers = limit if browser_limit is None else browser_limit
+    most = [(_CLAIM_LIGHT, None), (_CLAIM_BROWSER, lanes.browsers), (_CLAIM_CRAWL, lanes.crawls)]
+    room = {lane: limit if count is None else count for lane, count in most}
     taken = _taken_values(tx, owner, lease_s)
     for band in Priority:
-        found = tx.all(_CLAIM_LIGHT, {**taken, **values(band=int(band), now=tx.now_ms, limit=limit - len(rows))})
-        rows += found
-        room = min(browsers, limit - len(rows))
-        if room > 0:
-            found = tx.all(_CLAIM_BROWSER, {**taken, **values(band=int(band), now=tx.now_ms, limit=room)})
-            rows += found
-            browsers -= len(found)
+        for lane, left in room.items():
+            wanted = min(limit - len(rows), left)
+            if wanted > 0:
+                found = tx.all(lane, {**taken, **values(band=int(band), now=tx.now_ms, limit=wanted)})
+                rows += found
+                room[lane] -= len(found)
         if len(rows) >= limit:
             break
     return _started(tx, rows, owner)
@@ -346,6 +352,11 @@ def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dic
         event_count=2,
     )
     return drafts, params
+
+
+def expire(tx: Tx, owner: Owner) -> int:
+    """Let the leases of an owner that is known to be dead run out now; `reap` does the rest."""
+    return tx.run(_EXPIRE, values(owner=owner, until=tx.now_ms - 1))
 
 
 def reap(tx: Tx, limit: int) -> int:

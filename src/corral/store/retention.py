@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from corral.domain.retention import Retention
 from corral.domain.run import TERMINAL
-from corral.store import artifacts, idempotency
+from corral.store import artifacts, idempotency, items
 from corral.store import runs as runs_queries
 from corral.store.tables import events, interventions, records, runs, slots
 from corral.store.tx import Tx, param, values
@@ -56,6 +56,7 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
         tx.run(_DELETE_EVENTS, values(id=run_id))
         tx.run(_DELETE_INTERVENTIONS, values(id=run_id))
         artifacts.forget_of_run(tx, run_id)
+        items.forget(tx, run_id)
         if not retention.keep_records:
             tx.run(_DELETE_RECORDS, values(id=run_id))
         tx.run(_DELETE_RUN, values(id=run_id))

@@ -5,16 +5,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from corral.domain.artifact import StoredArtifact
+from corral.domain.crawl import ItemState
 from corral.domain.event import Event, EventDraft
 from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention, InterventionStatus
+from corral.domain.item import Found, Report, Step, StoredItem
 from corral.domain.job import DueJob, Job, StoredJob
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
-from corral.domain.run import Lease, Move, NewRun, Run, RunState
+from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.settlement import Loss, Settlement
 from corral.domain.site import KnownSite, Memory, Observation
@@ -26,6 +28,7 @@ from corral.store import (
     feed,
     idempotency,
     interventions,
+    items,
     jobs,
     recipes,
     records,
@@ -124,8 +127,8 @@ class Store:
 
     # -- leases ------------------------------------------------------------------------------------
 
-    async def claim(self, owner: Owner, limit: int, lease_s: float, browser_limit: int | None = None) -> list[Lease]:
-        found: list[Lease] = await self._db.write(_op(claims.claim, owner, limit, lease_s, browser_limit))
+    async def claim(self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE) -> list[Lease]:
+        found: list[Lease] = await self._db.write(_op(claims.claim, owner, limit, lease_s, lanes))
         return found
 
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
@@ -155,9 +158,49 @@ class Store:
         taken: int = await self._db.write(_op(claims.lose, losses), essential=True)
         return taken
 
+    async def expire(self, owner: Owner) -> int:
+        expired: int = await self._db.write(_op(claims.expire, owner), essential=True)
+        return expired
+
     async def reap(self, limit: int = 500) -> int:
         reaped: int = await self._db.write(_op(claims.reap, limit), essential=True)
         return reaped
+
+    # -- crawls ------------------------------------------------------------------------------------
+
+    async def add_crawl(
+        self, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[Found], key: IdempotencyKey | None = None
+    ) -> tuple[str, bool]:
+        found: tuple[str, bool] = await self._db.write(_op(items.add_crawl, run, drafts, seeds, key))
+        return found
+
+    async def crawl_step(self, lease: Lease, report: Report, max_pages: int | None) -> Step | None:
+        step: Step | None = await self._db.write(_op(items.step, lease, report, max_pages), essential=True)
+        return step
+
+    async def crawl_now(self, run_id: str) -> items.CrawlNow:
+        found: items.CrawlNow = await self._db.read(_op(items.now, run_id))
+        return found
+
+    async def crawl_items(self, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
+        found: list[StoredItem] = await self._db.read(_op(items.in_state, run_id, state, after, limit))
+        return found
+
+    async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, items.CrawlNow]]:
+        found: list[tuple[Run, items.CrawlNow]] = await self._db.read(_op(items.newest, states, limit))
+        return found
+
+    async def crawl_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
+        found: list[tuple[str, str, int]] = await self._db.read_slow(_op(items.reasons, run_id))
+        return found
+
+    async def crawl_statistics(self) -> items.CrawlStatistics:
+        found: items.CrawlStatistics = await self._db.read_slow(items.statistics)
+        return found
+
+    async def way_to(self, run_id: str, url_key: str) -> list[StoredItem]:
+        found: list[StoredItem] = await self._db.read(_op(items.way_to, run_id, url_key))
+        return found
 
     # -- histories ---------------------------------------------------------------------------------
 

@@ -169,6 +169,42 @@ recipes = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
+items = sa.Table(
+    "items",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("url_key", sa.Text, nullable=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("depth", sa.Integer, nullable=False),
+    sa.Column("rank", sa.Double, nullable=False),  # lower is fetched first
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("due_at", Millis, nullable=False),  # 0 until it is tried again
+    sa.Column("parent", sa.BigInteger),  # the item whose page it was found on first
+    sa.Column("reason", sa.Text),
+    sa.Column("message", sa.Text),
+    sa.Column("http_status", sa.Integer),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
+crawls = sa.Table(
+    "crawls",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("epoch", sa.BigInteger, nullable=False),  # of the claim that last took items
+    # Kept with every change of an item: counting a million of them for each page would be most of the work.
+    sa.Column("pending", sa.BigInteger, nullable=False),
+    sa.Column("leased", sa.BigInteger, nullable=False),
+    sa.Column("done", sa.BigInteger, nullable=False),
+    sa.Column("failed", sa.BigInteger, nullable=False),
+    sa.Column("skipped", sa.BigInteger, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("current_url", sa.Text),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,
@@ -184,14 +220,13 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
 _index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
-for _lane, _operator in (("light", "<>"), ("browser", "=")):
-    _index(
-        f"runs_queued_{_lane}",
-        runs.c.priority,
-        runs.c.due_at,
-        runs.c.id,
-        where=f"state = 'queued' AND resolved_strategy {_operator} 'browser'",
-    )
+LANES = {
+    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl'",
+    "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
+    "crawl": "kind = 'crawl'",
+}
+for _lane, _what in LANES.items():
+    _index(f"runs_queued_{_lane}", runs.c.priority, runs.c.due_at, runs.c.id, where=f"state = 'queued' AND {_what}")
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
 for _state in ("queued", "held", "partial", "failed", "cancelled"):
@@ -204,3 +239,7 @@ _index("sessions_by_job", sessions.c.job_id, sessions.c.name, unique=True)
 _index("artifacts_by_run", artifacts.c.run_id)
 _index("interventions_by_run", interventions.c.run_id)
 _index("interventions_open", interventions.c.id, where="status = 'open'")
+_index("items_by_key", items.c.run_id, items.c.url_key, unique=True)
+_index("items_pending", items.c.run_id, items.c.due_at, items.c.rank, items.c.id, where="state = 'pending'")
+_index("items_failed", items.c.run_id, items.c.id, where="state = 'failed'")
+_index("items_leased", items.c.run_id, items.c.depth, where="state = 'leased'")

@@ -7,10 +7,11 @@ import sys
 import time
 
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports import Desk
 
 
 class DrillKind:
-    async def perform(self, task: Task) -> Outcome:
+    async def perform(self, task: Task, desk: Desk) -> Outcome:  # noqa: ARG002 - a drill has no items
         payload = task.payload
         match payload.get("do", "nothing"):
             case "nothing":

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from corral.domain.job import Strategy
 from corral.domain.outcome import Failed, FailureCode, Outcome, Task
-from corral.domain.ports import Executor
+from corral.domain.ports import Desk, Executor
 
 
 class PageKind:
     def __init__(self, executors: Mapping[Strategy, Executor]) -> None:
         self._executors = executors
 
-    async def perform(self, task: Task) -> Outcome:
+    async def perform(self, task: Task, desk: Desk) -> Outcome:  # noqa: ARG002 - a page has no items
         executor = self._executors.get(Strategy(task.strategy))
         if executor is None:
             offered = ", ".join(sorted(self._executors))

@@ -1,0 +1,168 @@
+"""Long crawls as tasks: submitted and answered at once, watched, read while they run, cancelled."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response, StreamingResponse
+
+from corral.api import render
+from corral.api.deps import Corral, Id, Key, Limit, replay_header
+from corral.api.schemas_scraping import (
+    AsyncScrapeRequest,
+    ScrapingStatus,
+    Submitted,
+    TaskMessage,
+    TaskProgress,
+    TaskResults,
+    TaskStatus,
+    plan_of,
+    progress_read,
+    status_of,
+    summary_read,
+)
+from corral.domain.crawl import ItemState
+from corral.domain.errors import RunNotFound
+from corral.domain.outcome import FailureCode
+from corral.domain.run import CRAWL, Move, Run, RunState
+
+router = APIRouter(prefix="/scraping", tags=["crawls"])
+
+_BATCH = 200
+_MAX_ERRORS = 1_000
+_CAPABILITIES = ["async_scraping", "multi_depth", "partial_results", "retries", "progress", "cancellation"]
+_STATES = {"pending": (RunState.QUEUED, RunState.HELD)}
+
+
+@router.post("/async-scrape", response_model=Submitted)
+async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response:
+    plan = body.plan()
+    about: dict[str, object] = {"export_format": body.export_format}
+    run, replayed = await corral.crawls.start(plan, about=about, key=key)
+    answer = {
+        "task_id": run.id,
+        # As it was when it was accepted; by now somebody may have claimed it.
+        "status": status_of(run) if replayed else "pending",
+        "message": f"crawl of {body.url[:200]} accepted; see /scraping/tasks/{run.id}/status",
+        # A page takes about a second where nothing is known of its site.
+        "estimated_duration_minutes": round(
+            min(body.timeout_minutes, max(1.0, plan.max_pages / plan.concurrency / 60)), 1
+        ),
+    }
+    return render.answer(answer, headers=replay_header(replayed))
+
+
+async def _task(corral: Corral, task_id: Id) -> Run:
+    run = await corral.store.run(str(task_id))
+    if run.kind != CRAWL:
+        raise RunNotFound(str(task_id))
+    return run
+
+
+@router.get("/tasks/{task_id}/status", response_model=TaskProgress)
+async def status(corral: Corral, task_id: Id) -> Response:
+    run = await _task(corral, task_id)
+    return render.answer(progress_read(run, await corral.store.crawl_now(run.id)))
+
+
+@router.get("/tasks", response_model=list[TaskProgress])
+async def tasks(
+    corral: Corral,
+    status_filter: Annotated[TaskStatus | None, Query()] = None,
+    limit: Limit = 50,
+) -> Response:
+    states = None if status_filter is None else _STATES.get(status_filter) or (RunState(status_filter),)
+    found = await corral.store.newest_crawls(states, limit)
+    return render.answer([progress_read(run, now) for run, now in found])
+
+
+@router.delete("/tasks/{task_id}", response_model=TaskMessage)
+async def cancel(corral: Corral, task_id: Id) -> Response:
+    run = await _task(corral, task_id)
+    await corral.submitter.move(run.id, Move.CANCEL)
+    return render.answer({"message": f"task {run.id} was cancelled; what it collected stays"})
+
+
+@router.get("/tasks/{task_id}/results", response_model=TaskResults)
+async def results(corral: Corral, task_id: Id, include_errors: bool = False) -> Response:
+    run = await _task(corral, task_id)
+    return StreamingResponse(_results(corral, run, include_errors=include_errors), media_type="application/json")
+
+
+async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIterator[bytes]:
+    """Piece by piece: a large crawl does not have to fit into memory to be read."""
+    yield b'{"task_id":' + render.dumps(run.id) + b',"status":' + render.dumps(status_of(run)) + b',"results":['
+    count, after = 0, ""
+    while batch := await corral.store.records_of(run.id, after, _BATCH):
+        after = batch[-1].id
+        piece = b",".join(render.dumps(record.data) for record in batch)
+        yield b"," + piece if count else piece
+        count += len(batch)
+    now = await corral.store.crawl_now(run.id)
+    rest = {
+        "summary": summary_read(run, now, count),
+        "errors": await _errors(corral, run) if include_errors else None,
+        "metadata": {"plan": plan_of(run).document(), **run.payload.get("about", {}), "stats": run.stats},
+    }
+    yield b"]," + render.dumps(rest)[1:]
+
+
+async def _errors(corral: Corral, run: Run) -> list[dict[str, Any]]:
+    failed = await corral.store.crawl_items(run.id, ItemState.FAILED, 0, _MAX_ERRORS)
+    return [
+        {
+            "url": item.url,
+            "depth": item.depth,
+            "error_type": (item.reason or "").partition(":")[0],
+            "error": item.message,
+            "reason": item.reason,
+            "http_status": item.http_status,
+            "attempts": item.attempt,
+        }
+        for item in failed
+    ]
+
+
+@router.get("/status", response_model=ScrapingStatus)
+async def service(corral: Corral) -> Response:
+    seen = await corral.store.crawl_statistics()
+    most = corral.settings.max_concurrent_tasks
+    states = Counter[str]()
+    for state, count in seen.states.items():
+        states[status_of_state(state)] += count
+    active = states["running"]
+    fetched = seen.done + seen.failed
+    rate = seen.failed / fetched if fetched else 0.0
+    health = "at_capacity" if active >= most else "degraded" if fetched and rate > 0.5 else "healthy"
+    timeouts = seen.reasons[FailureCode.TIMEOUT]
+    connections = seen.reasons[FailureCode.NETWORK]
+    told = {
+        "status": health,
+        "active_tasks": active,
+        "total_tasks": states.total(),
+        "max_concurrent_tasks": most,
+        "max_concurrent_articles": AsyncScrapeRequest.model_fields["max_concurrent_articles"].default,
+        "available_task_slots": max(0, most - active),
+        "task_status_distribution": {name: states[name] for name in _WORDS},
+        "error_statistics": {
+            "timeout_errors": timeouts,
+            "connection_errors": connections,
+            "general_errors": seen.failed - timeouts - connections,
+            "cancelled_tasks": states["cancelled"],
+            "circuit_breaker_blocked": 0,
+        },
+        "error_rate": round(rate, 4),
+        "circuit_breaker": {"blocked_domains": [], "domain_failure_counts": {}, "total_blocked_domains": 0},
+        "timestamp": datetime.now(UTC),
+    }
+    answer = {"service": "scraping", "status": "operational", "capabilities": _CAPABILITIES, "orchestrator": told}
+    return render.answer(answer)
+
+
+_WORDS = ("pending", "running", "completed", "failed", "partial", "cancelled")
+
+
+def status_of_state(state: str) -> str:
+    return "pending" if state in (RunState.QUEUED, RunState.HELD) else state

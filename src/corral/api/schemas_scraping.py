@@ -1,0 +1,146 @@
+"""Long crawls as tasks: what is asked, and how far it is."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
+
+from corral.domain.crawl import CrawlPlan, eta_range, percent
+from corral.domain.run import Run, RunState
+from corral.store.items import CrawlNow
+
+TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "cancelled"]
+ExportFormat = Literal["json", "csv", "jsonl", "parquet"]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
+_IN_WORDS = {RunState.QUEUED: "pending", RunState.HELD: "pending"}
+_MAX_PAGES = 1_000
+
+
+class AsyncScrapeRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    url: str = Field(max_length=8192)
+    max_depth: int = Field(1, ge=1, le=5, description="how many links away from the start pages are followed")
+    timeout_minutes: float = Field(30, ge=5, le=120)
+    max_concurrent_articles: int = Field(10, ge=1, le=25, description="pages at once, in this task")
+    retry_attempts: int = Field(3, ge=1, le=5, description="tries for each page")
+    partial_results_ok: StrictBool = Field(True, description="false: a task with failed pages, or late, is failed")
+    export_format: ExportFormat = "json"
+    categories: list[Category] | None = Field(None, max_length=50, description="follow only paths that name one")
+    max_pages: int = Field(_MAX_PAGES, ge=1, le=1_000_000)
+    include: list[Pattern] = Field(default_factory=list, max_length=100, description="such as /articles/*")
+    exclude: list[Pattern] = Field(default_factory=list, max_length=100)
+
+    def plan(self) -> CrawlPlan:
+        include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
+        return CrawlPlan.of(
+            {
+                "start_urls": [self.url],
+                "scope": {"mode": "site", "include": include, "exclude": self.exclude},
+                "max_depth": self.max_depth,
+                "max_pages": self.max_pages,
+                "max_seconds": self.timeout_minutes * 60,
+                "concurrency": self.max_concurrent_articles,
+                "retry_attempts": self.retry_attempts,
+                "partial_results_ok": self.partial_results_ok,
+            }
+        )
+
+
+def _of_category(name: str) -> tuple[str, str]:
+    part = name.strip().lower().replace(" ", "-")
+    return f"*/{part}/*", f"*/{part}"
+
+
+class Submitted(BaseModel):
+    task_id: str
+    status: TaskStatus
+    message: str
+    estimated_duration_minutes: float
+
+
+class TaskProgress(BaseModel):
+    task_id: str
+    status: TaskStatus
+    progress: float
+    total_items: int
+    completed_items: int
+    failed_items: int
+    current_item: str | None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+    duration_seconds: float | None
+    eta_seconds: float | None
+
+
+class TaskMessage(BaseModel):
+    message: str
+
+
+class TaskResults(BaseModel):
+    task_id: str
+    status: TaskStatus
+    results: list[dict[str, Any]]
+    summary: dict[str, Any]
+    errors: list[dict[str, Any]] | None
+    metadata: dict[str, Any]
+
+
+class ScrapingStatus(BaseModel):
+    service: str
+    status: str
+    capabilities: list[str]
+    orchestrator: dict[str, Any]
+
+
+def plan_of(run: Run) -> CrawlPlan:
+    return CrawlPlan.of(run.payload["crawl"])
+
+
+def status_of(run: Run) -> str:
+    return _IN_WORDS.get(run.state, run.state.value)
+
+
+def duration_s(run: Run) -> float | None:
+    if run.started_at is None:
+        return None
+    return max(0.0, ((run.finished_at or datetime.now(UTC)) - run.started_at).total_seconds())
+
+
+def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
+    counts, plan, took_s = now.counts, plan_of(run), duration_s(run)
+    eta: float | None = None
+    if run.state is RunState.RUNNING and took_s and counts.fetched:
+        found = eta_range(counts, plan, pages_per_s=counts.fetched / took_s, new_per_page=0.0, elapsed_s=took_s)
+        eta = round(found[0], 1) if found else None
+    return {
+        "task_id": run.id,
+        "status": status_of(run),
+        "progress": 100.0 if run.state.is_terminal else round(percent(counts, plan), 1),
+        "total_items": counts.fetched + counts.waiting,
+        "completed_items": counts.done,
+        "failed_items": counts.failed,
+        "current_item": now.current_url if run.state is RunState.RUNNING else None,
+        "created_at": run.created_at,
+        "updated_at": datetime.fromtimestamp(now.updated_at / 1000, UTC),
+        "completed_at": run.finished_at,
+        "duration_seconds": took_s,
+        "eta_seconds": eta,
+    }
+
+
+def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
+    counts = now.counts
+    return {
+        "results_count": results,
+        "success_rate": round(counts.done / counts.fetched, 4) if counts.fetched else 0.0,
+        "total_items": counts.fetched + counts.waiting,
+        "completed_items": counts.done,
+        "failed_items": counts.failed,
+        "total_pages": counts.fetched,
+        "successful_pages": counts.done,
+        "failed_pages": counts.failed,
+        "total_processing_time": duration_s(run),
+    }

@@ -1,0 +1,231 @@
+"""`corral crawl`: a site, now, without a server. Interrupted, it stands still; started again, it goes on."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, DryRun
+
+if TYPE_CHECKING:
+    from corral.domain.crawl import CrawlPlan
+    from corral.domain.run import Run
+    from corral.settings import Settings
+    from corral.store.items import CrawlNow
+    from corral.wiring import App
+
+_BATCH = 200
+_SHOW_EVERY_S = 0.25
+
+# What every record of a crawl has.
+COLUMNS = (
+    *("url", "title", "depth", "source", "timestamp", "word_count", "char_count", "retry_attempt", "scrape_duration"),
+    *("text", "full_text"),
+)
+
+
+Start = Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
+Depth = Annotated[int, typer.Option("--depth", min=1, max=100, help="How many links away from URL.")]
+MaxPages = Annotated[int, typer.Option("--max-pages", min=1, help="How many pages at most.")]
+Concurrency = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Pages at once.")]
+Minutes = Annotated[float | None, typer.Option("--minutes", min=0.02, help="How long at most.")]
+ScopeName = Annotated[str, typer.Option("--scope", help="site (its subdomains, too), host, path (below URL), any.")]
+Include = Annotated[
+    list[str] | None, typer.Option("--include", metavar="PATTERN", help="Follow only these, such as '/blog/*'.")
+]
+Exclude = Annotated[list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Never follow these.")]
+Retries = Annotated[int, typer.Option("--retries", min=1, max=5, help="Tries for each page.")]
+NoRobots = Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")]
+OutputFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the pages as .jsonl, .json or .csv.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew where an interrupted one could go on.")]
+
+
+def crawl(
+    url: Start,
+    *,
+    depth: Depth = 1,
+    max_pages: MaxPages = 1000,
+    concurrency: Concurrency = 10,
+    minutes: Minutes = None,
+    scope: ScopeName = "site",
+    include: Include = None,
+    exclude: Exclude = None,
+    retries: Retries = 3,
+    no_robots: NoRobots = False,
+    output: OutputFile = None,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Crawl a site, now: every page's title and text, and where it leads.
+
+    Ctrl-C pauses it and keeps everything; the same command goes on where it was.
+    Exit code: 0 completed, 3 with failed pages or out of time, 1 failed, 130 interrupted.
+
+    \b
+    corral crawl https://example.com --depth 2 -o pages.jsonl
+    corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
+    corral crawl https://example.com --include '/blog/*' --json | jq .counts
+    """
+    from corral.domain.crawl import CrawlPlan
+
+    asked = {
+        "start_urls": [url],
+        "scope": {"mode": scope, "include": include or [], "exclude": exclude or []},
+        "max_depth": depth,
+        "max_pages": max_pages,
+        "max_seconds": None if minutes is None else minutes * 60,
+        "concurrency": concurrency,
+        "retry_attempts": retries,
+        "respect_robots": not no_robots,
+    }
+    _begin(CrawlPlan.of(asked), output, fresh=fresh, dry_run=dry_run, as_json=as_json)
+
+
+def _begin(plan: "CrawlPlan", output: Path | None, *, fresh: bool, dry_run: bool, as_json: bool) -> None:
+    from corral.cli import render
+    from corral.cli.files import check_output
+    from corral.cli.options import trusted_for
+    from corral.cli.running import finish_serving
+    from corral.settings import load_settings
+
+    settings = load_settings()
+    url = plan.start_urls[0]
+    trusted = trusted_for(settings, url)
+    path = None if output is None else check_output(output)
+    if dry_run:
+        about = {"plan": plan.document(), "output": str(path) if path else None}
+        what = f"crawl {url}, {plan.max_depth} deep, {plan.max_pages} pages at most"
+        render.print_plan(what, about, as_json=as_json)
+        return
+    finish_serving(_crawl(settings, plan, trusted, path, fresh=fresh, as_json=as_json))
+
+
+async def _crawl(
+    settings: "Settings",
+    plan: "CrawlPlan",
+    trusted: tuple[str, ...],
+    path: Path | None,
+    *,
+    fresh: bool,
+    as_json: bool,
+) -> int:
+    from corral.cli import exits
+    from corral.cli.running import Stop, first_of
+    from corral.log import configure_logging
+    from corral.wiring import opened
+
+    configure_logging("error")
+    stop = Stop()
+    stop.listen()
+    async with opened(settings, works=False) as app:
+        run = await _begun(app, plan, trusted, fresh=fresh)
+    async with opened(settings, works=True, only_run=run.id) as app:
+        assert app.node is not None
+        stop.on_haste = app.node.hurry
+        has_ended = await first_of(_watched(app, run.id, plan), stop)
+        if not has_ended and await _paused(app, run.id):
+            _say_how_to_go_on(run.id)
+            return exits.INTERRUPTED
+        return await _told(app, run.id, path, as_json=as_json)
+
+
+async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, fresh: bool) -> "Run":
+    """A new run, or the one of the same plan that was interrupted."""
+    from corral.cli import exits
+    from corral.domain.run import HoldReason, Move, RunState
+
+    same = plan.document()
+    for run, now in [] if fresh else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
+        if run.payload.get("crawl") == same and run.hold_reason in (HoldReason.PAUSED, None):
+            if run.state is RunState.HELD:
+                await app.submitter.move(run.id, Move.RESUME)
+            exits.complain(f"going on with run {run.id}: {now.counts.done} pages are done", "--fresh begins anew")
+            return run
+    run, _ = await app.crawls.start(plan, trusted_hosts=trusted)
+    return run
+
+
+async def _paused(app: "App", run_id: str) -> bool:
+    """False where it ended in the same moment."""
+    from corral.domain.errors import WrongState
+    from corral.domain.run import Move
+
+    try:
+        await app.submitter.move(run_id, Move.PAUSE)
+    except WrongState:
+        return False
+    return True
+
+
+def _say_how_to_go_on(run_id: str) -> None:
+    from corral.cli import exits
+
+    hint = f"the same command goes on; so does `corral run resume {run_id}` while `corral up` runs"
+    exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)
+
+
+async def _watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
+    from corral.cli import crawl_progress
+
+    with crawl_progress.shown(plan) as shown:
+        while True:
+            now = await app.store.crawl_now(run_id)
+            run = await app.store.run(run_id)
+            shown.tick(now, time.monotonic())
+            if run.state.is_terminal:
+                return
+            await app.pulse.wait(_SHOW_EVERY_S)
+
+
+async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) -> int:
+    from corral.cli import exits, hints, render, shapes
+    from corral.domain.run import RunState
+
+    run, now = await app.store.run(run_id), await app.store.crawl_now(run_id)
+    written = await _exported(app, run, path) if path is not None and now.counts.done else 0
+    reasons = await app.store.crawl_reasons(run_id)
+    if as_json:
+        counts = {**now.counts._asdict(), "discovered": now.counts.discovered}
+        why = [{"state": state, "reason": reason, "count": count} for state, reason, count in reasons]
+        render.print_json({"run": shapes.run_shape(run), "counts": counts, "reasons": why})
+    else:
+        _summed_up(run, now, path, written)
+        rows = [(state, reason, str(count)) for state, reason, count in reasons]
+        if rows:
+            render.print_table(("state", "reason", "pages"), rows)
+    sys.stdout.flush()
+    if run.state is not RunState.COMPLETED:
+        exits.complain(f"{run.state}: {_short_of(run, now)}", hints.hint_for(run))
+    return exits.code_of_state(run.state)
+
+
+def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> None:
+    counts = now.counts
+    # Pages that lead to the same one by a redirect are one record.
+    print(f"{written} records written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
+    if stopped := run.stats.get("stopped_by"):
+        print(f"stopped by its {stopped}: {counts.pending} more are known")
+
+
+def _short_of(run: "Run", now: "CrawlNow") -> str:
+    if run.error_message:
+        return run.error_message
+    said = [f"{now.counts.failed} pages failed"] if now.counts.failed else []
+    return ", ".join([*said, "its time was over"] if run.stats.get("stopped_by") == "time" else said)
+
+
+async def _exported(app: "App", run: "Run", path: Path) -> int:
+    from corral.cli.files import written
+
+    with written(path, COLUMNS) as add:
+        after, count = "", 0
+        while batch := await app.store.records_of(run.id, after, _BATCH):
+            after = batch[-1].id
+            add(record.data for record in batch)
+            count += len(batch)
+    return count

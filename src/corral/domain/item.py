@@ -1,0 +1,86 @@
+"""One URL of a crawl: found, leased, and what became of it. All items of a run are its frontier."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+from corral.domain.crawl import Counts, ItemState
+
+_KEY_BYTES = 15
+
+
+def short_key(key: str) -> str:
+    """As long for every URL, so that a million of them are found as quickly as a thousand."""
+    return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=_KEY_BYTES).hexdigest()
+
+
+class Found(NamedTuple):
+    """A URL seen on a page, or given at the start. With a `reason` it is not fetched."""
+
+    url: str
+    key: str  # what makes two URLs the same item
+    host: str
+    depth: int
+    reason: str | None = None
+    rank: float = 0.0  # lower is fetched first
+
+
+class Item(NamedTuple):
+    """What is fetched next."""
+
+    id: int
+    url: str
+    key: str
+    depth: int
+    attempt: int
+
+
+class Ended(NamedTuple):
+    """What became of an item: `state` is pending where it is to be tried again."""
+
+    id: int
+    key: str
+    state: ItemState
+    reason: str | None = None  # code:detail of a failure, or the rule
+    message: str | None = None
+    due_in_s: float = 0.0
+    record: dict[str, Any] | None = None
+    found: tuple[Found, ...] = ()
+    http_status: int | None = None
+    size: int = 0  # bytes that arrived
+    is_late: bool = False  # not at its first attempt: others may have gone deeper meanwhile
+
+
+class Report(NamedTuple):
+    """What a crawl says: what became of items, which it still holds, how many more it wants."""
+
+    ended: tuple[Ended, ...]
+    holding: tuple[int, ...]
+    want: int
+
+
+class Step(NamedTuple):
+    """The answer to a crawl that told what it did and asked for more."""
+
+    items: tuple[Item, ...]
+    counts: Counts
+    size: int = 0  # bytes fetched so far
+    next_due_s: float | None = None  # until the next item is due, where none is due now
+    left_s: float | None = None  # of the time the crawl may take
+
+
+class StoredItem(NamedTuple):
+    """An item as it is shown to people."""
+
+    id: int
+    run_id: str
+    url: str
+    host: str
+    depth: int
+    state: ItemState
+    attempt: int
+    reason: str | None
+    message: str | None
+    http_status: int | None
+    parent: int | None
+    due_in_s: float
+    updated_at: int

@@ -1,0 +1,177 @@
+"""A crawl: pages are fetched several at once, and what became of them is told in small batches.
+
+Nothing here grows with the frontier: what was found goes to the store, what comes next comes from there.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from datetime import UTC, datetime
+from typing import Protocol
+
+import structlog
+
+from corral.domain.crawl import Counts, CrawlPlan, ItemState, StoppedBy, final_state
+from corral.domain.crawl_item import decide_item
+from corral.domain.item import Ended, Item, Report, Step
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports import Desk
+from corral.domain.retry import RetryPolicy
+from corral.domain.run import RunState
+
+log = structlog.get_logger()
+
+# A page that has ended waits no longer than this to be on record.
+_TELL_EVERY_S = 0.02
+# So many times what is read at once is asked for: what comes next is here when a page ends.
+_AHEAD = 3
+# While nothing is due, how often to ask whether that is still so.
+_LOOK_EVERY_S = 1.0
+_LAST_STEP_S = 5.0
+
+
+class PageVisitor(Protocol):
+    """How one page of a crawl is got and read."""
+
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> "Ended | Failed": ...
+
+
+class CrawlKind:
+    def __init__(self, visitor: PageVisitor, policy: RetryPolicy | None = None) -> None:
+        self._visitor = visitor
+        self._policy = policy or RetryPolicy()
+
+    async def perform(self, task: Task, desk: Desk) -> Outcome:
+        plan = CrawlPlan.of(task.payload["crawl"])
+        return await _Crawl(plan, task, desk, self._visitor, self._policy).run()
+
+
+class _Crawl:
+    def __init__(self, plan: CrawlPlan, task: Task, desk: Desk, visitor: PageVisitor, policy: RetryPolicy) -> None:
+        self._plan = plan
+        self._task = task
+        self._desk = desk
+        self._visitor = visitor
+        self._policy = policy
+        self._ready: deque[Item] = deque()
+        self._visits: dict[int, asyncio.Task[None]] = {}
+        self._ended: list[Ended] = []
+        self._news = asyncio.Event()
+        self._ends_at = float("inf")  # on the monotonic clock
+        self._counts = Counts()
+
+    async def run(self) -> Outcome:
+        try:
+            ran_out = await self._worked_off()
+        finally:
+            for visit in self._visits.values():
+                visit.cancel()
+            await asyncio.gather(*self._visits.values(), return_exceptions=True)
+        if ran_out is not None:
+            # What was under way goes back, so that the counts speak of nothing that nobody does.
+            async with asyncio.timeout(_LAST_STEP_S):
+                await self._step(want=0)
+        return self._outcome(ran_out)
+
+    async def _worked_off(self) -> StoppedBy | None:
+        """Until there is nothing left to do, or no time."""
+        step = await self._step()
+        while True:
+            self._start()
+            is_idle = not (self._visits or self._ready or self._ended)
+            if is_idle and step.next_due_s is None and not step.items:
+                return None
+            has_news = bool(self._ended)
+            left_s = self._ends_at - time.monotonic()
+            await self._wait(min(left_s, self._patience_s(step, is_idle=is_idle)))
+            if self._ends_at <= time.monotonic():
+                return StoppedBy.TIME
+            if is_idle or has_news or self._is_worth_telling():
+                step = await self._step()
+
+    def _patience_s(self, step: Step, *, is_idle: bool) -> float:
+        if is_idle:
+            return min(step.next_due_s or 0.0, _LOOK_EVERY_S)
+        return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
+
+    async def _wait(self, seconds: float) -> None:
+        """For pages that end: the first of them, or enough of them."""
+        if self._is_worth_telling():
+            return
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+
+    def _is_worth_telling(self) -> bool:
+        """Half of what is read at once: so much has been asked for beforehand that nobody waits for more."""
+        return bool(self._ended) and (2 * len(self._ended) >= self._plan.concurrency or not self._visits)
+
+    def _start(self) -> None:
+        while self._ready and len(self._visits) < self._plan.concurrency:
+            item = self._ready.popleft()
+            self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
+
+    async def _visit(self, item: Item) -> None:
+        try:
+            ended = await self._visited(item)
+            if isinstance(ended, Failed):
+                ended = self._failed(item, ended)
+            self._ended.append(ended._replace(is_late=item.attempt > 1))
+        finally:
+            del self._visits[item.id]
+            if len(self._ended) <= 1 or self._is_worth_telling():
+                self._news.set()
+        self._start()
+
+    async def _visited(self, item: Item) -> Ended | Failed:
+        """Our own bugs become ends, too: a page must not be tried for ever."""
+        try:
+            return await self._visitor.visit(item, self._plan, self._task)
+        except Exception as error:
+            log.error("a page of a crawl could not be read", url=item.url, exc_info=error)
+            return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
+
+    def _failed(self, item: Item, failure: Failed) -> Ended:
+        now = datetime.now(UTC)
+        decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=self._policy)
+        reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
+        # A page that robots.txt or our own rules keep us from did not fail.
+        is_ours = failure.code is FailureCode.POLICY and item.depth > 0
+        to = ItemState.SKIPPED if is_ours else decided.to
+        status = failure.http_status
+        return Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
+
+    async def _step(self, want: int | None = None) -> Step:
+        ended, self._ended = self._ended, []
+        holding = (*self._visits, *(item.id for item in self._ready))
+        if want is None:
+            want = max(0, _AHEAD * self._plan.concurrency - len(holding))
+        elif want == 0:
+            holding = ()
+            self._ready.clear()
+        step = await self._desk.step(Report(tuple(ended), holding, want))
+        self._counts = step.counts
+        self._ready.extend(step.items)
+        if step.left_s is not None:
+            self._ends_at = time.monotonic() + step.left_s
+        return step
+
+    def _outcome(self, ran_out: StoppedBy | None) -> Outcome:
+        counts = self._counts
+        stats = {**counts._asdict(), "discovered": counts.discovered}
+        if ran_out is None and counts.pending:
+            ran_out = StoppedBy.BUDGET
+        if ran_out is not None:
+            stats["stopped_by"] = ran_out.value
+        state = final_state(counts, ran_out=ran_out, partial_results_ok=self._plan.partial_results_ok)
+        if state is RunState.COMPLETED:
+            return Fetched(stats)
+        problems = {"failed": counts.failed, "ran_out_of": ran_out}
+        if state is RunState.PARTIAL:
+            return Fetched(stats, problems=problems)
+        is_over = ran_out is StoppedBy.TIME
+        code, detail = (FailureCode.TIMEOUT, "total") if is_over else (FailureCode.NETWORK, "pages")
+        said = "its time is over" if is_over else f"{counts.failed} of {counts.fetched} pages failed"
+        return Failed(code, f"the crawl came to nothing: {said}", detail, stats={**stats, "problems": problems})

@@ -1,0 +1,51 @@
+"""The node's side of runs with items: what they report is written, and they are given more."""
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
+
+import structlog
+
+from corral.domain.crawl import CrawlPlan
+from corral.domain.item import Report, Step
+from corral.domain.ports import LeaseStore
+from corral.domain.run import Lease
+from corral.engine import wire
+from corral.engine.pool import Held, WorkerProcess
+
+log = structlog.get_logger()
+
+
+class UntilStored(Protocol):
+    async def __call__(self, write: Callable[[], Awaitable[Step | None]]) -> Step | None: ...
+
+
+class Steps:
+    def __init__(
+        self, store: LeaseStore, until_stored: UntilStored, write: Callable[[Coroutine[Any, Any, Any]], None]
+    ) -> None:
+        self._store = store
+        self._until_stored = until_stored
+        self._write = write
+
+    def reported(self, worker: WorkerProcess, held: Held, report: Report) -> None:
+        self._write(self._stepped(worker, held.lease, report))
+
+    async def _stepped(self, worker: WorkerProcess, lease: Lease, report: Report) -> None:
+        plan = CrawlPlan.of(lease.run.payload["crawl"])
+        try:
+            step = await self._until_stored(lambda: self._store.crawl_step(lease, report, plan.max_pages))
+        except Exception as error:
+            # The database is well and refuses this: the run is told, and ends for it.
+            log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
+            worker.send([wire.refused_message(lease, f"{type(error).__name__}: {error}"[:500])])
+            return
+        if step is not None:  # else it is ours no longer, which the renewer finds out, too
+            worker.send([wire.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
+
+
+def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:
+    """Of its time, counted from its very first start: dying does not win it any."""
+    if plan.max_seconds is None or lease.run.started_at is None:
+        return None
+    return plan.max_seconds - (time.time() - lease.run.started_at.timestamp())

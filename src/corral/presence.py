@@ -1,0 +1,56 @@
+"""Who is at work in this folder: each node holds a lock that the kernel lets go of when it dies, however it dies.
+
+What a dead node held need not wait for its leases to run out, where that is known for certain.
+"""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from corral.domain.ids import Owner
+
+_SUFFIX = ".node"
+
+
+class Presence:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[Owner, int] = {}
+
+    def enter(self, owner: Owner) -> None:
+        """Without a folder to write to, others will wait for our leases, as they would from another machine."""
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._path(owner), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._held[owner] = descriptor
+
+    def leave(self, owner: Owner) -> None:
+        descriptor = self._held.pop(owner, None)
+        if descriptor is not None:
+            self._path(owner).unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def gone(self) -> list[Owner]:
+        """Those who died here. Their leases are theirs no more; `forget` them when that is written."""
+        return [Owner(path.stem) for path in sorted(self._folder.glob(f"*{_SUFFIX}")) if not self._is_held(path)]
+
+    def forget(self, owner: Owner) -> None:
+        self._path(owner).unlink(missing_ok=True)
+
+    def _is_held(self, path: Path) -> bool:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def _path(self, owner: Owner) -> Path:
+        return self._folder / f"{owner}{_SUFFIX}"

@@ -1,0 +1,368 @@
+"""The frontier of a crawl. What a page was, what was found on it and its own end are written in one transaction."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.crawl import Counts, ItemState
+from corral.domain.errors import RunNotFound
+from corral.domain.event import EventDraft
+from corral.domain.idempotency import IdempotencyKey
+from corral.domain.ids import new_id
+from corral.domain.item import Ended, Found, Item, Report, Step, StoredItem
+from corral.domain.run import Lease, NewRun, Run, RunState
+from corral.domain.scope import Refusal
+from corral.store import runs as runs_queries
+from corral.store.rows import run_of, storable, to_json
+from corral.store.tables import crawls, items, records, runs
+from corral.store.tx import Row, Tx, first, insert_all, insert_params, is_state, param, values
+
+_PENDING = is_state(items.c.state, ItemState.PENDING)
+_LEASED = is_state(items.c.state, ItemState.LEASED)
+_OF_RUN = items.c.run_id == param("run_id")
+_COUNTED = (*Counts._fields, "size")
+_COUNTS = tuple(crawls.c[name] for name in _COUNTED)
+
+_OPEN = insert_all(crawls)
+# The row of the run is locked: whoever cancels it waits for this transaction, or this one finds it cancelled.
+_HELD = (
+    sa.select(crawls.c.epoch, *_COUNTS)
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .where(
+        runs.c.id == param("run_id"),
+        runs.c.epoch == param("epoch"),
+        runs.c.owner == param("owner"),
+        is_state(runs.c.state, RunState.RUNNING),
+    )
+    .with_for_update()
+)
+_KEEP = (
+    sa.update(crawls)
+    .where(crawls.c.run_id == param("run_id"))
+    .values(
+        {name: param(name) for name in (*_COUNTED, "epoch", "updated_at")}
+        | {"current_url": sa.func.coalesce(param("current_url"), crawls.c.current_url)}
+    )
+)
+# A run that gets on is no poison: workers that died before are not held against it.
+_GETS_ON = sa.update(runs).where(runs.c.id == param("id"), runs.c.losses > 0).values(losses=0)
+_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED).values(state=ItemState.PENDING.value)
+_LEASED_IDS = sa.select(items.c.id).where(_OF_RUN, _LEASED)
+_GIVE_BACK_ONE = sa.update(items).where(items.c.id == param("id"), _LEASED).values(state=ItemState.PENDING.value)
+_END = (
+    sa.update(items)
+    .where(items.c.id == param("id"), _LEASED)
+    .values(
+        state=param("state"),
+        attempt=items.c.attempt + param("more_attempts"),
+        due_at=param("due_at"),
+        reason=param("reason"),
+        message=param("message"),
+        http_status=param("http_status"),
+        updated_at=param("wall"),
+    )
+    .returning(items.c.state)
+)
+_FIND = (
+    insert(items)
+    .values(insert_params(items, without=("id",)))
+    .on_conflict_do_nothing(index_elements=["run_id", "url_key"])
+)
+_KEPT = insert(records).values(insert_params(records)).on_conflict_do_nothing(index_elements=["run_id", "item_key"])
+_DEEPER = (_OF_RUN, items.c.url_key == param("url_key"), items.c.depth > param("depth"))
+_NEARER = {"depth": param("depth"), "rank": param("rank"), "parent": param("parent")}
+_MOVE_UP = sa.update(items).where(*_DEEPER, _PENDING).values(_NEARER)
+_LIFTED = {**_NEARER, "state": ItemState.PENDING.value, "reason": sa.null(), "due_at": 0}
+_LIFT = (
+    sa.update(items)
+    .where(*_DEEPER, is_state(items.c.state, "skipped"), items.c.reason == Refusal.TOO_DEEP.value)
+    .values(_LIFTED)
+)
+_AGAIN = sa.update(items).where(*_DEEPER, is_state(items.c.state, "done")).values(_LIFTED)
+_NEXT = (
+    sa.select(items.c.id, items.c.url, items.c.url_key, items.c.depth, items.c.attempt, items.c.due_at)
+    .where(_OF_RUN, _PENDING)
+    .order_by(items.c.due_at, items.c.rank, items.c.id)
+    .limit(param("limit"))
+)
+_SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(_OF_RUN, _LEASED)
+_LEASE = (
+    sa.update(items)
+    .where(items.c.id == param("id"), _PENDING)
+    .values(state=ItemState.LEASED.value, updated_at=param("wall"))
+)
+_COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
+_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank"))
+_BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
+_BY_ID = sa.select(*_SHOWN).where(items.c.id == param("id"))
+_IN_STATE = (
+    sa.select(*_SHOWN)
+    .where(_OF_RUN, items.c.state == param("state"), items.c.id > param("after"))
+    .order_by(items.c.id)
+    .limit(param("limit"))
+)
+_REASONS = (
+    sa.select(items.c.state, items.c.reason, sa.func.count())
+    .where(_OF_RUN, items.c.reason.is_not(None))
+    .group_by(items.c.state, items.c.reason)
+)
+_NOW = (*_COUNTS, crawls.c.current_url, crawls.c.updated_at)
+_WANTED = sa.or_(*(sa.and_(runs.c.state == state.value, param(state.value) == 1) for state in RunState))
+_NEWEST = (
+    sa.select(runs, *_NOW)
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .where(_WANTED)
+    .order_by(crawls.c.run_id.desc())
+    .limit(param("limit"))
+)
+_BY_STATE = (
+    sa.select(runs.c.state, sa.func.count())
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .group_by(runs.c.state)
+)
+_SUMS = sa.select(sa.func.sum(crawls.c.done), sa.func.sum(crawls.c.failed))
+_FAILED_FOR = (
+    sa.select(items.c.reason, sa.func.count()).where(is_state(items.c.state, "failed")).group_by(items.c.reason)
+)
+_DELETE_ITEMS = sa.delete(items).where(_OF_RUN)
+_DELETE_CRAWL = sa.delete(crawls).where(crawls.c.run_id == param("run_id"))
+
+
+class CrawlStatistics(NamedTuple):
+    states: dict[str, int]  # of crawls
+    done: int  # items of all of them
+    failed: int
+    reasons: "Counter[str]"  # failed items by the code of their failure
+
+
+class CrawlNow(NamedTuple):
+    counts: Counts
+    size: int
+    current_url: str | None
+    updated_at: int
+
+
+def add_crawl(
+    tx: Tx, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[Found], key: IdempotencyKey | None
+) -> tuple[str, bool]:
+    """Write a run with where it begins. With a key seen before: the id from then, and True."""
+    [found], is_replayed = runs_queries.add(tx, [(run, drafts)], key)
+    if found == run.id:
+        _open(tx, run.id, seeds)
+    return found, is_replayed
+
+
+def _open(tx: Tx, run_id: str, seeds: Sequence[Found]) -> None:
+    if tx.is_repeat and tx.all(_COUNTS_OF, values(run_id=run_id)):
+        return
+    counted = _found(tx, run_id, [(seed, None) for seed in seeds])
+    empty = dict.fromkeys(_COUNTED, 0)
+    tx.run(_OPEN, values(run_id=run_id, epoch=0, current_url=None, updated_at=tx.wall_ms, **{**empty, **counted}))
+
+
+def step(tx: Tx, lease: Lease, report: Report, max_pages: int | None) -> Step | None:
+    """Write what became of items, and lease more of them; None where the lease of the run was lost.
+
+    What is leased and not held was handed out in an answer that never arrived, or to a process that is gone, and is
+    given back.
+    """
+    key = values(run_id=lease.run_id)
+    held = first(tx.all(_HELD, {**key, **values(epoch=lease.epoch, owner=lease.owner)}))
+    if held is None:
+        return None
+    counts = Counter(dict(zip(_COUNTED, map(int, held[1:]), strict=True)))
+    if held[0] != lease.epoch:
+        back = tx.run(_GIVE_BACK, key)
+        counts.update(pending=back, leased=-back)
+    _write_ends(tx, lease, report.ended, counts)
+    if counts["leased"] != len(report.holding):
+        back = _give_back_others(tx, lease.run_id, frozenset(report.holding))
+        counts.update(pending=back, leased=-back)
+    pages = counts["done"] + counts["failed"] + counts["leased"]
+    room = report.want if max_pages is None else min(report.want, max_pages - pages)
+    taken, next_due_s = _lease(tx, lease.run_id, room, has_leased=counts["leased"] > 0)
+    counts.update(pending=-len(taken), leased=len(taken))
+    now = {name: counts[name] for name in _COUNTED}
+    current = taken[-1].url if taken else None
+    tx.run(_KEEP, {**key, **now, **values(epoch=lease.epoch, current_url=current, updated_at=tx.wall_ms)})
+    return Step(taken, _counts(counts), counts["size"], next_due_s)
+
+
+def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[str]") -> None:
+    if not ended:
+        return
+    rows = tx.many_returning(_END, [_end_values(tx, each) for each in ended])
+    landed = [each for each, row in zip(ended, rows, strict=True) if row is not None]
+    for each in landed:
+        counts.update({"leased": -1, each.state.value: 1, "size": each.size})
+    if landed and lease.run.losses:
+        tx.run(_GETS_ON, values(id=lease.run_id))
+    kept = [_record_values(tx, lease, each) for each in landed if each.record is not None]
+    if kept:
+        tx.many(_KEPT, kept)
+    counts.update(_found(tx, lease.run_id, [(found, each.id) for each in landed for found in each.found]))
+    late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
+    if late:
+        _shorten(tx, lease.run_id, late, counts)
+
+
+def _end_values(tx: Tx, each: Ended) -> dict[str, Any]:
+    is_retry = each.state is ItemState.PENDING
+    return values(
+        id=each.id,
+        state=each.state.value,
+        more_attempts=1 if is_retry else 0,
+        due_at=tx.now_ms + round(each.due_in_s * 1000) if is_retry else 0,
+        reason=each.reason,
+        message=storable(each.message[:2000]) if each.message else None,
+        http_status=each.http_status,
+        wall=tx.wall_ms,
+    )
+
+
+def _record_values(tx: Tx, lease: Lease, each: Ended) -> dict[str, Any]:
+    run = lease.run
+    return values(
+        id=new_id(),
+        run_id=run.id,
+        job_id=run.job_id,
+        item_key=each.key,
+        data=to_json(each.record),
+        created_at=tx.wall_ms,
+    )
+
+
+def _found(tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]]) -> dict[str, int]:
+    """Write what is new; how many of it is pending and how much is skipped."""
+    rows: dict[ItemState, list[dict[str, Any]]] = {ItemState.PENDING: [], ItemState.SKIPPED: []}
+    for each, parent in found:
+        state = ItemState.SKIPPED if each.reason else ItemState.PENDING
+        rows[state].append(
+            values(
+                run_id=run_id,
+                url_key=each.key,
+                url=each.url,
+                host=each.host,
+                depth=each.depth,
+                rank=each.rank,
+                state=state.value,
+                attempt=1,
+                due_at=0,
+                parent=parent,
+                reason=each.reason,
+                message=None,
+                http_status=None,
+                updated_at=tx.wall_ms,
+            )
+        )
+    # Those to be fetched first: what is skipped on one page and wanted on another is wanted.
+    return {state.value: tx.many(_FIND, new) if new else 0 for state, new in rows.items()}
+
+
+def _shorten(tx: Tx, run_id: str, late: Iterable[tuple[Found, int]], counts: "Counter[str]") -> None:
+    """A page that came late knows shorter ways to what others have found before it.
+
+    What was refused for its depth is wanted after all; what was read at a greater depth is read again, because what
+    it leads to was judged by that depth.
+    """
+    nearer = [
+        values(run_id=run_id, url_key=found.key, depth=found.depth, rank=found.rank, parent=parent)
+        for found, parent in late
+    ]
+    tx.many(_MOVE_UP, nearer)
+    lifted = tx.many(_LIFT, nearer)
+    again = tx.many(_AGAIN, nearer)
+    counts.update(pending=lifted + again, skipped=-lifted, done=-again)
+
+
+def _give_back_others(tx: Tx, run_id: str, holding: frozenset[int]) -> int:
+    others = [row[0] for row in tx.all(_LEASED_IDS, values(run_id=run_id)) if row[0] not in holding]
+    return tx.many(_GIVE_BACK_ONE, [values(id=each) for each in others]) if others else 0
+
+
+def _lease(tx: Tx, run_id: str, room: int, *, has_leased: bool) -> tuple[tuple[Item, ...], float | None]:
+    """The next items, and when the first of the others is due where none is due now.
+
+    None that is deeper than one still being read: what that finds is judged by how deep it really lies.
+    """
+    key = values(run_id=run_id)
+    rows = tx.all(_NEXT, {**key, **values(limit=room)}) if room > 0 else []
+    if not rows:
+        return (), None
+    due = [row for row in rows if row[5] <= tx.now_ms]
+    if not due:
+        return (), max(0.0, (rows[0][5] - tx.now_ms) / 1000)
+    deepest = tx.all(_SHALLOWEST, key)[0][0] if has_leased else None
+    level = due[0][3] if deepest is None else deepest
+    taken = tuple(Item(*row[:5]) for row in due if row[3] <= level)
+    tx.many(_LEASE, [values(id=each.id, wall=tx.wall_ms) for each in taken])
+    return taken, None
+
+
+def now(tx: Tx, run_id: str) -> CrawlNow:
+    row = first(tx.all(_COUNTS_OF, values(run_id=run_id)))
+    if row is None:
+        raise RunNotFound(run_id)
+    return _now_of(row)
+
+
+def newest(tx: Tx, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, CrawlNow]]:
+    """Crawls, the newest first."""
+    wanted = tuple(RunState if states is None else states)
+    rows = tx.all(_NEWEST, {**values(limit=limit), **{state.value: int(state in wanted) for state in RunState}})
+    width = len(runs.columns)
+    return [(run_of(row[:width]), _now_of(row[width:])) for row in rows]
+
+
+def _now_of(row: Row) -> CrawlNow:
+    return CrawlNow(Counts(*map(int, row[:-3])), int(row[-3]), row[-2], row[-1])
+
+
+def statistics(tx: Tx) -> CrawlStatistics:
+    states = {state: int(count) for state, count in tx.all(_BY_STATE)}
+    done, failed = (int(number or 0) for number in tx.all(_SUMS)[0])
+    reasons: Counter[str] = Counter()
+    for reason, count in tx.all(_FAILED_FOR):
+        reasons[(reason or "").partition(":")[0]] += int(count)
+    return CrawlStatistics(states, done, failed, reasons)
+
+
+def _counts(counts: "Counter[str]") -> Counts:
+    return Counts(**{name: counts[name] for name in Counts._fields})
+
+
+def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
+    """How many items are in which state for which reason."""
+    return [(state, reason, int(count)) for state, reason, count in tx.all(_REASONS, values(run_id=run_id))]
+
+
+def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
+    rows = tx.all(_IN_STATE, values(run_id=run_id, state=state.value, after=after, limit=limit))
+    return [_stored(tx, row) for row in rows]
+
+
+def way_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
+    """The item, the one it was found on, and so on to the start."""
+    way: list[StoredItem] = []
+    row = first(tx.all(_BY_KEY, values(run_id=run_id, url_key=url_key)))
+    while row is not None:
+        way.append(_stored(tx, row))
+        parent = way[-1].parent
+        seen = {each.id for each in way}
+        row = None if parent is None or parent in seen else first(tx.all(_BY_ID, values(id=parent)))
+    return way
+
+
+def _stored(tx: Tx, row: Row) -> StoredItem:
+    cell = dict(zip((column.name for column in _SHOWN), row, strict=True))
+    due_at = cell.pop("due_at")
+    due_in_s = max(0.0, (due_at - tx.now_ms) / 1000) if due_at else 0.0
+    return StoredItem(**{**cell, "state": ItemState(cell["state"]), "due_in_s": due_in_s})
+
+
+def forget(tx: Tx, run_id: str) -> None:
+    tx.run(_DELETE_ITEMS, values(run_id=run_id))
+    tx.run(_DELETE_CRAWL, values(run_id=run_id))

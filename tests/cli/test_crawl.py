@@ -1,0 +1,61 @@
+"""`corral crawl` as a person uses it: a real process, a real site, Ctrl-C and all."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+from tests.cli.command import Corral
+from tests.crawl.site import Page, served, tree
+
+
+def test_a_site_is_crawled_into_a_file(corral: Corral) -> None:
+    with served(tree(width=3, depth=2)) as site:
+        done = corral("crawl", f"{site.url}/", "--depth", "2", "-o", "pages.jsonl")
+        assert (done.code, done.out) == (0, "13 records written to pages.jsonl\n"), done.err
+        lines = (corral.folder / "pages.jsonl").read_text().splitlines()
+        assert {json.loads(line)["url"].removeprefix(site.url) for line in lines} == set(site.pages)
+        assert "13 pages" in done.err
+        table = corral("crawl", f"{site.url}/", "--depth", "1", "-o", "pages.csv", "--json")
+        assert table.json["counts"]["done"] == 4
+        assert table.json["reasons"] == [{"state": "skipped", "reason": "too_deep", "count": 9}]
+        assert (corral.folder / "pages.csv").read_text().startswith("url,title,depth,")
+
+
+def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corral) -> None:
+    with served({"/": Page(["/gone"])}) as site:
+        some = corral("crawl", f"{site.url}/")
+        assert (some.code, "1 pages failed" in some.err) == (3, True), some.err
+        none = corral("crawl", f"{site.url}/nothing")
+        assert (none.code, "came to nothing" in none.err) == (1, True), none.err
+    assert corral("crawl", "nonsense").code == 2
+    assert corral("crawl", "http://a.test/", "--include", "no slash").code == 2
+    assert corral("crawl", "http://a.test/", "--scope", "world").code == 2
+    planned = corral("crawl", "http://a.test/", "--dry-run", "--json").json
+    assert planned["plan"]["max_pages"] == 1000
+
+
+def test_interrupted_it_is_paused_and_the_same_command_goes_on(
+    corral: Corral, started: Callable[..., "subprocess.Popen[str]"]
+) -> None:
+    pages = tree(width=4, depth=2)
+    for path in pages:
+        pages[path].takes_s = 0.1
+    with served(pages) as site:
+        command = ("crawl", f"{site.url}/", "--depth", "2", "--concurrency", "2", "--json")
+        crawling = started(corral, *command)
+        while len(site.hits) < 6:
+            time.sleep(0.02)
+        crawling.send_signal(signal.SIGINT)
+        _, err = crawling.communicate(timeout=20)
+        assert crawling.returncode == 130, err
+        assert "paused, and nothing is lost" in err
+        assert "Traceback" not in err
+        again = corral(*command)
+        assert again.code == 0, again.err
+        assert "going on with run" in again.err
+        assert again.json["counts"]["done"] == len(pages)
+        assert sum(site.hits.values()) - site.hits["/robots.txt"] - len(pages) <= 4
+        fresh = corral(*command[:2], "--depth", "1", "--fresh", "--json")
+        assert fresh.json["counts"]["done"] == 5

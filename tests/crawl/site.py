@@ -1,0 +1,111 @@
+"""A site made for one test: pages that lead to each other, answers of every kind, and a count of who was asked."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Page:
+    links: Sequence[str] = ()
+    status: int = 200
+    text: str = ""
+    raw: str | None = None  # the whole body
+    head: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    fails_first: int = 0  # answers 503 so many times before it works
+    takes_s: float = 0.0
+
+
+@dataclass
+class Site:
+    pages: dict[str, Page]
+    url: str = ""
+    hits: "Counter[str]" = field(default_factory=Counter)
+    at_once: int = 0
+    most_at_once: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str]:
+        page = self.pages.get(path)
+        if page is None:
+            return 404, {}, "<title>gone</title><p>nothing here"
+        if self.hits[path] <= page.fails_first:
+            return 503, {}, "<p>not now"
+        if page.raw is not None:
+            return page.status, page.headers, page.raw
+        links = "".join(f'<li><a href="{link}">to {link}</a>' for link in page.links)
+        text = page.text or f"The page {path} has some words of its own. " * 8
+        body = f"<title>Page {path}</title>{page.head}<body><main><h1>{path}</h1><p>{text}</main><ul>{links}</ul>"
+        return page.status, page.headers, body
+
+
+@contextmanager
+def served(pages: dict[str, Page]) -> Iterator[Site]:
+    site = Site(pages)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            with site.lock:
+                site.hits[self.path] += 1
+                site.at_once += 1
+                site.most_at_once = max(site.most_at_once, site.at_once)
+            try:
+                page = site.pages.get(self.path)
+                time.sleep(page.takes_s if page else 0)
+                status, headers, text = site.answer(self.path)
+                body = text.encode()
+                self.send_response(status)
+                for name, value in {"content-type": "text/html", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except ConnectionError:
+                pass
+            finally:
+                with site.lock:
+                    site.at_once -= 1
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            """Whoever asked was killed: that is what the tests are about."""
+
+        request_queue_size = 128
+
+    server = Server(("127.0.0.1", 0), Handler)
+    site.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def tree(width: int, depth: int) -> dict[str, Page]:
+    """`/`, `/0`, `/0/1` …: every page leads to its children, its parent and the start."""
+    pages: dict[str, Page] = {}
+
+    def grow(path: str, left: int) -> None:
+        below = [f"{path.rstrip('/')}/{number}" for number in range(width)] if left else []
+        above = path.rpartition("/")[0] or "/"
+        pages[path] = Page(links=[*below, above, "/"])
+        for each in below:
+            grow(each, left - 1)
+
+    grow("/", depth)
+    return pages

@@ -1,0 +1,194 @@
+"""The frontier: whatever happens, every URL is in one state, and the counts say in which."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from corral.domain.crawl import Counts, ItemState
+from corral.domain.item import Ended, Found, Item, Report, Step
+from corral.domain.run import Lease, Move
+from corral.domain.scope import Refusal
+from corral.store.store import Store
+from tests.store.build import CREATED, ME, OTHER, a_run
+from tests.store.conftest import Sql
+
+
+def url(number: int, depth: int = 0, reason: str | None = None) -> Found:
+    return Found(f"http://a.test/{number}", f"key-{number}", "a.test", depth, reason, float(depth))
+
+
+async def crawl_of(store: Store, seeds: int = 1) -> str:
+    run = a_run(kind="crawl", max_attempts=1)
+    run_id, _ = await store.add_crawl(run, CREATED, [url(number) for number in range(seeds)])
+    return run_id
+
+
+async def claimed(store: Store, run_id: str) -> Lease:
+    [lease] = await store.claim_one(run_id, ME, 10)
+    return lease
+
+
+def done(item: Item, *found: Found, **changed: object) -> Ended:
+    record = {"url": item.url}
+    return Ended(item.id, item.key, ItemState.DONE, record=record, found=found, size=10)._replace(**changed)  # type: ignore[arg-type]
+
+
+async def ask(store: Store, lease: Lease, report: Report, max_pages: int | None = None) -> Step:
+    step = await store.crawl_step(lease, report, max_pages)
+    assert step is not None
+    return step
+
+
+async def first(store: Store, lease: Lease, want: int = 10) -> Step:
+    return await ask(store, lease, Report((), (), want))
+
+
+def check_counts(sql: Sql, run_id: str, counts: Counts) -> None:
+    found: Counter[str] = Counter(
+        dict(sql(f"SELECT state, count(*) FROM items WHERE run_id = '{run_id}' GROUP BY state"))
+    )
+    told = counts._asdict()
+    assert {name: found[name] for name in told} == told
+    assert counts.discovered == found.total()
+
+
+async def test_a_page_its_record_and_its_links_are_written_together(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await first(store, lease)).items
+    found = (url(1, 1), url(2, 1), url(3, 1, "out_of_scope"), url(0))
+
+    step = await ask(store, lease, Report((done(start, *found),), (), 10))
+    assert [item.url for item in step.items] == ["http://a.test/1", "http://a.test/2"]
+    assert step.counts == Counts(pending=0, leased=2, done=1, failed=0, skipped=1)
+    assert step.size == 10
+    assert [record.data for record in await store.records_of(run_id, "", 10)] == [{"url": start.url}]
+    check_counts(sql, run_id, step.counts)
+
+
+async def test_nothing_is_written_twice_where_an_end_is_told_twice(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await first(store, lease)).items
+    report = Report((done(start, url(1, 1)),), (), 0)
+    once = await ask(store, lease, report)
+    assert await ask(store, lease, report) == once
+    check_counts(sql, run_id, once.counts)
+    assert len(await store.records_of(run_id, "", 10)) == 1
+
+
+async def test_whoever_lost_the_run_writes_nothing(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await first(store, lease)).items
+    await store.release([lease], "test")
+    report = Report((done(start, url(1, 1)),), (), 10)
+    assert await store.crawl_step(lease, report, None) is None
+    assert await store.crawl_step(lease._replace(owner=OTHER), report, None) is None
+    again = await claimed(store, run_id)
+    assert await store.crawl_step(lease, report, None) is None
+    await store.move(run_id, Move.CANCEL)
+    assert await store.crawl_step(again, report, None) is None
+    assert await store.records_of(run_id, "", 10) == []
+    assert sql(f"SELECT count(*) FROM items WHERE run_id = '{run_id}'") == [(1,)]
+
+
+async def test_what_a_dead_process_held_is_given_out_again(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=5)
+    lease = await claimed(store, run_id)
+    held = (await first(store, lease, 3)).items
+    await store.release([lease], "test")
+
+    step = await first(store, await claimed(store, run_id), 10)
+    assert {item.id for item in held} < {item.id for item in step.items}
+    assert len(step.items) == 5
+    check_counts(sql, run_id, step.counts)
+
+
+async def test_what_was_handed_out_in_a_lost_answer_is_given_out_again(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=5)
+    lease = await claimed(store, run_id)
+    held = (await first(store, lease, 2)).items
+    await ask(store, lease, Report((), tuple(item.id for item in held), 2))  # nobody hears this answer
+    step = await ask(store, lease, Report((), tuple(item.id for item in held), 10))
+    assert len(step.items) == 3
+    check_counts(sql, run_id, step.counts)
+
+
+async def test_no_page_is_read_before_those_above_it(store: Store) -> None:
+    """Or what it leads to would be judged by a depth that is not its own."""
+    run_id = await crawl_of(store, seeds=2)
+    lease = await claimed(store, run_id)
+    one, other = (await first(store, lease)).items
+    step = await ask(store, lease, Report((done(one, url(10, 1)),), (other.id,), 10))
+    assert step.items == ()
+    step = await ask(store, lease, Report((done(other),), (), 10))
+    assert [item.depth for item in step.items] == [1]
+
+
+async def test_a_shorter_way_found_late_counts(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=2)
+    lease = await claimed(store, run_id)
+    one, other = (await first(store, lease)).items
+    retried = Ended(other.id, other.key, ItemState.PENDING, "timeout:total", due_in_s=0.0)
+    step = await ask(store, lease, Report((done(one, url(10, 1)), retried._replace(due_in_s=60)), (), 10))
+    [ten] = step.items
+    deep = (url(20, 2), url(30, 2, Refusal.TOO_DEEP))
+    step = await ask(store, lease, Report((done(ten, *deep),), (), 10))
+    [twenty] = step.items
+    step = await ask(store, lease, Report((done(twenty),), (), 10))
+    assert step.items == ()
+    assert step.next_due_s is not None
+    sql(f"UPDATE items SET due_at = 1 WHERE id = {other.id}")
+
+    [late] = (await ask(store, lease, Report((), (), 10))).items
+    assert late.attempt == 2
+    shorter = (url(20, 1), url(30, 1))
+    step = await ask(store, lease, Report((done(late, *shorter, is_late=True),), (), 10))
+    assert {(item.url[-2:], item.depth) for item in step.items} == {("20", 1), ("30", 1)}
+    check_counts(sql, run_id, step.counts)
+    step = await ask(store, lease, Report(tuple(done(item) for item in step.items), (), 10))
+    assert step.counts.done == 5
+    assert len(await store.records_of(run_id, "", 10)) == 5
+
+
+async def test_no_more_pages_than_allowed_are_handed_out(store: Store) -> None:
+    run_id = await crawl_of(store, seeds=5)
+    lease = await claimed(store, run_id)
+    step = await ask(store, lease, Report((), (), 10), max_pages=3)
+    assert len(step.items) == 3
+    step = await ask(store, lease, Report(tuple(map(done, step.items)), (), 10), max_pages=3)
+    assert (step.items, step.counts.done, step.counts.pending) == ((), 3, 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_killed_at_any_step_a_crawl_ends_as_if_it_had_not_been(store: Store, sql: Sql, seed: int) -> None:
+    dice = random.Random(seed)
+    pages = 60
+    leads_to = {number: dice.sample(range(pages), 4) for number in range(pages)}
+    reachable, edge = {0}, {0}
+    while edge:
+        edge = {each for number in edge for each in leads_to[number]} - reachable
+        reachable |= edge
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    held: dict[int, Item] = {}
+    while True:
+        if dice.random() < 0.15:
+            await store.release([lease], "test")
+            lease = await claimed(store, run_id)
+            held = {}
+        ending = dice.sample(list(held.values()), dice.randint(0, len(held)))
+        ended = []
+        for item in ending:
+            del held[item.id]
+            found = [url(number, item.depth + 1) for number in leads_to[int(item.url.rpartition("/")[2])]]
+            ended.append(done(item, *found))
+        step = await ask(store, lease, Report(tuple(ended), tuple(held), dice.randint(1, 6)))
+        held |= {item.id: item for item in step.items}
+        check_counts(sql, run_id, step.counts)
+        if not held and not step.items and not step.counts.pending:
+            break
+    records = [record.data["url"] for record in await store.records_of(run_id, "", 100)]
+    assert sorted(records) == sorted(f"http://a.test/{number}" for number in reachable)
