@@ -1,5 +1,6 @@
 import json
 import random
+import time
 from datetime import date
 
 import pytest
@@ -13,7 +14,7 @@ from corral.domain.url import parse_target
 
 TODAY = date(2026, 11, 15)
 SITE = "https://example.com"
-LIMITS = TrapLimits(query_variants=5, barren_pages=3, probe_every=10, templates=20, prints=4)
+LIMITS = TrapLimits(query_variants=5, barren_pages=3, first_probe=10, templates=20, prints=4)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,18 @@ def test_addresses_of_one_making_have_one_template(path: str, template: str) -> 
     assert template_of(SITE + path) == "example.com" + template
 
 
+def test_no_address_takes_long() -> None:
+    hostile = [
+        f"{SITE}/{piece * 200}." for piece in ("-a-a-a-a-a", "----------", "2031-01-0_", "0123456789", "a/2031/1/%")
+    ]
+    began = time.process_time()
+    for url in hostile * 20:
+        template_of(url)
+        shape_of(url, TODAY)
+
+    assert time.process_time() - began < 0.5
+
+
 @given(st.text(max_size=60))
 def test_every_address_has_a_bounded_template(tail: str) -> None:
     try:
@@ -119,9 +132,11 @@ def test_a_template_that_brings_nothing_new_is_starved_and_probed() -> None:
     assert changes[:3] == [{}, {}, {}]
     assert changes[4] == {}
     assert budget.starved_by(template) is Trap.NO_NEW_CONTENT
-    offers = [budget.admit(template) for _ in range(20)]
-    assert offers.count(None) == 2
-    assert offers.count(Trap.NO_NEW_CONTENT) == 18
+    offers = [budget.admit(template) for _ in range(35)]
+    assert [place for place, refused in enumerate(offers, 1) if not refused] == [10, 20]
+    # Two were let in to be fetched, and then every address that waits counts as well.
+    held = [budget.hold(template) for _ in range(50)]
+    assert [place for place, refused in enumerate(held, 1) if not refused] == [1, 2, 7, 47]
     assert budget.starved()[template] is Trap.NO_NEW_CONTENT
 
 
@@ -133,6 +148,7 @@ def test_something_new_lifts_a_starved_template() -> None:
 
     assert budget.observe(template, 2**64 - 1) == {template: Change.LIFTED, family_of(template): Change.LIFTED}
     assert budget.admit(template) is None
+    assert budget.hold(template) is None
     assert budget.starved() == {}
 
 
@@ -185,7 +201,9 @@ def test_words_that_were_forgotten_are_new_again() -> None:
     assert budget.observe("example.com/?q", 3, words=[0])["example.com/?…"] is Change.STARVED
 
 
-_STEPS = st.lists(st.tuples(st.sampled_from(["admit", "observe"]), st.integers(0, 40), st.integers(0, 3)), max_size=80)
+_STEPS = st.lists(
+    st.tuples(st.sampled_from(["admit", "hold", "observe"]), st.integers(0, 40), st.integers(0, 3)), max_size=80
+)
 
 
 @given(_STEPS)
@@ -196,6 +214,8 @@ def test_a_budget_comes_back_from_its_document_at_any_moment(steps: list[tuple[s
         name = f"example.com/{'abcdefghijklmnopqrstuvwxyz'[number % 26]}?x"
         if what == "admit":
             assert budget.admit(name) == again.admit(name)
+        elif what == "hold":
+            assert budget.hold(name) == again.hold(name)
         else:
             told = {"words": [content], "led_to": [name] if content else []}
             assert budget.observe(name, content << 40, **told) == again.observe(name, content << 40, **told)

@@ -105,7 +105,7 @@ def crawl(site: Site, most: int) -> Iterator[str]:
     while queue and most:
         url, depth = queue.popleft()
         template = template_of(url)
-        if budget.starved_by(template) is not None:
+        if budget.hold(template) is not None:
             skipped.append((url, depth))
             continue
         most -= 1

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from corral.domain.errors import BadInput
-from corral.domain.url import DEFAULT_PORTS, Target, join, parse_target
+from corral.domain.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, join, parse_target
 
 # Where a visitor came from, never what is shown. Ambiguous ones (`ref`, `source`, `spm`) stay: pages differ by them.
 _TRACKING = "gclid gclsrc dclid gbraid wbraid srsltid fbclid igshid igsh msclkid yclid ysclid twclid ttclid li_fat_id"
@@ -31,7 +31,7 @@ _REFERENCE = re.compile(
     rf"(?:(https?://[a-z0-9.-]+(?::[0-9]{{1,5}})?)(?=[/?]|$))?({_WORD})(?:\?([A-Za-z0-9_~!$'()*,=@./&-]*))?"
 )
 _MAX_PLAIN_CHARS = 2000
-_MAX_CHARS = 4 * 2048
+_MAX_CHARS = 4 * MAX_URL_CHARS
 # Menus are the same on every page of a site. A miss costs a few microseconds, an entry half a kilobyte.
 _REMEMBERED = 16_384
 
@@ -169,7 +169,7 @@ def _one_escape(match: re.Match[str]) -> str:
 def _key(place: str, path: str, query: str | None) -> str:
     if "%" in path:
         path = unescaped(path)
-        if "%2F" in path and ".." in path:
+        if "%2F" in path and ".." in path and len(path) <= MAX_URL_CHARS:
             path = _without_hidden_dots(path)
     if ";" in path:
         path = _PATH_SESSION.sub("", path)

@@ -16,6 +16,7 @@ YEARS_AHEAD = 2
 YEARS_BACK = 150
 
 _MAX_TEMPLATE_CHARS = 160
+_MAX_SEGMENT_CHARS = 64
 # A whole date anywhere; a year and a month only where they stand alone, for part numbers look like them.
 _DAY = re.compile(r"(?<![0-9])([12][0-9]{3})([-_/.])(?:0?[1-9]|1[0-2])\2(?:0?[1-9]|[12][0-9]|3[01])(?![0-9])")
 _MONTH = re.compile(r"[/=]([12][0-9]{3})[-_/](?:0?[1-9]|1[0-2])(?=[/?&]|$)")
@@ -30,7 +31,6 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 # Letters and digits mixed, as no word is.
 _TOKEN = re.compile(r"(?<![0-9a-z])(?=[a-z_-]*[0-9])(?=[0-9_-]*[a-z])[0-9a-z_-]{8,}(?![0-9a-z])")
 _NUMBER = re.compile(r"[0-9]+")
-_SLUG = re.compile(r"[^/.]*[-_][^/.]*[-_][^/.]*")
 
 
 class Trap(StrEnum):
@@ -104,15 +104,17 @@ def variants_of(template: str) -> str | None:
 
 def names_of(template: str) -> tuple[str, ...]:
     """Everything that a page of this template is counted by. The ellipsis is in no address."""
-    variants = variants_of(template)
-    family = family_of(template)
-    return (template, family) if variants is None else (template, family, variants)
+    return (template, variants_of(template) or family_of(template))
 
 
 def _blurred(segment: str) -> str:
     if segment.isalpha():
         return segment
-    if _SLUG.fullmatch(segment) and not _DATE.search(segment) and not _UUID.fullmatch(segment):
+    # The patterns below look twice at what they see; nobody shall make them look at much.
+    if len(segment) > _MAX_SEGMENT_CHARS:
+        return "{name}"
+    is_slug = "." not in segment and segment.count("-") + segment.count("_") >= 2
+    if is_slug and not _DATE.search(segment) and not _UUID.fullmatch(segment):
         return "{name}"
     segment = _UUID.sub("{id}", segment)
     segment = _DATE.sub("{date}", segment)
@@ -124,7 +126,7 @@ def _blurred(segment: str) -> str:
 class TrapLimits:
     query_variants: int = 500  # addresses of one path that differ in the query only
     barren_pages: int = 20  # in a row, without anything new: the template is starved
-    probe_every: int = 50  # of a starved template, one address in so many is fetched all the same
+    first_probe: int = 50  # so many addresses after a template starved, one is fetched all the same
     templates: int = 500  # remembered; the one unused for longest is forgotten first
     prints: int = 8  # remembered of one template
     words: int = 256  # remembered of one path with queries
@@ -139,6 +141,7 @@ class Change(StrEnum):
 class _Tally:
     admitted: int = 0  # addresses with a query that were let in
     held_back: int = 0  # since it starved
+    passes: int = 0  # probes that were let in and not fetched yet
     barren: int = 0  # pages in a row that brought nothing new
     prints: list[int] = field(default_factory=list)  # of different contents, the last seen last
     words: dict[int, None] = field(default_factory=dict)  # the oldest first
@@ -147,14 +150,14 @@ class _Tally:
 class TemplateBudget:
     """Counts what each template of a crawl costs and brings. Its memory, and its document, are bounded.
 
-    `admit` is asked once for every new address, `starved_by` before a known one is fetched, and `observe` is told of
-    every page. Nothing is for ever: one address in fifty of a starved template is still let in, and as soon as a page
-    brings something new, the template is like any other.
+    `admit` is asked once for every new address, `hold` once before one that was let in is fetched, and `observe` is
+    told of every page. Nothing is for ever: now and then an address of a starved template is fetched all the same, and
+    as soon as a page brings something new, the template is like any other.
 
-    A page is counted three times: by its template, by the folder it is in (mazes made of words have no template
-    twice), and, where it has a query, by its path (facets combine their parameters without end). It is barren if its
-    content is near to what the same name brought before; by its path, if it has no word that was not there before.
-    A page that leads to anything new elsewhere is never barren: lists are alike, and all that matters is behind them.
+    A page is counted twice: by its template, and by the folder it is in (mazes made of words have no template twice)
+    or, where it has a query, by its path (facets combine their parameters without end). It is barren if its content is
+    near to what the same name brought before; by its path, if it has no word that was not there before. A page that
+    leads to anything new elsewhere is never barren: lists are alike, and all that matters is behind them.
     """
 
     def __init__(self, limits: TrapLimits | None = None) -> None:
@@ -168,16 +171,32 @@ class TemplateBudget:
             return Trap.QUERY_VARIANTS
         barren = self._barren(template)
         if barren is not None:
-            barren.held_back += 1
-            if barren.held_back % self.limits.probe_every:
+            if not self._is_probe(barren):
                 return Trap.NO_NEW_CONTENT
+            barren.passes += 1
         if variants is not None:
             self._tally(variants).admitted += 1
         return None
 
+    def hold(self, template: str) -> Trap | None:
+        """Why a page that was let in should not be fetched now; None lets it go, and counts it where it is a probe."""
+        barren = self._barren(template)
+        if barren is None:
+            return None
+        if barren.passes:
+            barren.passes -= 1
+            return None
+        return None if self._is_probe(barren) else Trap.NO_NEW_CONTENT
+
     def starved_by(self, template: str) -> Trap | None:
-        """Why a page of this template is not worth fetching now, though it was let in before."""
+        """The same as `hold`, for who only wants to know."""
         return None if self._barren(template) is None else Trap.NO_NEW_CONTENT
+
+    def _is_probe(self, barren: _Tally) -> bool:
+        """The 50th, the 100th, the 200th and so on: the longer nothing new comes, the less is spent on looking."""
+        barren.held_back += 1
+        times, rest = divmod(barren.held_back, self.limits.first_probe)
+        return rest == 0 and times.bit_count() == 1
 
     def observe(
         self, template: str, print_: int, *, words: Sequence[int] = (), led_to: Collection[str] = ()
@@ -202,7 +221,7 @@ class TemplateBudget:
     def _count(self, tally: _Tally, *, is_new: bool) -> Change | None:
         was_starved = self._is_starved(tally)
         if is_new:
-            tally.barren = tally.held_back = 0
+            tally.barren = tally.held_back = tally.passes = 0
             return Change.LIFTED if was_starved else None
         tally.barren = min(tally.barren + 1, self.limits.barren_pages)
         return Change.STARVED if not was_starved and self._is_starved(tally) else None
@@ -249,7 +268,7 @@ class TemplateBudget:
     def document(self) -> dict[str, Any]:
         return {
             "templates": [
-                [name, tally.admitted, tally.held_back, tally.barren, list(tally.prints), list(tally.words)]
+                [name, tally.admitted, tally.held_back, tally.passes, tally.barren, tally.prints[:], [*tally.words]]
                 for name, tally in self._tallies.items()
             ]
         }
@@ -257,8 +276,8 @@ class TemplateBudget:
     @staticmethod
     def of(document: Mapping[str, Any], limits: TrapLimits | None = None) -> "TemplateBudget":
         budget = TemplateBudget(limits)
-        for name, admitted, held_back, barren, prints, words in document.get("templates", ()):
-            budget._tallies[name] = _Tally(admitted, held_back, barren, list(prints), dict.fromkeys(words))
+        for name, *numbers, prints, words in document.get("templates", ()):
+            budget._tallies[name] = _Tally(*numbers, prints=list(prints), words=dict.fromkeys(words))
         return budget
 
     def _tally(self, name: str) -> _Tally:
