@@ -2,6 +2,7 @@ import json
 import random
 import time
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,13 @@ def test_no_address_takes_long() -> None:
     assert time.process_time() - began < 0.5
 
 
+def test_a_long_address_has_a_template_with_its_query() -> None:
+    template = template_of(f"{SITE}/{'long/' * 200}?{'&'.join(f'name{chr(97 + n)}=1' for n in range(26))}")
+
+    assert "?namea&nameb" in template
+    assert len(template) <= 200
+
+
 @given(st.text(max_size=60))
 def test_every_address_has_a_bounded_template(tail: str) -> None:
     try:
@@ -100,7 +108,8 @@ def test_every_address_has_a_bounded_template(tail: str) -> None:
     template = template_of(url)
 
     assert template.startswith("example.com/")
-    assert len(template) <= 160
+    assert len(template) <= 200
+    assert ("?" in template) == ("?" in url)
     assert family_of(template).startswith("example.com/")
     shape_of(url, TODAY)
 
@@ -217,7 +226,7 @@ def test_a_budget_comes_back_from_its_document_at_any_moment(steps: list[tuple[s
         elif what == "hold":
             assert budget.hold(name) == again.hold(name)
         else:
-            told = {"words": [content], "led_to": [name] if content else []}
+            told: dict[str, Any] = {"words": [content], "led_to": [name] if content else []}
             assert budget.observe(name, content << 40, **told) == again.observe(name, content << 40, **told)
         assert budget.document() == again.document()
         assert len(budget.document()["templates"]) <= LIMITS.templates

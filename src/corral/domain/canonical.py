@@ -30,10 +30,12 @@ _WORD = r"[A-Za-z0-9_~!$'()*,=@./-]*"
 _REFERENCE = re.compile(
     rf"(?:(https?://[a-z0-9.-]+(?::[0-9]{{1,5}})?)(?=[/?]|$))?({_WORD})(?:\?([A-Za-z0-9_~!$'()*,=@./&-]*))?"
 )
-_MAX_PLAIN_CHARS = 2000
 _MAX_CHARS = 4 * MAX_URL_CHARS
-# Menus are the same on every page of a site. A miss costs a few microseconds, an entry half a kilobyte.
+# Menus are the same on every page of a site. A miss costs a few microseconds, an entry half a kilobyte; what is longer
+# than nearly all links is not remembered, or a page made for it would fill the memory.
 _REMEMBERED = 16_384
+_MAX_PLAIN_CHARS = 300
+_MAX_BASE_CHARS = 500
 
 
 class Link(NamedTuple):
@@ -80,7 +82,7 @@ def links_to(base: Target, references: Sequence[str]) -> list[Link | None]:
     folder = base.path[: base.path.rfind("/") + 1]
     found: list[Link | None] = []
     itself: Link | None = None
-    if len(base.url) > _MAX_PLAIN_CHARS:
+    if len(base.url) > _MAX_BASE_CHARS:
         return [link_to(base, reference) for reference in references]
     for reference in references:
         head, mark, fragment = reference.partition("#")

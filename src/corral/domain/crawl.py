@@ -77,6 +77,7 @@ _FLAGS = frozenset(
         "obey_noindex",
         "use_canonical",
         "use_sitemaps",
+        "avoid_traps",
     }
 )
 
@@ -100,6 +101,7 @@ class CrawlPlan:
     obey_noindex: bool = True  # such a page is followed through and brings no record
     use_canonical: bool = True  # a page that names another as its original counts as that one
     use_sitemaps: bool = False
+    avoid_traps: bool = True  # without: for sites whose pages are all alike, and all wanted
     fields: tuple[dict[str, Any], ...] = ()
 
     @property

@@ -15,7 +15,8 @@ MAX_REPEATS = 3  # of one segment, anywhere in the path: links that lack their f
 YEARS_AHEAD = 2
 YEARS_BACK = 150
 
-_MAX_TEMPLATE_CHARS = 160
+_MAX_PATH_CHARS = 120
+_MAX_QUERY_CHARS = 60
 _MAX_SEGMENT_CHARS = 64
 # A whole date anywhere; a year and a month only where they stand alone, for part numbers look like them.
 _DAY = re.compile(r"(?<![0-9])([12][0-9]{3})([-_/.])(?:0?[1-9]|1[0-2])\2(?:0?[1-9]|[12][0-9]|3[01])(?![0-9])")
@@ -84,8 +85,9 @@ def template_of(url: str) -> str:
     template = host + slash + "/".join([_blurred(segment) if segment else "" for segment in rest.split("/")])
     if mark:
         names = sorted({part.partition("=")[0] for part in query.split("&")})
-        template += "?" + "&".join([_NUMBER.sub("{n}", name) for name in names])
-    return template[:_MAX_TEMPLATE_CHARS]
+        asked = "&".join([_NUMBER.sub("{n}", name) for name in names])
+        return f"{template[:_MAX_PATH_CHARS]}?{asked[:_MAX_QUERY_CHARS]}"
+    return template[:_MAX_PATH_CHARS]
 
 
 def family_of(template: str) -> str:
@@ -276,8 +278,8 @@ class TemplateBudget:
     @staticmethod
     def of(document: Mapping[str, Any], limits: TrapLimits | None = None) -> "TemplateBudget":
         budget = TemplateBudget(limits)
-        for name, *numbers, prints, words in document.get("templates", ()):
-            budget._tallies[name] = _Tally(*numbers, prints=list(prints), words=dict.fromkeys(words))
+        for name, admitted, held_back, passes, barren, prints, words in document.get("templates", ()):
+            budget._tallies[name] = _Tally(admitted, held_back, passes, barren, [*prints], dict.fromkeys(words))
         return budget
 
     def _tally(self, name: str) -> _Tally:
