@@ -5,6 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corral.domain import fingerprint as fingerprint_module
 from corral.domain.fingerprint import fingerprint, is_near, rare_words
 
 _WORDS = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=6)) for number in range(5_000)]
@@ -60,6 +61,17 @@ def test_the_sample_of_a_text_is_small_and_does_not_depend_on_the_text() -> None
     assert sum(first.issuperset(sample) for sample in samples[60:]) > 30
     assert not first.issuperset(rare_words(" ".join(_WORDS)))
     assert rare_words("") == ()
+
+
+def test_what_is_remembered_of_words_is_bounded() -> None:
+    before = len(fingerprint_module._COUNTERS)
+    long_words = " ".join(word * 10 for word in text(1))
+
+    assert fingerprint(long_words) == fingerprint(long_words)
+    assert len(fingerprint_module._COUNTERS) == before
+    for start in range(0, 50_000, 1_000):
+        fingerprint(" ".join(f"w{number}" for number in range(start, start + 1_000)))
+    assert len(fingerprint_module._COUNTERS) <= 20_000
 
 
 @given(st.text())

@@ -10,39 +10,57 @@ import hashlib
 import heapq
 import struct
 import zlib
-from itertools import islice
 
 NEAR_BITS = 3  # about one word in a hundred
 _MAX_CHARS = 40_000
-_MAX_WORDS = 8_000  # fewer than a counter of 16 bits can hold
+_MAX_WORDS = 4_000  # fewer than a counter of 16 bits can hold
 _MAX_REMEMBERED = 20_000
+_LONGEST_REMEMBERED = 40  # characters; a page made of longer words would fill the memory
 _SAMPLED = 16
 _FEW_NUMBERS = 0.8  # of the words are none
+_NUMBERS_AT = 64 * 16
+_ONE_NUMBER = 1 << _NUMBERS_AT
 _LANES = struct.Struct(">64H")
 # The eight bits of a byte as eight counters.
 _SPREAD = [struct.pack(">8H", *(byte >> place & 1 for place in range(7, -1, -1))) for byte in range(256)]
 
 
 class _Counters(dict[str, int]):
-    """By word, its 64 bits as 64 counters; kept, for the words of a site are the same on all of its pages."""
+    """By word, its 64 bits as 64 counters; kept, for the words of a site are the same on all of its pages.
+
+    Numbers have a counter of their own above those, and no bits: how many there are decides what becomes of them.
+    """
 
     def __missing__(self, word: str) -> int:
-        digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
-        counters = int.from_bytes(b"".join([_SPREAD[byte] for byte in digest]), "big")
-        if len(self) >= _MAX_REMEMBERED:
-            self.clear()
-        self[word] = counters
+        counters = _ONE_NUMBER if word[0].isdigit() else _counters(word)
+        if len(word) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MAX_REMEMBERED:
+                self.clear()
+            self[word] = counters
         return counters
+
+
+def _counters(word: str) -> int:
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(b"".join([_SPREAD[byte] for byte in digest]), "big")
 
 
 _COUNTERS = _Counters()
 
 
 def fingerprint(text: str) -> int:
-    """64 bits; the same in every process and on every machine. A text without words has 0."""
+    """64 bits; the same in every process and on every machine. A text without words has 0.
+
+    Numbers count only where there are many: `Page 18: no results` is nothing new, the table of another day is.
+    """
     words = _words(text)
-    half = len(words) // 2
     total = sum(map(_COUNTERS.__getitem__, words))
+    named = len(words) - (total >> _NUMBERS_AT)
+    if named >= _FEW_NUMBERS * len(words):
+        total &= _ONE_NUMBER - 1
+    else:
+        total, named = sum(map(_counters, words)), len(words)
+    half = named // 2
     value = 0
     for count in _LANES.unpack(total.to_bytes(_LANES.size, "big")):
         value = value << 1 | (count > half)
@@ -54,15 +72,15 @@ def rare_words(text: str) -> tuple[int, ...]:
 
     Two texts from the same words have samples from the same few words, so that it shows when nothing new comes.
     """
-    return tuple(heapq.nsmallest(_SAMPLED, {zlib.crc32(word.encode("utf-8", "replace")) for word in _words(text)}))
+    words = _words(text)
+    named = [word for word in words if not word[0].isdigit()]
+    chosen = named if len(named) >= _FEW_NUMBERS * len(words) else words
+    return tuple(heapq.nsmallest(_SAMPLED, {zlib.crc32(word.encode("utf-8", "replace")) for word in chosen}))
 
 
 def _words(text: str) -> list[str]:
-    """Each once, in small letters. Numbers count only where there are many: `Page 18: no results` is nothing new, a
-    table of another day is."""
-    words = list(islice(dict.fromkeys(text[:_MAX_CHARS].lower().split()), _MAX_WORDS))
-    named = [word for word in words if not word[0].isdigit()]
-    return named if len(named) >= _FEW_NUMBERS * len(words) else words
+    """Each once, in small letters."""
+    return list(dict.fromkeys(text[:_MAX_CHARS].lower().split()))[:_MAX_WORDS]
 
 
 def is_near(first: int, second: int) -> bool:
