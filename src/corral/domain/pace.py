@@ -68,7 +68,7 @@ class Pace:
         delay_s = max(self.delay_s, rules.delay_s) * (1 + rules.jitter * (2 * chance - 1))
         # The jitter never goes below what the host asked for.
         delay_s = max(delay_s, min(rules.crawl_delay_s or 0.0, rules.max_delay_s))
-        return replace(self, active=self.active + 1, next_at=max(now, self.next_at) + delay_s if delay_s else now)
+        return replace(self, active=self.active + 1, next_at=now + delay_s)
 
     def ended(
         self,
