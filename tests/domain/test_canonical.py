@@ -75,6 +75,15 @@ def test_what_is_fetched_is_what_was_written_in_one_spelling(given: str, canonic
     assert canonical_url(parse_target(given)) == canonical
 
 
+@pytest.mark.parametrize("number", range(256))
+def test_every_escape_has_one_spelling(number: int) -> None:
+    char = chr(number)
+    is_unreserved = char.isascii() and (char.isalnum() or char in "-._~")
+    spelled = {canonical_url(parse_target(f"https://x/?a%{form}b")) for form in (f"{number:02x}", f"{number:02X}")}
+
+    assert spelled == {f"https://x/?a{char if is_unreserved else f'%{number:02X}'}b"}
+
+
 BASES = [
     parse_target(url)
     for url in (

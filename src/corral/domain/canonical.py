@@ -19,7 +19,10 @@ _SESSION = "sid sessid sessionid session_id phpsessid jsessionid aspsessionid cf
 _DROPPED = frozenset(" ".join((_TRACKING, _MAILINGS, _SESSION)).split())
 _DROPPED_STARTS = ("utm_", "hsa_", "pk_", "mtm_", "aspsessionid")
 
-_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+# Escapes that are not as they should be: of what needs none, or with small letters. Long queries are full of good ones.
+_ESCAPE = re.compile(
+    "%(?:2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe]|[0-9A-Fa-f][a-f]|[a-f][0-9A-Fa-f])"
+)
 _STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)(?:=[^/;]*)?", re.IGNORECASE)
@@ -45,8 +48,7 @@ class Link(NamedTuple):
 
 def canonical_url(target: Target) -> str:
     """The address that is fetched and shown: no fragment, and one spelling of every escape."""
-    path = unescaped(target.path)
-    return target.origin + path + ("" if target.query is None else f"?{unescaped(target.query)}")
+    return link_of(target).url
 
 
 def url_key(target: Target) -> str:
@@ -61,11 +63,14 @@ def url_key(target: Target) -> str:
     greater loss than one that was fetched twice. Sites that take every spelling are held back by their template
     (`domain.traps`), which does not count the case.
     """
-    return _key(_place(target.scheme, target.host, target.port), target.path, target.query)
+    return link_of(target).key
 
 
 def link_of(target: Target) -> Link:
-    return Link(canonical_url(target), url_key(target))
+    path = unescaped(target.path)
+    query = None if target.query is None else unescaped(target.query)
+    url = target.origin + path + ("" if query is None else f"?{query}")
+    return Link(url, _key(_place(target.scheme, target.host, target.port), path, query))
 
 
 def link_to(base: Target, reference: str) -> Link | None:
@@ -169,10 +174,9 @@ def _one_escape(match: re.Match[str]) -> str:
 
 
 def _key(place: str, path: str, query: str | None) -> str:
-    if "%" in path:
-        path = unescaped(path)
-        if "%2F" in path and ".." in path and len(path) <= MAX_URL_CHARS:
-            path = _without_hidden_dots(path)
+    """Of a path and a query with their escapes in one spelling."""
+    if "%2F" in path and ".." in path and len(path) <= MAX_URL_CHARS:
+        path = _without_hidden_dots(path)
     if ";" in path:
         path = _PATH_SESSION.sub("", path)
     path = path.rstrip("/") or "/"
@@ -191,7 +195,6 @@ def _without_hidden_dots(path: str) -> str:
 def _kept(query: str) -> str:
     if "+" in query:
         query = query.replace("+", "%20")
-    query = unescaped(query)
     parts = [part for part in query.split("&") if part and not _is_dropped(part)]
     if len(parts) > 1:
         # By name only: among parameters of one name the order may mean something.

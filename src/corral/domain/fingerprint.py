@@ -12,7 +12,7 @@ import struct
 import zlib
 
 NEAR_BITS = 3  # about one word in a hundred
-_MAX_CHARS = 40_000
+_MAX_CHARS = 10_000  # what a page is about is said by then
 _MAX_WORDS = 4_000  # fewer than a counter of 16 bits can hold
 _MAX_REMEMBERED = 20_000
 _LONGEST_REMEMBERED = 40  # characters; a page made of longer words would fill the memory
