@@ -48,6 +48,7 @@ DIFFERENT = [
     ("https://example.com/?q=a%26b", "https://example.com/?q=a&b"),
     ("https://example.com/?q=a%2Bb", "https://example.com/?q=a+b"),
     ("https://example.com/?siding=1", "https://example.com/"),
+    ("https://example.com/a;sidebar=1", "https://example.com/aebar=1"),
 ]
 
 
@@ -130,6 +131,10 @@ def test_a_canonical_address_is_its_own_canonical_address(base: Target, referenc
 
 
 @given(base=st.sampled_from(BASES), reference=REFERENCES)
+@example(base=BASES[2], reference=";jsessionid=1%")
+@example(base=BASES[0], reference="/a/..;sid=1/b")
+@example(base=BASES[0], reference="/%zz/%2e%2e;sid=1/b")
+@example(base=BASES[0], reference="/?sid=%&b=%61")
 def test_a_key_is_its_own_key(base: Target, reference: str) -> None:
     link = link_to(base, reference)
     if link is None:

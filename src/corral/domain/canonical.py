@@ -25,8 +25,9 @@ _ESCAPE = re.compile(
 )
 _STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)(?:=[^/;]*)?", re.IGNORECASE)
-_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;]*", re.IGNORECASE)
+_DOTS = re.compile(r"/(?:\.|%2[Ee]){1,2}(?:/|$)")
+_ANYWHERE = parse_target("http://x/")
 
 # References on which every parser agrees: no scheme in disguise, no escapes, no parameters in the path.
 _WORD = r"[A-Za-z0-9_~!$'()*,=@./-]*"
@@ -175,10 +176,11 @@ def _one_escape(match: re.Match[str]) -> str:
 
 def _key(place: str, path: str, query: str | None) -> str:
     """Of a path and a query with their escapes in one spelling."""
-    if "%2F" in path and ".." in path and len(path) <= MAX_URL_CHARS:
+    if ";" in path and (bare := _PATH_SESSION.sub("", path)) != path:
+        # What hid behind the session may be spelled in two ways, or be dots.
+        path = _without_hidden_dots(unescaped(bare))
+    elif "%2F" in path and "." in path:
         path = _without_hidden_dots(path)
-    if ";" in path:
-        path = _PATH_SESSION.sub("", path)
     path = path.rstrip("/") or "/"
     kept = _kept(query) if query else ""
     return f"{place}{path}?{kept}" if kept else place + path
@@ -187,15 +189,18 @@ def _key(place: str, path: str, query: str | None) -> str:
 def _without_hidden_dots(path: str) -> str:
     """Servers that decode before they route serve `/a/..%2Fb` as `/b`, under any number of such names."""
     opened = path.replace("%2F", "/")
-    if not _DOTS.search(opened):
+    if len(path) > MAX_URL_CHARS or not _DOTS.search(opened):
         return path
-    return join(parse_target("http://x/"), opened if not opened.startswith("//") else "/." + opened).path
+    return join(_ANYWHERE, opened if not opened.startswith("//") else "/." + opened).path
 
 
 def _kept(query: str) -> str:
     if "+" in query:
         query = query.replace("+", "%20")
-    parts = [part for part in query.split("&") if part and not _is_dropped(part)]
+    given = query.split("&")
+    parts = [part for part in given if part and not _is_dropped(part)]
+    if "%" in query and len(parts) < len(given):
+        parts = unescaped("&".join(parts)).split("&")
     if len(parts) > 1:
         # By name only: among parameters of one name the order may mean something.
         parts.sort(key=_name)
