@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import socket
+import ssl
 import struct
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,10 +11,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
-from tests.fetch import hostile_pages
+from tests.fetch import hostile_codings, hostile_pages
 
 Route = Callable[["Request"], Awaitable[None]]
-PAGE = b"<html><head><title>A page</title></head><body><h1>Heading</h1><p class=price>9.50</p></body></html>"
+PAGE = hostile_codings.PAGE
 
 
 @dataclass
@@ -79,9 +80,9 @@ class Hostile:
 
 
 @asynccontextmanager
-async def hostile_server(host: str = "127.0.0.1") -> AsyncIterator[Hostile]:
+async def hostile_server(host: str = "127.0.0.1", speaking: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
     hostile = Hostile()
-    server = await asyncio.start_server(hostile.serve, host, 0)
+    server = await asyncio.start_server(hostile.serve, host, 0, ssl=speaking)
     hostile.port = server.sockets[0].getsockname()[1]
     try:
         yield hostile
@@ -229,8 +230,6 @@ ROUTES: dict[str, Route] = {
     "/gzip-bomb": encoded("gzip", BOMB),
     "/gzip-double": encoded("gzip, gzip", gzip.compress(gzip.compress(PAGE))),
     "/gzip-stacked": encoded(", ".join(["gzip"] * 20), gzip.compress(PAGE)),
-    "/brotli": encoded("br", b"\x0b\x02\x80hello\x03"),
-    "/zstd": encoded("zstd", b"\x28\xb5\x2f\xfd"),
     "/gzip-corrupt": encoded("gzip", b"\x1f\x8b\x08\x00garbage" * 10),
     "/gzip-not": encoded("gzip", PAGE),
     "/gzip-cut": encoded("gzip", gzip.compress(PAGE * 50)[:-20]),
@@ -269,6 +268,6 @@ ROUTES: dict[str, Route] = {
     "/to-decimal": redirect_to(b"http://2852039166/"),
     "/to-other-port": redirect_to(b"http://127.0.0.1:8099/"),
 }
-ROUTES |= hostile_pages.ROUTES
+ROUTES |= hostile_pages.ROUTES | hostile_codings.ROUTES
 for _code in ("301 X", "302 X", "303 X", "307 X", "308 X"):
     ROUTES[f"/metadata-{_code[:3]}"] = redirect_to(b"http://169.254.169.254/", _code)

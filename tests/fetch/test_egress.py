@@ -10,6 +10,7 @@ from corral.domain.outcome import Failed
 from corral.fetch.egress import Egress
 from corral.fetch.limits import MIB, FetchLimits
 from corral.fetch.response import Response
+from tests.fetch import hostile_codings
 from tests.fetch.conftest import QUICK
 from tests.fetch.hostile import PAGE, Hostile
 
@@ -32,7 +33,8 @@ def name_of(failure: Failed) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/gzip", "/gzip-members", "/gzip-padded", "/deflate", "/deflate-raw", "/identity"]
+    "path",
+    ["/", "/gzip", "/gzip-members", "/gzip-padded", "/deflate", "/deflate-raw", "/identity", *hostile_codings.GOOD],
 )
 async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, hostile: Hostile, path: str) -> None:
     answer = await fetched(egress, hostile.url(path))
@@ -61,8 +63,8 @@ async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, ho
         ("/gzip-corrupt", "bad_response:encoding"),
         ("/gzip-not", "bad_response:encoding"),
         ("/gzip-empty-members", "bad_response:encoding"),
-        ("/brotli", "bad_response:encoding"),
-        ("/zstd", "bad_response:encoding"),
+        *((path, "bad_response:encoding") for path in hostile_codings.BAD),
+        *((path, "network:incomplete") for path in hostile_codings.CUT),
         ("/two-lengths", "bad_response:protocol"),
         ("/negative-length", "bad_response:protocol"),
         ("/bad-chunk", "bad_response:protocol"),
@@ -126,19 +128,21 @@ async def test_a_cancelled_fetch_closes_its_socket(egress: Egress, hostile: Host
     assert hostile.open_now == 0
 
 
-async def test_a_bomb_is_stopped_early_and_described(egress: Egress, hostile: Hostile) -> None:
+@pytest.mark.parametrize("path", ["/gzip-bomb", "/bomb/gzip", "/bomb/deflate", "/bomb/br", "/bomb/zstd"])
+async def test_a_bomb_is_stopped_early_and_described(egress: Egress, hostile: Hostile, path: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
-    failure = await failed(egress, hostile.url("/gzip-bomb"))
+    failure = await failed(egress, hostile.url(path))
     assert time.monotonic() - started < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 32 * 1024
     assert failure.stats["decoded_bytes"] <= 10 * MIB
     assert failure.stats["ratio"] > 200
 
 
-async def test_the_body_of_a_redirect_is_not_read(egress: Egress, hostile: Hostile) -> None:
+@pytest.mark.parametrize("coding", ["", "/gzip", "/deflate", "/br", "/zstd"])
+async def test_the_body_of_a_redirect_is_not_read(egress: Egress, hostile: Hostile, coding: str) -> None:
     started = time.monotonic()
-    answer = await fetched(egress, hostile.url("/redirect-bomb"))
+    answer = await fetched(egress, hostile.url(f"/redirect-bomb{coding}"))
     assert answer.body == PAGE
     assert time.monotonic() - started < 1
 

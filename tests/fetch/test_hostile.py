@@ -8,8 +8,10 @@ import pytest_asyncio
 from corral.domain.outcome import Failed, Fetched
 from corral.domain.retry import RetryPolicy, decide
 from corral.domain.run import Move
+from corral.fetch import egress_dns
 from corral.fetch.limits import MIB
 from tests.domain.test_run import A_RUN, NOW
+from tests.fetch import hostile_codings
 from tests.fetch.arena import EXECUTORS, Arena, arena_with, forget_peak, name_of, peak_bytes
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
@@ -55,12 +57,14 @@ MISBEHAVIOURS = [
     # Encodings.
     ("/gzip-double", "bad_response:encoding", ""),
     ("/gzip-stacked", "bad_response:encoding", ""),
-    ("/brotli", "bad_response:encoding", ""),
-    ("/zstd", "bad_response:encoding", ""),
     ("/gzip-corrupt", "bad_response:encoding", ""),
+    *((path, "fetched", "") for path in hostile_codings.GOOD),
+    *((path, "bad_response:encoding", "") for path in hostile_codings.BAD if path not in hostile_codings.LENIENTLY),
+    *((path, "bad_response:encoding", "fetched") for path in hostile_codings.LENIENTLY),
+    *((path, "network:incomplete", "fetched") for path in hostile_codings.CUT),
     # Chromium takes what it could unpack for the whole.
     ("/gzip-cut", "network:incomplete", "fetched"),
-    ("/redirect-bomb", "fetched", ""),
+    *((f"/redirect-bomb{coding}", "fetched", "") for coding in ("", "/gzip", "/deflate", "/br", "/zstd")),
     # Redirects.
     ("/loop", "limit:redirects", ""),
     ("/loop-a", "limit:redirects", ""),
@@ -112,9 +116,10 @@ MISBEHAVIOURS = [
 BOMBS = [
     ("/bomb/gzip", "limit:body_too_large"),
     ("/bomb/deflate", "limit:body_too_large"),
-    ("/bomb/brotli", "bad_response:encoding"),
-    ("/bomb/zstd", "bad_response:encoding"),
+    ("/bomb/br", "limit:body_too_large"),
+    ("/bomb/zstd", "limit:body_too_large"),
     ("/bomb/double", "bad_response:encoding"),
+    ("/bomb/br-in-zstd", "bad_response:encoding"),
     ("/bomb/plain", "limit:body_too_large"),
     ("/bomb/announced", "limit:body_too_large"),
     ("/bomb/chunked", "limit:body_too_large"),
@@ -149,6 +154,19 @@ async def test_a_bomb_is_stopped_in_time_and_takes_no_memory(
     assert name_of(outcome) in (by_browser.get(path, (by_http,)) if executor == "browser" else (by_http,)), outcome
     assert arena.took_s < (3 if executor == "http" else 16)
     assert peak_bytes() - before <= 32 * MIB
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("path", ["/gzip", "/br", "/zstd"])
+async def test_a_site_without_tls_may_pack_its_pages_in_any_way(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, executor: str, path: str
+) -> None:
+    """To Chromium this machine is as good as TLS, so that another name is needed to see what it does without."""
+    known = egress_dns._addresses
+    monkeypatch.setattr(egress_dns, "_addresses", lambda host: ("127.0.0.1",) if host == "a.test" else known(host))
+    outcome = await arena.run(executor, arena.den.url(path, host="a.test"), "title", timeout_s=20)
+    assert isinstance(outcome, Fetched), outcome
+    assert outcome.records == ({"title": "A page"},)
 
 
 RETRY_AFTER = [

@@ -1,17 +1,11 @@
 """A body put together piece by piece, with every size judged before the next piece is taken."""
 
-import zlib
-from typing import Any
-
 from corral.domain.outcome import Failed
+from corral.fetch.codings import CODINGS, Corrupt, Unpacker, unpacker
 from corral.fetch.faults import fault
 from corral.fetch.limits import FetchLimits
 
-_STEP_BYTES = 256 * 1024
-# An empty gzip member is twenty bytes; without a bound a body could hold half a million of them.
-_MAX_MEMBERS = 1000
-
-ACCEPT_ENCODING = "gzip, deflate"
+_OLD_NAMES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class BodyFault(Exception):
@@ -32,8 +26,8 @@ def content_coding(values: list[str]) -> str | None:
     codings = [coding for coding in codings if coding not in ("", "identity")]
     if not codings:
         return None
-    coding = codings[0].removeprefix("x-")
-    if len(codings) > 1 or coding not in ("gzip", "deflate"):
+    coding = _OLD_NAMES.get(codings[0], codings[0])
+    if len(codings) > 1 or coding not in CODINGS:
         raise BodyFault(fault("bad_response:encoding", ", ".join(codings)[:100]))
     return coding
 
@@ -42,12 +36,10 @@ class Body:
     """Feed it raw pieces; it decodes them and stops at the caps."""
 
     def __init__(self, coding: str | None, max_bytes: int, limits: FetchLimits, *, truncate: bool) -> None:
-        self._coding = coding
         self._max_bytes = max_bytes
         self._limits = limits
         self._truncate = truncate
-        self._inflater: Any = None  # a zlib decompressor; its type has no public name
-        self._members = 0
+        self._unpacker: Unpacker | None = None if coding is None else unpacker(coding)
         self._decoded = bytearray()
         self.raw_bytes = 0
         self.truncated = False
@@ -61,19 +53,26 @@ class Body:
 
     def feed(self, piece: bytes | memoryview) -> None:
         self.raw_bytes += len(piece)
-        if self._coding is None:
+        if self._unpacker is None:
             self._take(piece)
         else:
-            self._inflate(bytes(piece))
+            self._unpack(self._unpacker, bytes(piece))
         if self.raw_bytes > self._max_bytes:
             self._overflow()
 
     def finish(self) -> bytes:
-        is_open = self._inflater is None or not self._inflater.eof
         # An empty body needs no coding; anything else must end where its format says.
-        if self._coding is not None and self.raw_bytes and is_open:
+        if self._unpacker is not None and self.raw_bytes and not self._unpacker.is_whole:
             raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
+        self._unpacker = None  # its window may be larger than the page
         return self.whole()
+
+    def _unpack(self, source: Unpacker, data: bytes) -> None:
+        try:
+            for step in source.unpack(data):
+                self._take(step)
+        except Corrupt as problem:
+            raise BodyFault(fault("bad_response:encoding", str(problem))) from None
 
     def _take(self, piece: bytes | memoryview) -> None:
         room = self._max_bytes - len(self._decoded)
@@ -85,7 +84,7 @@ class Body:
 
     def _check_ratio(self) -> None:
         limits = self._limits
-        if self._coding is None or len(self._decoded) <= limits.ratio_from_bytes:
+        if self._unpacker is None or len(self._decoded) <= limits.ratio_from_bytes:
             return
         if len(self._decoded) > limits.max_ratio * self.raw_bytes:
             raise BodyFault(self._too_large(f"it grows more than {limits.max_ratio} times when unpacked"))
@@ -105,37 +104,3 @@ class Body:
             raw_bytes=self.raw_bytes,
             ratio=ratio,
         )
-
-    def _inflate(self, data: bytes) -> None:
-        try:
-            while data:
-                if (self._inflater is None or self._inflater.eof) and not self._next_member(data):
-                    return
-                self._take(self._inflater.decompress(data, _STEP_BYTES))
-                data = self._inflater.unconsumed_tail or self._inflater.unused_data
-            # Output may wait inside after the input is used up.
-            while self._inflater is not None and not self._inflater.eof:
-                rest = self._inflater.decompress(b"", _STEP_BYTES)
-                if not rest:
-                    return
-                self._take(rest)
-        except zlib.error:
-            raise BodyFault(fault("bad_response:encoding", "the compressed stream is corrupt")) from None
-
-    def _next_member(self, data: bytes) -> bool:
-        """Start on the next stream; False where what follows a finished one is padding, ignored."""
-        is_first = self._inflater is None
-        if self._coding == "deflate":
-            if not is_first:
-                return False
-            # Servers send both zlib streams and bare ones under this name; the first byte tells them apart.
-            is_zlib = data[0] & 0x0F == 8 and data[0] >> 4 <= 7
-            self._inflater = zlib.decompressobj(zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
-            return True
-        if not is_first and not data.startswith(b"\x1f"):
-            return False
-        self._members += 1
-        if self._members > _MAX_MEMBERS:
-            raise BodyFault(fault("bad_response:encoding", "too many compressed members"))
-        self._inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        return True

@@ -13,7 +13,7 @@ from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed
 from corral.domain.url import BadScheme, Target, join, parse_target
-from corral.fetch.body import ACCEPT_ENCODING
+from corral.fetch.codings import ACCEPT_ENCODING
 from corral.fetch.egress_dns import PinnedAddress, Resolver
 from corral.fetch.egress_wire import Head, open_client, read_body, send
 from corral.fetch.faults import fault

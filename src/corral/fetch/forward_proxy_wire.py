@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target, parse_target
-from corral.fetch.body import ACCEPT_ENCODING, BodyFault, content_coding
+from corral.fetch.body import BodyFault, content_coding
+from corral.fetch.codings import ACCEPT_ENCODING
 from corral.fetch.faults import fault
 
 FAULT_HEADER = "x-corral-fault"
