@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -14,19 +15,21 @@ from corral.domain.run import Move, RunState
 from tests.domain.test_run import A_RUN, NOW
 
 POLICY = RetryPolicy()
+CRASHED = {"outcome": "unknown", "detail": "browser_crash"}
 RUNS = st.builds(
-    lambda attempt, more, strategy: A_RUN._replace(
-        attempt=attempt, max_attempts=attempt + more, resolved_strategy=strategy
+    lambda attempt, more, strategy, attempts: A_RUN._replace(
+        attempt=attempt, max_attempts=attempt + more, resolved_strategy=strategy, attempts=tuple(attempts)
     ),
     st.integers(1, 100),
     st.integers(0, 5),
     st.sampled_from([Strategy.HTTP, Strategy.BROWSER, Strategy.API_REPLAY]),
+    st.lists(st.sampled_from([CRASHED, {"outcome": "timeout", "detail": "browser"}, {"outcome": "fetched"}])),
 )
 FAILURES = st.builds(
     Failed,
     code=st.sampled_from(FailureCode),
     message=st.text(max_size=20),
-    detail=st.none() | st.text(max_size=10),
+    detail=st.none() | st.just("browser_crash") | st.text(max_size=10),
     http_status=st.none() | st.integers(100, 599),
     retry_after=st.none() | st.sampled_from(["5", "0", "99999", "garbage", "-3"]),
 )
@@ -62,6 +65,9 @@ def test_decisions_about_failures_follow_the_table(run: object, failure: Failed)
     transition = decide(run, failure, POLICY, NOW)
     kinds = [draft.kind for draft in transition.events]
     assert transition.failure is failure
+    if failure.code is FailureCode.UNKNOWN and failure.detail == "browser_crash" and CRASHED not in run.attempts:
+        assert (transition.move, kinds, transition.due_in_s) == (Move.RELEASE, [EventKind.RELEASED], 0.0)
+        return
     if not retried or run.attempt >= run.max_attempts or failure.retry_after == "99999":  # longer than anybody waits
         assert (transition.move, kinds) == (Move.FAIL, [EventKind.FAILED])
         return
@@ -194,3 +200,28 @@ def test_other_blocks_are_nobodys_to_solve_by_logging_in() -> None:
         transition = decide(A_RUN, Failed(FailureCode.BLOCKED, "no", detail=detail), POLICY, NOW)
         assert transition.move is not Move.HOLD
         assert transition.intervention is None
+
+
+@pytest.mark.parametrize("max_attempts", [1, 3])
+def test_a_browser_that_always_crashes_ends_the_run_one_try_later_than_it_might(max_attempts: int) -> None:
+    """Like a node and a store: what was tried is on the row, and a release counts nothing."""
+    run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, max_attempts=max_attempts)
+    failure = Failed(FailureCode.UNKNOWN, "it crashed", "browser_crash")
+    moves: list[Move] = []
+    while not moves or moves[-1] in (Move.RELEASE, Move.RETRY):
+        moves.append(decide(run, failure, POLICY, NOW).move)
+        more = 1 if moves[-1] is Move.RETRY else 0
+        run = run._replace(attempt=run.attempt + more, attempts=(*run.attempts, CRASHED))
+    assert moves == [Move.RELEASE, *[Move.RETRY] * (max_attempts - 1), Move.FAIL]
+
+
+@given(RUNS, FAILURES | st.builds(Fetched, missing=st.sampled_from([(), ("price",)])))
+def test_what_was_noticed_is_told_first_and_changes_nothing(run: object, outcome: Failed | Fetched) -> None:
+    assert isinstance(run, type(A_RUN))
+    cut = {"origin": "http://example.test", "read_bytes": 512_000}
+    plain = decide(run, outcome, POLICY, NOW)
+    told = decide(run, replace(outcome, stats={"robots_cut": cut}), POLICY, NOW)
+    assert (told.move, told.due_in_s, told.strategy) == (plain.move, plain.due_in_s, plain.strategy)
+    first, *others = told.events
+    assert (first.kind, first.meta) == (EventKind.ROBOTS_CUT, cut)
+    assert [draft.kind for draft in others] == [draft.kind for draft in plain.events]

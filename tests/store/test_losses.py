@@ -1,6 +1,7 @@
 from corral.domain.event import EventKind
 from corral.domain.ids import Owner
-from corral.domain.run import Lease, RunState
+from corral.domain.outcome import Failed, FailureCode
+from corral.domain.run import Lease, Move, RunState
 from corral.store.store import Store
 from tests.store import build
 from tests.store.build import ME, OTHER, check_history, claim, claim_new, history, lost
@@ -13,6 +14,21 @@ async def test_a_released_run_is_queued_where_it_stood(store: Store) -> None:
     assert (run.state, run.attempt, run.losses, run.due_at) == (RunState.QUEUED, 1, 0, lease.run.due_at)
     last = (await store.events_of(run.id, 0, 10))[-1]
     assert (last.kind, last.meta) == (EventKind.RELEASED, {"reason": "shutdown"})
+    await check_history(store, run.id)
+
+
+async def test_a_run_given_back_after_an_attempt_has_it_on_record_and_none_counted(store: Store) -> None:
+    lease = await claim_new(store)
+    crash = Failed(FailureCode.UNKNOWN, "the browser crashed", "browser_crash")
+    given_back = build.settlement(lease, Move.RELEASE, EventKind.RELEASED, failure=crash)
+    assert await store.settle(given_back)
+    run = await store.run(lease.run_id)
+    assert (run.state, run.attempt, run.losses, run.due_at) == (RunState.QUEUED, 1, 0, lease.run.due_at)
+    assert (run.failure_detail, run.attempts) == ("browser_crash", ({"attempt": 1},))
+    assert await store.settle(given_back), "said twice because the answer was lost"
+    again = await claim(store, owner=OTHER)
+    assert (again.run_id, again.epoch, again.run.attempts) == (run.id, lease.epoch + 1, run.attempts)
+    assert not await store.settle(given_back)
     await check_history(store, run.id)
 
 

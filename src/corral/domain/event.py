@@ -27,6 +27,8 @@ class EventKind(StrEnum):
     STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
     SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while nobody ran
     PROBED = "probed"  # with CREATED: why AUTO chose what it chose
+    ROBOTS_CUT = "robots_cut"  # nothing changed: what robots.txt says after its first 500 KiB was not read
+    TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job takes every certificate
     RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: the browser saw how to do without it
 
 
@@ -48,6 +50,8 @@ _MESSAGES = {
     EventKind.STALE_WRITE_REFUSED: ("warn", "Stale write refused"),
     EventKind.SLOTS_MISSED: ("warn", "Schedule slots missed"),
     EventKind.PROBED: ("info", "Target probed"),
+    EventKind.ROBOTS_CUT: ("warn", "robots.txt cut"),
+    EventKind.TLS_UNVERIFIED: ("warn", "Certificates are not verified"),
     EventKind.RECIPE_RECORDED: ("info", "Recipe recorded"),
 }
 

@@ -1,7 +1,7 @@
 """What happens to a run after an attempt: one pure decision, returned as a value."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -30,6 +30,8 @@ _RETRIED = frozenset(
 _ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
 # Blocked for want of a login: trying again changes nothing until somebody has logged in.
 NEEDS_LOGIN = frozenset({"no_session", "session_dead"})
+# Its browser ended under it, by itself or by another page: that says little about this one.
+_BROWSER_CRASH = "browser_crash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,25 @@ class Transition:
 
 
 def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
-    """The transition a running run makes after this outcome."""
+    """The transition a running run makes after this outcome, with what was noticed on the way."""
+    transition = _decided(run, outcome, policy, now)
+    noticed = _noticed(outcome.stats)
+    return replace(transition, events=(*noticed, *transition.events)) if noticed else transition
+
+
+def _noticed(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
+    """What an executor has to say that changes nothing."""
+    cut = stats.get("robots_cut")
+    return (EventDraft(EventKind.ROBOTS_CUT, cut),) if isinstance(cut, dict) else ()
+
+
+def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
     if isinstance(outcome, Fetched):
         return _after_answer(run, outcome, policy, now)
     if outcome.code is FailureCode.BLOCKED and outcome.detail in NEEDS_LOGIN:
         return _hold_for_login(run, outcome)
+    if _fell_with_its_browser(run, outcome):
+        return _give_back(outcome)
     if not _may_retry(run, outcome, policy):
         return _fail(outcome)
     told_s = _told_to_wait_s(outcome.retry_after, now)
@@ -153,6 +169,22 @@ def _hold_for_login(run: Run, failure: Failed) -> Transition:
         failure=failure,
         stats=failure.stats,
         intervention=InterventionDraft(kind, failure.message, masked(url) if isinstance(url, str) else None),
+    )
+
+
+def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
+    """True the first time; a page whose browser falls again is taken for the reason."""
+    if failure.code is not FailureCode.UNKNOWN or failure.detail != _BROWSER_CRASH:
+        return False
+    return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)
+
+
+def _give_back(failure: Failed) -> Transition:
+    return Transition(
+        move=Move.RELEASE,
+        events=(EventDraft(EventKind.RELEASED, {"reason": _BROWSER_CRASH, **_described(failure)}),),
+        failure=failure,
+        stats=failure.stats,
     )
 
 
