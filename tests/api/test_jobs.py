@@ -1,7 +1,10 @@
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
+from corral.fetch.browser_args import find_chromium, is_sandboxed
+from tests.fetch.browsing import needs_chromium
 from tests.stack import Stack
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
@@ -22,7 +25,42 @@ def test_the_defaults_are_those_of_the_contract(stack: Stack) -> None:
     job = answer.json()
     assert job | {"requires_auth": False, "frequency": "on_demand", "strategy": "auto"} == job
     assert job | {"crawl_mode": "single", "priority": "medium", "max_attempts": 3, "respect_robots": True} == job
+    assert job["verify_tls"] is True
     assert job["created_at"].endswith("Z")
+
+
+def test_a_job_that_takes_any_certificate_says_so_and_so_does_each_of_its_runs(stack: Stack) -> None:
+    told = ["Run created", "Certificates are not verified"]
+    job = stack.job("/articles", verify_tls=False)
+    assert job["verify_tls"] is False
+    assert stack.client.get(f"/jobs/{job['id']}").json()["verify_tls"] is False
+    run = stack.ended(stack.start(job)["id"])
+    assert stack.messages(run["id"])[:2] == told
+    warning = stack.client.get(f"/jobs/runs/{run['id']}/events").json()[1]
+    assert (warning["level"], warning["meta"]) == ("warn", {"host": "127.0.0.1"})
+    again = stack.client.post(f"/jobs/runs/{run['id']}/retry").json()
+    assert stack.messages(again["id"])[:2] == told
+    assert stack.client.post(f"/jobs/{job['id']}/clone").json()["verify_tls"] is False
+    changed = stack.client.patch(f"/jobs/{job['id']}", json={"verify_tls": True}).json()
+    assert changed["verify_tls"] is True
+    assert told[1] not in stack.messages(stack.start(job)["id"])
+
+
+@pytest.mark.browser
+def test_the_dashboard_marks_a_job_that_takes_any_certificate(stack: Stack) -> None:
+    needs_chromium()
+    plain, marked = stack.job("/articles"), stack.job("/articles", verify_tls=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=is_sandboxed())
+        page = browser.new_page()
+        page.goto(f"{stack.url}/#/jobs")
+        row = page.wait_for_selector(f"tr[data-id='{marked['id']}']", timeout=20_000)
+        assert row is not None
+        assert "TLS not verified" in row.inner_text()
+        other = page.query_selector(f"tr[data-id='{plain['id']}']")
+        assert other is not None
+        assert "TLS" not in other.inner_text()
+        browser.close()
 
 
 BAD_JOBS: list[tuple[dict[str, Any], str]] = [
@@ -47,6 +85,8 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"timeout_s": -1}, "timeout_s"),
     ({"crawl_mode": "list"}, "crawl_mode"),
     ({"proxy_policy": "any"}, "proxy_policy"),
+    ({"verify_tls": "false"}, "verify_tls"),
+    ({"verify_tls": 0}, "verify_tls"),
     ({"executable_path": "/bin/sh"}, "executable_path"),
 ]
 

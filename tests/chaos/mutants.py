@@ -177,6 +177,48 @@ MUTANTS = [
         "Move.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD, RunState.COMPLETED})",
         "tests/engine/test_control.py -k is_final",
     ),
+    Mutant(
+        "a brotli bomb is unpacked as far as it goes",
+        "src/corral/fetch/codings.py",
+        "self._decoder.process(data, output_buffer_limit=_STEP_BYTES)",
+        "self._decoder.process(data)",
+        "tests/fetch/test_codings.py -k bomb",
+    ),
+    Mutant(
+        "a zstd bomb is unpacked as far as it goes",
+        "src/corral/fetch/codings.py",
+        "self._frame.decompress(data, _STEP_BYTES)",
+        "self._frame.decompress(data)",
+        "tests/fetch/test_codings.py -k bomb",
+    ),
+    Mutant(
+        "the first crash of a browser counts as an attempt",
+        "src/corral/domain/retry.py",
+        "    if _fell_with_its_browser(run, outcome):\n",
+        "    if False:\n",
+        "tests/domain/test_retry.py -k crashes",
+    ),
+    Mutant(
+        "no crash of a browser counts as an attempt",
+        "src/corral/domain/retry.py",
+        'return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)',
+        "return True",
+        "tests/domain/test_retry.py -k follow_the_table",
+    ),
+    Mutant(
+        "a connection that nobody vouches for is kept for everybody",
+        "src/corral/fetch/egress.py",
+        "key = (pinned.host, pinned.ips, verifies_tls)",
+        "key = (pinned.host, pinned.ips, True)",
+        "tests/fetch/test_tls.py -k no_other_job",
+    ),
+    Mutant(
+        "rules that nobody vouches for are kept for everybody",
+        "src/corral/fetch/robots.py",
+        'return target.origin if via is None else f"{target.origin} {via.through}"',
+        "return target.origin",
+        "tests/fetch/test_tls.py -k rules_that_nobody",
+    ),
 ]
 
 

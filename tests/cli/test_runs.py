@@ -24,18 +24,20 @@ def _site_is_allowed(site: str, monkeypatch: pytest.MonkeyPatch, shared: Corral)
 
 def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, started: Started) -> None:
     options = ("--fields", "title", "--frequency", "daily", "--priority", "high", "--strategy", "http")
-    job_id = shared("job", "add", f"{site}/articles", *options).out.strip()
+    job_id = shared("job", "add", f"{site}/articles", *options, "--no-verify-tls").out.strip()
     [job] = shared.here("job", "list", "--json").json
     assert (job["id"], job["status"], job["frequency"], job["priority"]) == (job_id, "validated", "daily", "high")
 
     run_id = shared.here("run", "start", job_id).out.strip()
-    assert run_id in shared.here("job", "show", job_id).out
+    shown = shared.here("job", "show", job_id).out
+    assert run_id in shown
+    assert ["verify_tls", "false"] in [line.lower().split() for line in shown.splitlines()]
     assert shared.here("job", "rm", job_id).code == 1
 
     worker = started(shared, "worker")
     line_with(worker, "Corral works: 2 worker processes")
     followed = shared("events", "-f", run_id)
-    assert [line.split()[1] for line in followed.out.splitlines()] == ["·", "→", "←"]
+    assert [line.split()[1] for line in followed.out.splitlines()] == ["·", "!", "→", "←"]
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(10) == 0
 
@@ -100,9 +102,10 @@ def test_a_loopback_job_that_nobody_allowed_is_refused(corral: Corral, site: str
 
 
 def test_a_dry_run_of_a_job_says_what_it_would_be(corral: Corral, site: str) -> None:
-    options = ("--fields", "title", "--frequency", "*/5 * * * *", "--no-robots", "--dry-run", "--json")
-    done = corral.here("job", "add", f"{site}/articles", *options)
+    options = ("--fields", "title", "--frequency", "*/5 * * * *", "--no-robots", "--no-verify-tls")
+    done = corral.here("job", "add", f"{site}/articles", *options, "--dry-run", "--json")
 
+    assert done.json["job"]["verify_tls"] is False
     assert done.json["job"]["frequency"] == "*/5 * * * *"
     assert done.json["job"]["respect_robots"] is False
     assert not corral.data.exists()

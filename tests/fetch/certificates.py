@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import ipaddress
+import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,12 @@ class Issued:
         """As Chromium wants it: SHA-256 of the public key, in base64."""
         encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         return base64.b64encode(hashlib.sha256(self.key.public_key().public_bytes(encoding, form)).digest()).decode()
+
+    def context(self, folder: Path, name: str) -> ssl.SSLContext:
+        """For a server that shows it."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(*self.written(folder, name))
+        return made
 
     def written(self, folder: Path, name: str) -> tuple[Path, Path]:
         """The files a server wants: the chain, and the key."""

@@ -1,11 +1,19 @@
 import asyncio
 import time
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from corral.domain.event import EventKind
+from corral.domain.ids import JobId, new_id
+from corral.domain.job import FieldSpec, Job, Strategy
 from corral.domain.url import parse_target
 from corral.fetch.egress import Egress
+from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
+from tests.engine.build import ended, events, settings_for, working
+from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request
 
 RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
@@ -61,6 +69,65 @@ async def test_only_the_first_500_kib_count(egress: Egress, hostile: Hostile, mo
     assert not await is_allowed(egress, hostile, "/private", robots)
     assert await is_allowed(egress, hostile, "/late", robots)
     assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+async def test_half_a_rule_is_none(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    start = b"User-agent: *" + end + b"Disallow: /private" + end
+    filler = b"#" * (500 * 1024 - len(start) - len(end) - len(b"Disallow: /"))
+    serve(monkeypatch, start + filler + end + b"Disallow: /late" + end)
+    robots = Robots(egress, "corral-test")
+    assert not await is_allowed(egress, hostile, "/private", robots)
+    assert await is_allowed(egress, hostile, "/page", robots)
+
+
+async def test_a_page_in_its_place_is_not_cut(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, b"<html>" + b"<p>words</p>" * 60_000)
+    robots = Robots(egress, "corral-test")
+    assert await is_allowed(egress, hostile, "/page", robots)
+    assert robots.notes(parse_target(hostile.url("/page"))) == {}
+
+
+LARGE = RULES + b"# filler\n" * 70_000 + b"Disallow: /late\n"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("strategy", [Strategy.HTTP, Strategy.BROWSER])
+async def test_a_run_tells_that_robots_txt_was_cut_and_what_was_read_holds(
+    tmp_path: Path, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, strategy: Strategy
+) -> None:
+    assert len(LARGE) > 600 * 1024
+    serve(monkeypatch, LARGE)
+    if strategy is Strategy.BROWSER:
+        needs_chromium()
+    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
+    async with working(settings) as app:
+        ended_as = {}
+        for path in ("/private", "/late"):
+            job = Job(JobId(new_id()), hostile.url(path), (FieldSpec("title"),), datetime.now(UTC), strategy=strategy)
+            await app.jobs.create(job)
+            run, _ = await app.submitter.start(job.id)
+            [run] = await ended(app, [run.id], timeout_s=30)
+            ended_as[path] = (run.state.value, run.failure_detail)
+            [cut] = [event for event in await events(app, run.id) if event.kind is EventKind.ROBOTS_CUT]
+            assert (cut.level, cut.meta) == ("warn", {"origin": hostile.url(""), "read_bytes": 500 * 1024})
+            assert run.stats["robots_cut"] == cut.meta
+        assert ended_as == {"/private": ("failed", "robots"), "/late": ("completed", None)}
+
+
+async def test_a_run_that_does_not_ask_has_nothing_to_tell(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, LARGE)
+    executor = HttpExecutor(egress, Robots(egress, "corral-test"))
+    told = await executor.execute(a_task(hostile.url("/late"), "title", respect_robots=True))
+    assert "robots_cut" in told.stats
+    silent = await executor.execute(a_task(hostile.url("/late"), "title", respect_robots=False))
+    assert "robots_cut" not in silent.stats
 
 
 async def test_patterns_full_of_stars_are_matched_in_time(
@@ -126,7 +193,9 @@ async def test_rules_that_are_kept_take_so_much_room_and_no_more(
     assert len(robots._verdicts) == 4
 
 
-@pytest.mark.parametrize("route", ["/bomb/gzip", "/bomb/plain", "/endless/headers", "/large/million-links"])
+@pytest.mark.parametrize(
+    "route", ["/bomb/gzip", "/bomb/br", "/bomb/zstd", "/bomb/plain", "/endless/headers", "/large/million-links"]
+)
 async def test_a_robots_txt_without_an_end_costs_a_page_its_start_only(
     egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:

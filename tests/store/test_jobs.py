@@ -25,6 +25,7 @@ async def test_a_job_is_read_as_it_was_written(store: Store) -> None:
         max_attempts=5,
         timeout_s=7.5,
         respect_robots=False,
+        verify_tls=False,
         trusted_hosts=("intranet",),
     )
     await store.add_job(job, None)

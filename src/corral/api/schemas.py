@@ -23,6 +23,7 @@ _TIMEOUT = "for one attempt, in all; over HTTP the first byte has to come within
 _PROXY = "`direct`, or `http://`, `https://` or `socks5://` with `[user:password@]host:port`; reads show no credentials"
 # Never repeated in an error: it may hold a password.
 ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
+_TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
 _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
@@ -69,6 +70,7 @@ class JobCreate(_Strict):
     max_attempts: Attempts | None = None
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
     respect_robots: StrictBool = True
+    verify_tls: StrictBool = Field(True, description=_TLS)
     proxy_policy: ProxyText | None = Field(None, description=_PROXY)
 
 
@@ -84,6 +86,7 @@ class JobChange(_Strict):
     max_attempts: Attempts | None = None
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
     respect_robots: StrictBool | None = None
+    verify_tls: StrictBool | None = Field(None, description=_TLS)
     proxy_policy: ProxyText | None = Field(None, description=_PROXY)
 
 
@@ -106,6 +109,7 @@ class JobRead(BaseModel):
     max_attempts: int
     timeout_s: float | None
     respect_robots: bool
+    verify_tls: bool
     proxy_policy: str | None
     status: str
     created_at: datetime
@@ -230,6 +234,7 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
+        "verify_tls": job.verify_tls,
         "proxy_policy": job.proxy.shown if job.proxy else None,
         "status": status,
         "created_at": job.created_at,

@@ -9,6 +9,7 @@ _BY_DETAIL = {
     "auth_state_invalid": "the stored session was altered, or its key is gone; remove it and add it again",
     "robots": "robots.txt of the site asks not to fetch this page; `corral job add --no-robots` does not ask it",
     "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
+    "tls": "nobody vouches for its certificate; where that is accepted, `corral job add --no-verify-tls` takes any",
     "proxy": "check the proxy of the job, its user and password; the page is never fetched without it",
     "proxy_sealed": "the key its user and password were sealed with is gone; set the proxy of the job again",
     "body_too_large": "raise APP_MAX_BODY_BYTES",

@@ -28,6 +28,8 @@ _SIGNS = {
     EventKind.QUARANTINED: "!",
     EventKind.STALE_WRITE_REFUSED: "!",
     EventKind.WAITING: "!",
+    EventKind.TLS_UNVERIFIED: "!",
+    EventKind.ROBOTS_CUT: "!",
 }
 # Of what a run measured; the rest is in `corral run show`.
 _TELLING = ("http_status", "title", "bytes")

@@ -49,6 +49,14 @@ ProxyOption = Annotated[
         " the process list. direct uses none.",
     ),
 ]
+NoVerifyTls = Annotated[
+    bool,
+    typer.Option(
+        "--no-verify-tls",
+        help="Take any certificate, expired, self-signed or for another host: whoever is on the way can read and"
+        " change everything. Each run says so.",
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show at most.")]
 Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
@@ -113,6 +121,7 @@ def drafted_job(
     max_attempts: int | None = None,
     timeout_s: float | None = None,
     respect_robots: bool = True,
+    verify_tls: bool = True,
     requires_auth: bool = False,
     trusts_host: bool = False,
     proxy: "ProxyPolicy | None" = None,
@@ -138,6 +147,7 @@ def drafted_job(
         max_attempts=max_attempts or settings.default_max_attempts,
         timeout_s=timeout_s,
         respect_robots=respect_robots,
+        verify_tls=verify_tls,
         trusted_hosts=trusted,
         proxy=proxy,
     )

@@ -61,6 +61,7 @@ class Job:
     max_attempts: int = 3
     timeout_s: float | None = None
     respect_robots: bool = True
+    verify_tls: bool = True  # False takes every certificate, for this job only
     proxy: ProxyPolicy | None = None  # None: as the installation does, which is directly
     # Hosts a person typed at the terminal; the job may reach them even where they are private.
     trusted_hosts: tuple[str, ...] = field(default=())

@@ -71,7 +71,7 @@ class Submitter:
             retry_of=old.id,
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
-        [new_id_], replayed = await self._store.add_runs([(run, [EventDraft(EventKind.CREATED, meta)])], key)
+        [new_id_], replayed = await self._store.add_runs([(run, first_events(run, meta))], key)
         self._wake()
         return await self._store.run(new_id_), replayed
 
@@ -106,7 +106,7 @@ class Submitter:
         meta = {**resolution.meta, **(extra or {})}
         if recipe:
             meta["recipe_id"] = recipe["recipe"]["id"]
-        return run, [EventDraft(EventKind.CREATED, meta)]
+        return run, first_events(run, meta)
 
     async def _recipe(self, payload: dict[str, Any], strategy: Strategy) -> dict[str, Any]:
         """What a replay adds to its payload; nothing where there is no recipe, which the attempt then says."""
@@ -130,6 +130,14 @@ class Submitter:
         return resolve(job, asked, await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts)))
 
 
+def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
+    """That it was made, and what everybody who looks at its results has to know."""
+    drafts = [EventDraft(EventKind.CREATED, meta)]
+    if not run.payload.get("verify_tls", True):
+        drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(run.payload["url"]).host}))
+    return drafts
+
+
 def payload_of(job: Job) -> dict[str, Any]:
     """What the run is to do, copied: a later change of the job does not change runs that exist."""
     payload: dict[str, Any] = {
@@ -142,6 +150,8 @@ def payload_of(job: Job) -> dict[str, Any]:
         payload["timeout_s"] = job.timeout_s
     if job.requires_auth:
         payload["requires_auth"] = True
+    if not job.verify_tls:
+        payload["verify_tls"] = False
     if job.proxy is not None and not job.proxy.is_direct:
         payload["proxy"] = job.proxy.document()
     return payload

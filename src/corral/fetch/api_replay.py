@@ -18,7 +18,7 @@ from corral.domain.url import Target, parse_target
 from corral.extract.values import storable
 from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
-from corral.fetch.egress_way import ProxiedWay, Proxies
+from corral.fetch.egress_way import Proxies, RunWay
 from corral.fetch.faults import fault
 from corral.fetch.http import cost_of, fields_of
 from corral.fetch.response import Response
@@ -36,7 +36,7 @@ class _Way:
     trusted_hosts: frozenset[str]
     respects_robots: bool
     ends_at: float
-    via: ProxiedWay | None = None
+    via: RunWay | None = None
     cookies: RunCookies = field(default_factory=RunCookies)
 
     def left_s(self) -> float:
@@ -70,8 +70,12 @@ class ApiReplayExecutor:
         requests = recipe.requests(target)
         if isinstance(requests, ShapeChange):
             return _changed(requests.what, {})
-        async with self._proxies.way(task.proxy, way.trusted_hosts) as via:
-            return await self._replayed(recipe, requests, target, replace(way, via=via), fields_of(payload))
+        verifies_tls = payload.get("verify_tls", True)
+        async with self._proxies.way(task.proxy, way.trusted_hosts, verifies_tls=verifies_tls) as via:
+            outcome = await self._replayed(recipe, requests, target, replace(way, via=via), fields_of(payload))
+            if way.respects_robots:
+                outcome.stats.update(self._robots.notes(target, via=via))
+            return outcome
 
     def _recipe(self, cell: Any) -> Recipe | None:
         if not isinstance(cell, dict):
@@ -145,7 +149,7 @@ class ApiReplayExecutor:
             trusted_hosts=way.trusted_hosts,
             respects_robots=way.respects_robots,
             is_known=bool(way.cookies.header_for(target, time.time())),
-            through=way.via.proxy.address if way.via else "",
+            through=way.via.through if way.via else "",
         )
         return await self._cache.fetch(asked, live, allowed)
 

@@ -13,7 +13,7 @@ from corral.domain.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.recipe import METHODS, Recipe
 from corral.domain.recipe_search import Call, derive
 from corral.domain.url import Target, parse_target
-from corral.fetch.egress_way import ProxiedWay
+from corral.fetch.egress_way import RunWay
 from corral.fetch.limits import MIB
 from corral.fetch.robots import Robots
 
@@ -63,13 +63,15 @@ class CallLog:
 
 
 async def taught(
-    log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float, *, via: ProxiedWay | None = None
+    log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float, *, via: RunWay | None = None
 ) -> Outcome:
     """The outcome, with a recipe where the page's own calls hold what was found on it.
 
-    Not for a run that was logged in: what it was shown is not what others get.
+    Not for a run that was logged in: what it was shown is not what others get. Nor for one that took any certificate:
+    others would call what nobody vouches for.
     """
-    if isinstance(outcome, Failed) or task.payload.get("requires_auth") or not outcome.records:
+    is_for_others = not task.payload.get("requires_auth") and task.payload.get("verify_tls", True)
+    if isinstance(outcome, Failed) or not is_for_others or not outcome.records:
         return outcome
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
@@ -80,7 +82,7 @@ async def taught(
 
 
 async def _recipe(
-    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, via: ProxiedWay | None
+    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, via: RunWay | None
 ) -> Recipe | None:
     target = parse_target(task.payload["url"])
     calls = await log.read()
@@ -97,7 +99,7 @@ def _with(outcome: Fetched, recipe: Recipe) -> Fetched:
     return replace(outcome, recipe={"url_pattern": recipe.url_pattern, **recipe.document()})
 
 
-async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots, via: ProxiedWay | None) -> set[str]:
+async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots, via: RunWay | None) -> set[str]:
     """Calls that a robot may not make, although the page may."""
     requests = recipe.requests(target)
     if not task.payload.get("respect_robots", True) or not isinstance(requests, list):

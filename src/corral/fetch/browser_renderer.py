@@ -22,7 +22,7 @@ from corral.fetch.browser_host import BrowserHost
 from corral.fetch.browser_reading import Look, out_of_time, outcome_of, settled
 from corral.fetch.browser_visit import Visit
 from corral.fetch.egress import Egress
-from corral.fetch.egress_way import ProxiedWay, Proxies
+from corral.fetch.egress_way import Proxies, RunWay
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from corral.fetch.http import fields_of
@@ -66,17 +66,20 @@ class Renderer:
         target = _parsed(payload["url"])
         if isinstance(target, Failed):
             return target
-        async with self._proxies.way(task.proxy, trusted_hosts) as via:
-            if payload.get("respect_robots", True):
-                refusal = await self._robots.refusal(
-                    target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via
-                )
-                if refusal is not None:
-                    return refusal
-            return await self._rendered(task, target, trusted_hosts, clock, via)
+        verifies_tls = payload.get("verify_tls", True)
+        async with self._proxies.way(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+            if not payload.get("respect_robots", True):
+                return await self._rendered(task, target, trusted_hosts, clock, via)
+            outcome: Outcome | None = await self._robots.refusal(
+                target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via
+            )
+            if outcome is None:
+                outcome = await self._rendered(task, target, trusted_hosts, clock, via)
+            outcome.stats.update(self._robots.notes(target, via=via))
+            return outcome
 
     async def _rendered(
-        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: ProxiedWay | None
+        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunWay | None
     ) -> Outcome:
         engine = await self._engine(clock)
         if isinstance(engine, Failed):
@@ -109,7 +112,7 @@ class Renderer:
             return browser_fault(name, str(problem))
 
     async def _visited(
-        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: ProxiedWay | None
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunWay | None
     ) -> Outcome:
         try:
             async with asyncio.timeout(clock.left_s()):
@@ -133,10 +136,11 @@ class Renderer:
         return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
 
     async def _look(
-        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: ProxiedWay | None
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunWay | None
     ) -> Outcome:
         fields = fields_of(task.payload)
-        await visit.open(self._proxy.address, granted, self._user_agent, browser_state(task))
+        verifies_tls = task.payload.get("verify_tls", True)
+        await visit.open(self._proxy.address, granted, self._user_agent, browser_state(task), verifies_tls=verifies_tls)
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")

@@ -89,12 +89,19 @@ class Visit:
     # -- for the executor --------------------------------------------------------------------------------
 
     async def open(
-        self, proxy_address: str, granted: ProxyPass, user_agent: str, state: dict[str, Any] | None = None
+        self,
+        proxy_address: str,
+        granted: ProxyPass,
+        user_agent: str,
+        state: dict[str, Any] | None = None,
+        *,
+        verifies_tls: bool = True,
     ) -> None:
         """`state` is what the page finds already there: cookies and storage of a login."""
         self._later(self._end_when_gone())
         # A task, so that a run cancelled right now still has a context that can be closed.
-        self.opening = asyncio.create_task(self._new_context(proxy_address, granted, user_agent, state))
+        context_of = self._new_context(proxy_address, granted, user_agent, state, verifies_tls=verifies_tls)
+        self.opening = asyncio.create_task(context_of)
         context = await asyncio.shield(self.opening)
         # One after the other: a page that is made at the same time may never hear of the route.
         await context.route("**/*", self._sift)
@@ -111,10 +118,18 @@ class Visit:
         self._session = await context.new_cdp_session(page)
 
     async def _new_context(
-        self, proxy_address: str, granted: ProxyPass, user_agent: str, state: dict[str, Any] | None
+        self,
+        proxy_address: str,
+        granted: ProxyPass,
+        user_agent: str,
+        state: dict[str, Any] | None,
+        *,
+        verifies_tls: bool,
     ) -> BrowserContext:
         return await self._engine.browser.new_context(
             accept_downloads=False,
+            # Of this context only: its connections are its own.
+            ignore_https_errors=not verifies_tls,
             java_script_enabled=True,
             proxy={
                 "server": proxy_address,

@@ -50,7 +50,7 @@ class Egress:
         self._limits = limits
         self._user_agent = user_agent
         self._resolver = Resolver(policy, limits)
-        self._clients: OrderedDict[tuple[str, tuple[str, ...]], wreq.Client] = OrderedDict()
+        self._clients: OrderedDict[tuple[str, tuple[str, ...], bool], wreq.Client] = OrderedDict()
 
     async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         """Where the target may be dialled, or `policy:egress` or `network:dns`."""
@@ -89,10 +89,17 @@ class Egress:
             return fault("timeout:total", f"{timeout_s:g} s", timings=walk.timings())
 
     async def ask(
-        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        target: Target,
+        pinned: PinnedAddress,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        verifies_tls: bool = True,
     ) -> Head | Failed:
         """One request, no redirect followed, no body read."""
-        return await send(self._client(pinned), target.request_url, pinned, headers, self._limits, body=body)
+        client = self._client(pinned, verifies_tls)
+        return await send(client, target.request_url, pinned, headers, self._limits, body=body)
 
     @property
     def limits(self) -> FetchLimits:
@@ -108,11 +115,12 @@ class Egress:
         self._clients.clear()
         self._resolver.close()
 
-    def _client(self, pinned: PinnedAddress) -> wreq.Client:
-        key = (pinned.host, pinned.ips)
+    def _client(self, pinned: PinnedAddress, verifies_tls: bool) -> wreq.Client:
+        # Apart: a connection whose certificate nobody looked at must not be there for those who look.
+        key = (pinned.host, pinned.ips, verifies_tls)
         client = self._clients.get(key)
         if client is None:
-            client = self._clients[key] = open_client(pinned, self._limits, self._user_agent)
+            client = self._clients[key] = open_client(pinned, self._limits, self._user_agent, verifies_tls=verifies_tls)
             # Dropped, not closed: closing would cancel the requests that still run on it.
             while len(self._clients) > self._limits.max_clients:
                 self._clients.popitem(last=False)

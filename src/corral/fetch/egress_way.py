@@ -13,7 +13,7 @@ from corral.domain.proxy import OpenProxy
 from corral.domain.url import Target
 from corral.fetch.egress import Egress
 from corral.fetch.egress_dns import PinnedAddress
-from corral.fetch.egress_wire import Head, send
+from corral.fetch.egress_wire import Head, send, tls_options
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
@@ -23,6 +23,7 @@ _HERE = "127.0.0.1"
 # Ahead of the client's own patience, so that it is the proxy that is said to be slow.
 _SHARE = 0.8
 _BESIDE_BYTES = 16 * MIB
+_UNVERIFIED = "unverified"
 
 
 class Proxies:
@@ -34,16 +35,21 @@ class Proxies:
         self._forward = ForwardProxy(egress, replace(plain, connect_s=limits.connect_s * _SHARE, max_run_bytes=room))
 
     @asynccontextmanager
-    async def way(self, proxy: OpenProxy | None, trusted_hosts: frozenset[str]) -> AsyncIterator["ProxiedWay | None"]:
+    async def way(
+        self, proxy: OpenProxy | None, trusted_hosts: frozenset[str], *, verifies_tls: bool = True
+    ) -> AsyncIterator["RunWay | None"]:
         """How to fetch for one run: None is direct, because that was asked for."""
         if proxy is None:
-            yield None
+            yield None if verifies_tls else UnverifiedWay(self._egress)
             return
         await self._forward.start()
         granted = self._forward.admit(trusted_hosts, proxy)
-        client = _client(self._forward.address, granted, self._egress.limits, self._egress.user_agent)
+        client = _client(
+            self._forward.address, granted, self._egress.limits, self._egress.user_agent, verifies_tls=verifies_tls
+        )
         try:
-            yield ProxiedWay(self._egress, client, self._forward.port, granted, proxy)
+            through = proxy.address if verifies_tls else f"{proxy.address} {_UNVERIFIED}"
+            yield ProxiedWay(self._egress, client, self._forward.port, granted, through)
         finally:
             client.close()
             self._forward.revoke(granted)
@@ -52,15 +58,37 @@ class Proxies:
         await self._forward.close()
 
 
+class UnverifiedWay:
+    """Straight there, whatever certificate is shown."""
+
+    # Names the way: what was learnt on one is believed on no other.
+    through = _UNVERIFIED
+
+    def __init__(self, egress: Egress) -> None:
+        self._egress = egress
+
+    @property
+    def limits(self) -> FetchLimits:
+        return self._egress.limits
+
+    async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
+        return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
+
+    async def ask(
+        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Head | Failed:
+        return await self._egress.ask(target, pinned, headers, body, verifies_tls=False)
+
+
 class ProxiedWay:
     """What `Egress.fetch` walks on instead of the egress itself."""
 
-    def __init__(self, egress: Egress, client: wreq.Client, port: int, granted: ProxyPass, proxy: OpenProxy) -> None:
+    def __init__(self, egress: Egress, client: wreq.Client, port: int, granted: ProxyPass, through: str) -> None:
         self._egress = egress
         self._client = client
         self._port = port
         self._granted = granted
-        self.proxy = proxy
+        self.through = through
 
     @property
     def limits(self) -> FetchLimits:
@@ -90,7 +118,12 @@ class ProxiedWay:
         return head
 
 
-def _client(address: str, granted: ProxyPass, limits: FetchLimits, user_agent: str) -> wreq.Client:
+RunWay = ProxiedWay | UnverifiedWay
+
+
+def _client(
+    address: str, granted: ProxyPass, limits: FetchLimits, user_agent: str, *, verifies_tls: bool
+) -> wreq.Client:
     """One for each run: it is known to the relay by the run's own credentials."""
     return wreq.Client(
         user_agent=user_agent,
@@ -106,4 +139,5 @@ def _client(address: str, granted: ProxyPass, limits: FetchLimits, user_agent: s
         read_timeout=timedelta(seconds=limits.first_byte_s),
         http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
         http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
+        **tls_options(verifies_tls=verifies_tls),
     )

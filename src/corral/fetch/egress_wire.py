@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
+from typing import Any
 
 import wreq
 from wreq import exceptions, redirect
@@ -64,7 +65,13 @@ class Head:
     answer: wreq.Response
 
 
-def open_client(pinned: PinnedAddress, limits: FetchLimits, user_agent: str) -> wreq.Client:
+def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
+    return {} if verifies_tls else {"tls_verify": False, "tls_verify_hostname": False}
+
+
+def open_client(
+    pinned: PinnedAddress, limits: FetchLimits, user_agent: str, *, verifies_tls: bool = True
+) -> wreq.Client:
     """A client that can dial the pinned addresses for this host, and does nothing by itself."""
     dns = wreq.DnsOptions()
     dns.add_resolve(pinned.host, [ip_address(ip) for ip in pinned.ips])
@@ -85,6 +92,7 @@ def open_client(pinned: PinnedAddress, limits: FetchLimits, user_agent: str) -> 
         pool_max_idle_per_host=64,  # fewer than run at once would mean dialling anew for nearly every page
         http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
         http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
+        **tls_options(verifies_tls=verifies_tls),
     )
 
 

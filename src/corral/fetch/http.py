@@ -15,7 +15,7 @@ from corral.domain.url import Target, parse_target
 from corral.extract.reading import ReadRequest, is_text, nothing_found
 from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
-from corral.fetch.egress_way import ProxiedWay, Proxies
+from corral.fetch.egress_way import Proxies, RunWay
 from corral.fetch.faults import fault
 from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.response import Response
@@ -50,19 +50,23 @@ class HttpExecutor:
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
-        async with self._proxies.way(task.proxy, trusted_hosts) as via:
+        async with self._proxies.way(task.proxy, trusted_hosts, verifies_tls=payload.get("verify_tls", True)) as via:
             answer = await self._answer(task, target, ends_at, via)
         if isinstance(answer, Failed):
-            return answer
-        return await outcome_of(answer, fields_of(payload), self._reader, ends_at)
+            outcome: Outcome = answer
+        else:
+            outcome = await outcome_of(answer, fields_of(payload), self._reader, ends_at)
+        if payload.get("respect_robots", True):
+            outcome.stats.update(self._robots.notes(target, via=via))
+        return outcome
 
-    async def _answer(self, task: Task, target: Target, ends_at: float, via: ProxiedWay | None) -> Response | Failed:
+    async def _answer(self, task: Task, target: Target, ends_at: float, via: RunWay | None) -> Response | Failed:
         asked = Asked(
             target.url,
             trusted_hosts=frozenset(task.payload.get("trusted_hosts") or ()),
             respects_robots=task.payload.get("respect_robots", True),
             is_known=task.session is not None,
-            through=task.proxy.address if task.proxy else "",
+            through=via.through if via else "",
         )
 
         async def allowed() -> Failed | None:

@@ -5,18 +5,16 @@ import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
-import structlog
 from protego import Protego
 
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target
 from corral.extract.charset import decode
 from corral.fetch.egress import Egress
-from corral.fetch.egress_way import ProxiedWay
+from corral.fetch.egress_way import RunWay
 from corral.fetch.faults import fault
-
-log = structlog.get_logger()
 
 _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024
@@ -45,6 +43,7 @@ class Verdict:
     until: float
     chars: int = 0  # of the rules' text
     failure: Failed | None = None  # why it could not be reached, where nobody answered
+    is_cut: bool = False  # there was more than is read
 
 
 class Robots:
@@ -60,7 +59,7 @@ class Robots:
         *,
         trusted_hosts: frozenset[str] = frozenset(),
         budget_s: float = _BUDGET_S,
-        via: ProxiedWay | None = None,
+        via: RunWay | None = None,
     ) -> Failed | None:
         """`policy:robots` where the page is disallowed. An unreachable robots.txt allows a single page."""
         verdict = await self.verdict(target, trusted_hosts=trusted_hosts, budget_s=budget_s, via=via)
@@ -72,16 +71,22 @@ class Robots:
             return None
         return fault("policy:robots", f"{target.origin}/robots.txt; respect_robots=false overrides it")
 
+    def notes(self, target: Target, *, via: RunWay | None = None) -> dict[str, Any]:
+        """For the statistics of a run that has asked: where more was said than is read."""
+        known = self._verdicts.get(_place(target, via))
+        if known is None or not known.is_cut:
+            return {}
+        return {"robots_cut": {"origin": target.origin, "read_bytes": _MAX_BYTES}}
+
     async def verdict(
         self,
         target: Target,
         *,
         trusted_hosts: frozenset[str] = frozenset(),
         budget_s: float = _BUDGET_S,
-        via: ProxiedWay | None = None,
+        via: RunWay | None = None,
     ) -> Verdict:
-        # What a proxy says of a site is believed only where it is used.
-        place = target.origin if via is None else f"{target.origin} {via.proxy.address}"
+        place = _place(target, via)
         known = self._known(place)
         if known is not None:
             return known
@@ -98,9 +103,7 @@ class Robots:
         verdict = self._verdicts.get(origin)
         return verdict if verdict is not None and verdict.until > time.monotonic() else None
 
-    async def _ask(
-        self, target: Target, trusted_hosts: frozenset[str], budget_s: float, via: ProxiedWay | None
-    ) -> Verdict:
+    async def _ask(self, target: Target, trusted_hosts: frozenset[str], budget_s: float, via: RunWay | None) -> Verdict:
         answer = await self._egress.fetch(
             f"{target.origin}/robots.txt",
             timeout_s=min(budget_s, _BUDGET_S),
@@ -118,12 +121,13 @@ class Robots:
             return Verdict(None, is_reachable=False, until=now + _RETRY_UNREACHABLE_S)
         if answer.status != 200:
             return Verdict(None, is_reachable=True, until=now + _KEPT_S)
-        if answer.truncated:
-            log.warning("robots.txt cut", origin=target.origin, read_bytes=_MAX_BYTES)
-        text = _our_part(decode(answer.body).text, self._user_agent)
+        body = _whole_lines(answer.body) if answer.truncated else answer.body
+        text = _our_part(decode(body).text, self._user_agent)
         # Aside: half a megabyte of rules takes half a second, in which every other run would stand still.
         rules = await asyncio.to_thread(Protego.parse, text) if text else None
-        return Verdict(rules, is_reachable=True, until=now + _KEPT_S, chars=len(text))
+        return Verdict(
+            rules, is_reachable=True, until=now + _KEPT_S, chars=len(text), is_cut=answer.truncated and bool(text)
+        )
 
     def _kept(self, origin: str, verdict: Verdict) -> Verdict:
         self._verdicts[origin] = verdict
@@ -133,6 +137,17 @@ class Robots:
             _, dropped = self._verdicts.popitem(last=False)
             kept_chars -= dropped.chars
         return verdict
+
+
+def _place(target: Target, via: RunWay | None) -> str:
+    # What a proxy says of a site is believed only where it is used.
+    return target.origin if via is None else f"{target.origin} {via.through}"
+
+
+def _whole_lines(body: bytes) -> bytes:
+    """Half a rule says something else: of `Disallow: /late` the first half forbids everything."""
+    end = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
+    return body[:end] if end else body
 
 
 def _our_part(text: str, user_agent: str) -> str:

@@ -110,8 +110,9 @@ def job_document(job: Job) -> dict[str, Any]:
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
         "trusted_hosts": list(job.trusted_hosts),
-        # Left out where there is none: a document is compared with what older versions wrote.
+        # Left out where there is nothing to say: a document is compared with what older versions wrote.
         **({"proxy": job.proxy.document()} if job.proxy else {}),
+        **({} if job.verify_tls else {"verify_tls": False}),
     }
 
 
@@ -131,4 +132,5 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
         respect_robots=cell["respect_robots"],
         trusted_hosts=tuple(cell["trusted_hosts"]),
         proxy=ProxyPolicy.of(cell["proxy"]) if cell.get("proxy") else None,
+        verify_tls=cell.get("verify_tls", True),
     )

@@ -53,6 +53,7 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         max_attempts=body.max_attempts or corral.settings.default_max_attempts,
         timeout_s=body.timeout_s,
         respect_robots=body.respect_robots,
+        verify_tls=body.verify_tls,
         proxy=corral.jobs.proxy_policy(_revealed(body.proxy_policy)),
     )
 

@@ -134,6 +134,12 @@ async function deleteJob(job, onGone) {
   onGone();
 }
 
+/** Whoever reads its results has to know that nobody vouches for where they came from. */
+function unverified(job) {
+  if (job.verify_tls !== false) return [];
+  return [" ", h("span", { class: "badge", "data-tone": "bad", title: "This job takes any certificate" }, "TLS not verified")];
+}
+
 function jobRow(job, onGone) {
   const names = fieldNames(job);
   const about = clip(job.target_url ?? job.id, 100);
@@ -142,7 +148,7 @@ function jobRow(job, onGone) {
   const gone = h("button", { type: "button", class: "small danger", "aria-label": `Delete: ${about}` }, "Delete");
   gone.addEventListener("click", () => busy(gone, () => deleteJob(job, () => onGone(job.id))));
   return row({ "data-id": job.id },
-    cell("Target", outLink(job.target_url)),
+    cell("Target", outLink(job.target_url), ...unverified(job)),
     cell("Fields", h("span", { class: "foreign", title: clip(names.join(", "), 500) }, clip(names.join(", "), 60) || "–")),
     cell("Strategy", String(job.strategy ?? "–")),
     cell("Frequency", h("span", { class: "foreign" }, String(job.frequency ?? "–").replace("on_demand", "on demand"))),

@@ -11,6 +11,7 @@ from corral.cli.options import (
     Fields,
     Limit,
     MaxAttempts,
+    NoVerifyTls,
     PriorityName,
     ProxyOption,
     StrategyOption,
@@ -42,6 +43,7 @@ def add(
     max_attempts: MaxAttempts = None,
     timeout: TimeoutS = None,
     no_robots: Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")] = False,
+    no_verify_tls: NoVerifyTls = False,
     requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False,
     proxy: ProxyOption = None,
     dry_run: DryRun = False,
@@ -68,6 +70,7 @@ def add(
         max_attempts=max_attempts,
         timeout_s=timeout,
         respect_robots=not no_robots,
+        verify_tls=not no_verify_tls,
         requires_auth=requires_auth,
         proxy=proxy_of(settings, proxy, dry_run=dry_run),
     )
