@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -97,7 +98,7 @@ class Upstream:
 
 @asynccontextmanager
 async def upstream_proxy(
-    user: str | None = None, password: str = "", answers: bytes | None = None
+    user: str | None = None, password: str = "", answers: bytes | None = None, speaking: ssl.SSLContext | None = None
 ) -> AsyncIterator[Upstream]:
     made = Upstream(user, password, answers)
     tasks: set[asyncio.Task[None]] = set()
@@ -108,7 +109,7 @@ async def upstream_proxy(
         tasks.add(task)
         await made.serve(reader, writer)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=speaking)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made

@@ -2,5 +2,6 @@
 
 from tests.services.postgres import PostgresCluster, postgres_cluster
 from tests.services.redis import RedisServer, redis_server
+from tests.services.tinyproxy import Tinyproxy, tinyproxy
 
-__all__ = ["PostgresCluster", "RedisServer", "postgres_cluster", "redis_server"]
+__all__ = ["PostgresCluster", "RedisServer", "Tinyproxy", "postgres_cluster", "redis_server", "tinyproxy"]
