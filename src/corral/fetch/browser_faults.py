@@ -23,7 +23,7 @@ _BY_NET_ERROR = (
     (r"UNSAFE_PORT|BLOCKED_BY_\w+|INVALID_URL|ACCESS_DENIED", "policy:url"),
     (r"CERT_|SSL_|BAD_SSL", "network:tls"),
     (r"CONTENT_LENGTH_MISMATCH|INCOMPLETE_CHUNKED", "network:incomplete"),
-    (r"CONTENT_DECODING", "bad_response:encoding"),
+    (r"CONTENT_DECODING|ZSTD_", "bad_response:encoding"),
     (r"RESPONSE_HEADERS_(?!TRUNCATED|MULTIPLE)", "bad_response:headers"),
     (
         r"INVALID_RESPONSE|INVALID_HTTP|INVALID_REDIRECT|INVALID_CHUNKED|HTTP_RESPONSE|RESPONSE_HEADERS_MULTIPLE",

@@ -7,7 +7,7 @@ from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target, parse_target
 from corral.fetch.body import BodyFault, content_coding
-from corral.fetch.codings import ACCEPT_ENCODING
+from corral.fetch.codings import CODINGS
 from corral.fetch.faults import fault
 
 FAULT_HEADER = "x-corral-fault"
@@ -45,10 +45,15 @@ class Request:
     def head_for(self, target: Target) -> bytes:
         path = target.path + ("" if target.query is None else f"?{target.query}")
         lines = [f"{self.method} {path} HTTP/1.1", f"host: {target.authority}", "connection: close"]
-        # What plain HTTP takes, and no more: a browser would take codings whose bombs nobody here could weigh.
-        lines.append(f"accept-encoding: {ACCEPT_ENCODING}")
+        lines.append(f"accept-encoding: {', '.join(self._codings()) or 'identity'}")
         lines += [f"{name}: {value}" for name, value in self.headers if not _is_ours(name)]
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+    def _codings(self) -> list[str]:
+        """What both take: a browser asks for some whose bombs nobody here could weigh, and for fewer without TLS."""
+        asked = [each.partition(";")[0] for value in self.values("accept-encoding") for each in value.split(",")]
+        taken = {each.strip().lower() for each in asked}
+        return [coding for coding in CODINGS if coding in taken]
 
 
 def read_request(head: bytes) -> Request | None:
