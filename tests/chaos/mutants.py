@@ -203,7 +203,7 @@ MUTANTS = [
         "src/corral/domain/retry.py",
         'return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)',
         "return True",
-        "tests/domain/test_retry.py -k follow_the_table",
+        "tests/domain/test_retry.py -k crashes",
     ),
     Mutant(
         "a connection that nobody vouches for is kept for everybody",

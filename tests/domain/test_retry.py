@@ -208,7 +208,7 @@ def test_a_browser_that_always_crashes_ends_the_run_one_try_later_than_it_might(
     run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, max_attempts=max_attempts)
     failure = Failed(FailureCode.UNKNOWN, "it crashed", "browser_crash")
     moves: list[Move] = []
-    while not moves or moves[-1] in (Move.RELEASE, Move.RETRY):
+    while len(moves) < 10 and moves[-1:] != [Move.FAIL]:
         moves.append(decide(run, failure, POLICY, NOW).move)
         more = 1 if moves[-1] is Move.RETRY else 0
         run = run._replace(attempt=run.attempt + more, attempts=(*run.attempts, CRASHED))
