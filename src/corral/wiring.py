@@ -146,7 +146,12 @@ async def _take_over(store: Store, presence: Presence) -> None:
 
 @asynccontextmanager
 async def login_browser(
-    settings: Settings, trusted_hosts: Iterable[str], *, headed: bool, proxy: ProxyPolicy | None = None
+    settings: Settings,
+    trusted_hosts: Iterable[str],
+    *,
+    headed: bool,
+    proxy: ProxyPolicy | None = None,
+    verifies_tls: bool = True,
 ) -> AsyncIterator["LoginPage"]:
     """A page a person or a script can log in on; it goes through the egress like every other."""
     from corral.fetch.browser_login import login_page  # noqa: PLC0415 - it brings Playwright
@@ -154,8 +159,10 @@ async def login_browser(
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
     await asyncio.to_thread(sweep_homes)
     try:
-        agent, trusted = settings.user_agent, frozenset(trusted_hosts)
-        async with login_page(egress, trusted, agent, headed=headed, upstream=opened_proxy(settings, proxy)) as page:
+        agent, trusted, upstream = settings.user_agent, frozenset(trusted_hosts), opened_proxy(settings, proxy)
+        async with login_page(
+            egress, trusted, agent, headed=headed, upstream=upstream, verifies_tls=verifies_tls
+        ) as page:
             yield page
     finally:
         await egress.close()

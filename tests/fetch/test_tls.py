@@ -1,6 +1,7 @@
 """Certificates are looked at, by plain HTTP and by browser, and a handshake has to end."""
 
 import asyncio
+import contextlib
 import functools
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from corral.domain.cache import CacheMode
 from corral.domain.outcome import Failed, Fetched
 from corral.fetch import browser_engine
 from corral.fetch.browser_args import chromium_environment
+from corral.fetch.browser_login import LoginFailed, login_page
 from corral.fetch.cache import PageCache
 from corral.fetch.cache_disk import DiskCache
 from corral.fetch.http import HttpExecutor
@@ -228,6 +230,16 @@ async def test_rules_that_nobody_vouches_for_are_rules_for_that_job_only(
     assert name_of(taken) == "policy:robots", taken
     refused = await servers.arena.run(executor, url, "title", respect_robots=True)
     assert name_of(refused) == "network:tls", refused
+
+
+@pytest.mark.parametrize("verifies", [False, True])
+async def test_a_login_is_captured_from_whom_the_job_takes_it(servers: Range, verifies: bool) -> None:
+    async with login_page(
+        servers.arena.egress, frozenset(), "corral-test", headed=False, verifies_tls=verifies
+    ) as page:
+        refused = contextlib.nullcontext() if not verifies else pytest.raises(LoginFailed)
+        with refused:
+            await page.open(servers.url("stranger"))
 
 
 async def test_a_page_that_nobody_vouches_for_is_kept_for_its_own_kind_only(servers: Range, tmp_path: Path) -> None:

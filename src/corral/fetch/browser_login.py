@@ -108,7 +108,13 @@ def _candidates(page: Page, name: str) -> list[Locator]:
 
 @asynccontextmanager
 async def login_page(
-    egress: Egress, trusted_hosts: frozenset[str], user_agent: str, *, headed: bool, upstream: OpenProxy | None = None
+    egress: Egress,
+    trusted_hosts: frozenset[str],
+    user_agent: str,
+    *,
+    headed: bool,
+    upstream: OpenProxy | None = None,
+    verifies_tls: bool = True,
 ) -> AsyncIterator[LoginPage]:
     proxy = ForwardProxy(egress, ProxyLimits())
     await proxy.start()
@@ -121,6 +127,7 @@ async def login_page(
     try:
         context = await engine.browser.new_context(
             accept_downloads=False,
+            ignore_https_errors=not verifies_tls,
             proxy={
                 "server": proxy.address,
                 "bypass": BYPASS_NOTHING,

@@ -102,7 +102,8 @@ async def _logged_in(app: "App", form: Form, job: "Job") -> dict[str, Any]:
 
     target = parse_target(form.url or job.target_url, field="login-url")
     hosts = {f"{target.host}:{target.port}", *job.trusted_hosts} if form.url else set(job.trusted_hosts)
-    async with login_browser(app.settings, hosts, headed=not form.fills, proxy=job.proxy) as page:
+    headed, verifies_tls = not form.fills, job.verify_tls
+    async with login_browser(app.settings, hosts, headed=headed, proxy=job.proxy, verifies_tls=verifies_tls) as page:
         await page.open(target.url)
         if form.fills:
             for field_name, value in form.fills:
