@@ -17,6 +17,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 
+from corral.extract import xml_source  # noqa: F401 - it brings lxml, which no reader is to load by itself
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
 from corral.fetch.parse_wire import (
     BUG,

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
-from corral.extract.fields import compile_check, extract_fields
+from corral.extract.fields import extract_fields
 from corral.extract.page import MAX_VALUE_CHARS, is_too_deep, title_of
+from corral.extract.selectors import compile_check
 from corral.extract.values import storable
 
 URL = "https://shop.example/p/1"

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.job import FieldSpec
-from corral.extract.fields import compile_check, extract_from
+from corral.extract.fields import extract_from
 from corral.extract.page import Page
 from corral.extract.selector_for import selector_for
+from corral.extract.selectors import compile_check
 from corral.extract.suggest import MAX_SUGGESTIONS, suggestions
 
 URL = "https://shop.example/lamps"

@@ -35,25 +35,30 @@ class FieldRecipe(_Strict):
     name: FieldName
     css: Selector | None = Field(None, description="CSS selector")
     selector: Selector | None = Field(None, description="the same as `css`; give one of them")
+    xpath: Selector | None = Field(None, description="XPath 1.0 expression, instead of `css`")
+    jsonpath: Selector | None = Field(
+        None, description="path into a JSON answer, instead of `css`: `$.items[*].name`, `$..price`"
+    )
     attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = Field(
-        None, description="take this attribute of what `css` matches instead of its text"
+        None, description="take this attribute of what `css` or `xpath` matches instead of its text"
     )
     all: StrictBool = Field(False, description="take every match, as a list")
     regex: Selector | None = Field(
         None,
-        description="search for this in what `css` matches, or in the text of the page; the first group is taken",
+        description="search for this in what the selector finds, or in the text of the page; the first group is taken",
     )
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> "FieldRecipe":
         if None not in (self.css, self.selector) and self.css != self.selector:
             raise ValueError("css and selector are the same thing and say different things; give one of them")
-        if self.attr is not None and self.css is None and self.selector is None:
-            raise ValueError("attr takes an attribute of what css matches; give css too")
+        if self.attr is not None and not (self.css or self.selector or self.xpath or self.jsonpath):
+            raise ValueError("attr takes an attribute of what css or xpath matches; give one of them too")
         return self
 
     def spec(self) -> FieldSpec:
-        return FieldSpec(self.name, self.css or self.selector, self.attr, self.all, self.regex)
+        css = self.css or self.selector
+        return FieldSpec(self.name, css, self.attr, self.all, self.regex, self.xpath, self.jsonpath)
 
 
 class JobCreate(_Strict):
@@ -215,8 +220,7 @@ def field_specs(fields: list[str | FieldRecipe]) -> tuple[FieldSpec, ...]:
 
 def field_read(spec: FieldSpec) -> str | dict[str, Any]:
     """A bare name as it was given; a recipe with what it says."""
-    recipe = {"css": spec.css, "attr": spec.attr, "all": spec.all, "regex": spec.regex}
-    said = {key: value for key, value in recipe.items() if value}
+    said = {key: value for key, value in spec.document().items() if value and key != "name"}
     return {"name": spec.name, **said} if said else spec.name
 
 

@@ -1,5 +1,6 @@
 """Previews and field maps over the wire."""
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, model_validator
@@ -13,7 +14,10 @@ from corral.extract.survey import MAX_SNIPPET_CHARS
 _MAX_PREVIEW_CHARS = 1_000
 _MAX_PREVIEW_VALUES = 20
 _BROWSER = "look with the browser, after its scripts have run; refused where none is installed"
-_SPEC = "a CSS selector, or what a field of a job says: `name`, `css` (or `selector`), `attr`, `all`, `regex`"
+_SPEC = (
+    "a CSS selector, or what a field of a job says: `name`, one of `css` (or `selector`), `xpath` and `jsonpath`, "
+    "`attr`, `all`, `regex`"
+)
 _NOTHING = "nothing on this page was recognised; it may be empty, or no HTML"
 Url = Annotated[str, Field(max_length=8192)]
 FetchedVia = Literal["http", "browser"]
@@ -53,8 +57,9 @@ class SelectorSpec(FieldRecipe):
 
     @model_validator(mode="after")
     def _says_where(self) -> "SelectorSpec":
-        if not self.name.strip() and not (self.css or self.selector or self.regex):
-            raise ValueError("give css, regex, or the name of a field that pages tell by themselves, such as title")
+        if not self.name.strip() and not (self.spec().selector or self.regex):
+            told = "css, xpath, jsonpath, regex, or the name of a field that pages tell by themselves, such as title"
+            raise ValueError(f"give {told}")
         return self
 
 
@@ -73,7 +78,9 @@ class SelectorCheckRead(BaseModel):
     value_preview: str | list[str] | None = Field(
         description=f"as a run would find it; at most {_MAX_PREVIEW_CHARS} characters, of a list {_MAX_PREVIEW_VALUES}"
     )
-    match_count_estimate: int = Field(description="elements that `css` matches; values, where there is a `regex`")
+    match_count_estimate: int = Field(
+        description="elements that `css` or `xpath` matches; values, where there is a `regex` or a `jsonpath`"
+    )
     warnings: list[str]
 
 
@@ -126,6 +133,8 @@ class FieldMapsCheck(_Strict):
 class FieldMap(BaseModel):
     name: str
     css: str | None
+    xpath: str | None
+    jsonpath: str | None
     attr: str | None
     all: bool
     regex: str | None
@@ -218,8 +227,10 @@ def _result(spec: FieldSpec, place: int, looked: Looked) -> dict[str, Any]:
 def _problem(spec: FieldSpec, count: int, looked: Looked) -> str:
     if spec.name in looked.problems:
         return "it takes too long on this page: use a simpler selector or pattern"
-    if spec.css is None:
+    if spec.selector is None:
         return "the pattern is not in the text of the page" if spec.regex else "the page does not tell it by itself"
+    if spec.jsonpath is not None:
+        return "the answer is no JSON, or has nothing at this path"
     if count == 0:
         return "nothing on the page matches it"
     what = f"no attribute {spec.attr!r}" if spec.attr else "no text"
@@ -228,5 +239,10 @@ def _problem(spec: FieldSpec, count: int, looked: Looked) -> str:
 
 def _shortened(value: Any) -> Any:
     if isinstance(value, list):
-        return [_shortened(each) for each in value[:_MAX_PREVIEW_VALUES]]
-    return None if value is None else str(value)[:_MAX_PREVIEW_CHARS]
+        return [_text(each) for each in value[:_MAX_PREVIEW_VALUES]]
+    return None if value is None else _text(value)
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text[:_MAX_PREVIEW_CHARS]

@@ -26,6 +26,12 @@ Css = Annotated[
         "--css", metavar="NAME=SELECTOR", help="A field by CSS selector; NAME=SELECTOR@ATTR takes an attribute."
     ),
 ]
+Xpath = Annotated[
+    list[str] | None, typer.Option("--xpath", metavar="NAME=EXPRESSION", help="A field by XPath expression.")
+]
+Jsonpath = Annotated[
+    list[str] | None, typer.Option("--jsonpath", metavar="NAME=PATH", help="A field by its path in a JSON answer.")
+]
 StrategyOption = Annotated[Strategy, typer.Option("--strategy", help="How to get the page.")]
 MaxAttempts = Annotated[
     int | None, typer.Option("--max-attempts", min=1, max=100, help="Tries before the run fails (default 3).")
@@ -87,12 +93,16 @@ def checked_id(text: str, what: str) -> str:
     return text.lower()
 
 
-def parse_fields(names: str, css: Sequence[str]) -> tuple[FieldSpec, ...]:
+def parse_fields(
+    names: str, css: Sequence[str] | None, xpath: Sequence[str] | None = None, jsonpath: Sequence[str] | None = None
+) -> tuple[FieldSpec, ...]:
     """The asked fields, checked as the API checks them."""
     from corral.engine.jobs import check_fields
 
     specs = [FieldSpec(name.strip()) for name in names.split(",")] if names else []
-    specs += [_by_css(text) for text in css]
+    specs += [_by_css(text) for text in css or ()]
+    specs += [_by_xpath(text) for text in xpath or ()]
+    specs += [_by_jsonpath(text) for text in jsonpath or ()]
     if not specs:
         raise BadInput("no fields are asked for", field="fields", hint="for example --fields title,price")
     check_fields(specs)
@@ -100,14 +110,35 @@ def parse_fields(names: str, css: Sequence[str]) -> tuple[FieldSpec, ...]:
 
 
 def _by_css(text: str) -> FieldSpec:
-    from corral.extract.fields import compile_check
+    from corral.extract.selectors import compile_check
 
-    name, equals, selector = text.partition("=")
-    if not equals or not name.strip():
-        raise BadInput(f"--css {text[:80]!r} is not NAME=SELECTOR", field="css", hint="for example --css price=.price")
+    name, selector = _named("css", text, "SELECTOR", "price=.price")
     found = _ATTRIBUTE.fullmatch(selector)
     chosen, attribute = (found["css"], found["attr"]) if found else (selector, None)
-    return FieldSpec(name.strip(), css=compile_check(chosen, field="css"), attr=attribute)
+    return FieldSpec(name, css=compile_check(chosen, field="css"), attr=attribute)
+
+
+def _by_xpath(text: str) -> FieldSpec:
+    from corral.extract.selectors import check_xpath
+
+    name, expression = _named("xpath", text, "EXPRESSION", "price=//b/@data-price")
+    return FieldSpec(name, xpath=check_xpath(expression, field="xpath"))
+
+
+def _by_jsonpath(text: str) -> FieldSpec:
+    from corral.domain.json_path import parse_query
+
+    name, path = _named("jsonpath", text, "PATH", "price=$.items[0].price")
+    parse_query(path, field="jsonpath")
+    return FieldSpec(name, jsonpath=path)
+
+
+def _named(option: str, text: str, what: str, example: str) -> tuple[str, str]:
+    name, equals, rest = text.partition("=")
+    if not equals or not name.strip():
+        told = f"--{option} {text[:80]!r} is not NAME={what}"
+        raise BadInput(told, field=option, hint=f"for example --{option} {example}")
+    return name.strip(), rest
 
 
 def drafted_job(

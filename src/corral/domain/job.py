@@ -33,8 +33,8 @@ class Priority(IntEnum):
 class FieldSpec:
     """A field to fill: a bare name, or a name with a recipe.
 
-    `css` says where to look and `attr` at which attribute; `regex` is searched for in what was found there, or in the
-    text of the page.
+    One of `css`, `xpath` and `jsonpath` says where to look, `attr` at which attribute; `regex` is searched for in what
+    was found there, or in the text of the page.
     """
 
     name: str
@@ -42,10 +42,25 @@ class FieldSpec:
     attr: str | None = None
     all: bool = False
     regex: str | None = None
+    xpath: str | None = None
+    jsonpath: str | None = None
+
+    @property
+    def selector(self) -> str | None:
+        """Where to look, in whichever language."""
+        return self.css or self.xpath or self.jsonpath
 
     def document(self) -> dict[str, Any]:
         """As it is stored, and sent to workers."""
-        return {"name": self.name, "css": self.css, "attr": self.attr, "all": self.all, "regex": self.regex}
+        return {
+            "name": self.name,
+            "css": self.css,
+            "xpath": self.xpath,
+            "jsonpath": self.jsonpath,
+            "attr": self.attr,
+            "all": self.all,
+            "regex": self.regex,
+        }
 
 
 @dataclass(frozen=True, slots=True)

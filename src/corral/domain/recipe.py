@@ -8,18 +8,14 @@ from urllib.parse import quote
 
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
+from corral.domain.json_path import ABSENT, Path, at, parse_path, path_text
 from corral.domain.recipe_text import (
-    ABSENT,
-    Path,
     Template,
-    at,
     check_slots,
     filled,
     filled_document,
     fragment_of,
-    parse_path,
     parse_template,
-    path_text,
     query_pairs,
     rendered,
     segments,
@@ -148,10 +144,16 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
     """Like the key of the site's memory; where a field has a selector, that is a part of what is asked."""
     return fields_key(
         spec.name
-        if not (spec.css or spec.attr or spec.all or spec.regex)
-        else f"{spec.name}\x1e{spec.css}\x1e{spec.attr}\x1e{spec.all}" + (f"\x1e{spec.regex}" if spec.regex else "")
+        if not (spec.selector or spec.attr or spec.all or spec.regex)
+        else f"{spec.name}\x1e{spec.css}\x1e{spec.attr}\x1e{spec.all}" + _beyond_css(spec)
         for spec in fields
     )
+
+
+def _beyond_css(spec: FieldSpec) -> str:
+    """Each kind marked by its own sign: keys that were written before it was there stay as they are."""
+    said = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
+    return "".join(f"\x1e{mark}{text}" for mark, text in said if text)
 
 
 def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | None:

@@ -7,19 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from corral.domain.recipe_text import (
-    NumberFormat,
-    Path,
-    Ref,
-    Template,
-    Where,
-    at,
-    is_name,
-    number_of,
-    paths_of,
-    rendered,
-    shown,
-)
+from corral.domain.json_path import Path, Where, at, is_name, shown
+from corral.domain.recipe_text import NumberFormat, Ref, Template, number_of, paths_of, rendered
 
 _MAX_LEAVES = 20_000
 _MAX_PLACES = 50  # of one value in one answer

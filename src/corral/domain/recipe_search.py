@@ -8,9 +8,10 @@ from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from corral.domain.errors import BadInput
+from corral.domain.json_path import Where, shown
 from corral.domain.recipe import HEADERS, MAX_FIELDS, METHODS, CallTemplate, FieldSource, Recipe, pattern_of, recipe_of
 from corral.domain.recipe_answer import WEAK_CHARS, WORDS, Answer, Found, plain_name, slot_for
-from corral.domain.recipe_text import Where, escaped, fragment_of, paths_of, segments, shown, slots_in, slots_of
+from corral.domain.recipe_text import escaped, fragment_of, paths_of, segments, slots_in, slots_of
 from corral.domain.url import Target, parse_target
 
 _MAX_COMBINED = 8

@@ -4,37 +4,23 @@ A slot is `{path.1}`, `{query.id}` or `{origin}`; a path is `$.items[0].name` or
 a field is `{$.price.amount:0.00} {$.price.currency}`. Braces that are meant as such are doubled.
 """
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote, unquote, unquote_plus
 
 from corral.domain.errors import BadInput
+from corral.domain.json_path import ABSENT, SLOT, Absent, Path, Slots, at, path_text, scan_path, shown
 from corral.domain.url import Target
 
-Slots = Mapping[str, str]
-
-_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
-_SLOT = r"(?:origin|(?:path|hash)\.[0-9]{1,3}(?:\.(?:digits|stem))?|query\.[A-Za-z0-9_-]{1,64})"
-_SLOT_REF = re.compile(rf"\{{\{{|\}}\}}|\{{({_SLOT})\}}|[{{}}]")
-_NUMBER_SLOT = re.compile(rf"\{{({_SLOT}):number\}}")
-_STEP = re.compile(rf"\.({_NAME})|\[([0-9]{{1,9}})\]|\[(\"(?:[^\"\\]|\\.)*\")\]|\[({_NAME})=({_SLOT})\]")
+_SLOT_REF = re.compile(rf"\{{\{{|\}}\}}|\{{({SLOT})\}}|[{{}}]")
+_NUMBER_SLOT = re.compile(rf"\{{({SLOT}):number\}}")
 _FORMAT = re.compile(r"(?:1([,.' ])000|0)(?:([.,])(0{1,6}))?")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,12})?")
-_IS_NAME = re.compile(_NAME)
 _DIGITS = re.compile(r"[0-9]+")
-_SPACE = re.compile(r"\s+")
 _QUERY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-class _Absent:
-    pass
-
-
-ABSENT: Final = _Absent()
 
 
 # -- slots --------------------------------------------------------------------------------------------------
@@ -131,108 +117,7 @@ def filled_document(value: Any, slots: Slots) -> Any:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else ABSENT
 
 
-# -- paths into JSON ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The element of an array whose key has the value of a slot."""
-
-    key: str
-    slot: str
-
-
-Step = str | int | Where
-Path = tuple[Step, ...]
-
-
-def is_name(key: str) -> bool:
-    return _IS_NAME.fullmatch(key) is not None
-
-
-def path_text(path: Path) -> str:
-    return "$" + "".join(map(_step_text, path))
-
-
-def _step_text(step: Step) -> str:
-    if isinstance(step, Where):
-        return f"[{step.key}={step.slot}]"
-    if isinstance(step, int):
-        return f"[{step}]"
-    return f".{step}" if is_name(step) else f"[{json.dumps(step)}]"
-
-
-def _scan_path(text: str, start: int) -> tuple[Path, int] | None:
-    """The path that begins at this place, and where it ends; None where none begins."""
-    if not text.startswith("$", start):
-        return None
-    steps: list[Step] = []
-    place = start + 1
-    while found := _STEP.match(text, place):
-        name, index, quoted, key, slot = found.groups()
-        if quoted is not None:
-            try:
-                name = str(json.loads(quoted))
-            except ValueError:
-                return None
-        steps.append(Where(key, slot) if key else int(index) if index else name or "")
-        place = found.end()
-    return tuple(steps), place
-
-
-def parse_path(text: str, field: str) -> Path:
-    found = _scan_path(text, 0)
-    if found is None or found[1] != len(text):
-        raise BadInput(
-            f"{text[:100]!r} is not a path into JSON",
-            field=field,
-            hint='write it as $.items[0].name, $.items[id=path.1].name or $["odd key"]',
-        )
-    return found[0]
-
-
-def at(document: Any, path: Path, slots: Slots) -> Any:
-    """What is there, or ABSENT."""
-    for step in path:
-        document = _stepped(document, step, slots)
-        if document is ABSENT:
-            break
-    return document
-
-
-def _stepped(value: Any, step: Step, slots: Slots) -> Any:
-    if isinstance(step, str):
-        return value.get(step, ABSENT) if isinstance(value, dict) else ABSENT
-    if not isinstance(value, list):
-        return ABSENT
-    if isinstance(step, int):
-        return value[step] if step < len(value) else ABSENT
-    wanted = slots.get(step.slot)
-    return next((each for each in value if isinstance(each, dict) and shown(each.get(step.key)) == wanted), ABSENT)
-
-
 # -- how values read ----------------------------------------------------------------------------------------
-
-
-def shown(value: Any) -> str | None:
-    """A JSON value as a page that simply prints it shows it; None where it shows nothing."""
-    if isinstance(value, str):
-        return _SPACE.sub(" ", value).strip() or None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return _shown_float(value)
-    return None
-
-
-def _shown_float(value: float) -> str | None:
-    size = abs(value)
-    if value == 0 or 1e-6 <= size < 1e21:
-        text = format(Decimal(repr(value)), "f")
-        return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
-    return repr(value)
 
 
 def number_of(value: Any) -> Decimal | None:
@@ -313,7 +198,7 @@ def parse_template(text: str, field: str) -> Template:
 
 
 def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
-    found = _scan_path(text, start + 1) if text[start] == "{" else None
+    found = scan_path(text, start + 1) if text[start] == "{" else None
     if found is not None:
         path, place = found
         end = text.find("}", place)
@@ -329,7 +214,7 @@ def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
     )
 
 
-def rendered(template: Template, document: Any, slots: Slots) -> str | _Absent | None:
+def rendered(template: Template, document: Any, slots: Slots) -> str | Absent | None:
     """The text of a field; None where a value in it is empty, ABSENT where the answer has another shape."""
     pieces: list[str] = []
     for part in template:

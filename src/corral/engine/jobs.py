@@ -18,8 +18,7 @@ from corral.domain.schedule import check_frequency, next_slot
 from corral.domain.secret import Secret
 from corral.domain.strategy import is_proxied
 from corral.domain.url import parse_target
-from corral.extract.fields import compile_check
-from corral.extract.patterns import check_pattern
+from corral.extract.selectors import check_spec
 
 MAX_FIELDS = 200
 
@@ -119,10 +118,7 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
                 hint="remove one of them",
             )
         seen.add(name)
-        if spec.css is not None:
-            compile_check(spec.css, field=f"fields.{number}")
-        if spec.regex is not None:
-            check_pattern(spec.regex, field=f"fields.{number}.regex")
+        check_spec(spec, field=f"fields.{number}")
 
 
 def refuse_unreachable(probe: Probe) -> None:

@@ -33,6 +33,7 @@ _HINTS = {
     "no_session": "add a session with POST /jobs/sessions",
     "session_dead": "log in anew, and put the session with POST /jobs/sessions",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
+    "xml_dtd": "ask the site for the document without a DTD; entities are never expanded",
     "proxy": "set the job's proxy_policy to one that works",
     "blocked": "the site refuses this client; try prefer_browser true, or later",
 }

@@ -1,25 +1,48 @@
-"""Fields filled from a page: by recipe where there is one, else from what the page says about itself."""
+"""Fields filled from a document: by recipe where there is one, else from what the document says about itself."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
-
-from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
-from corral.extract import structured
-from corral.extract.page import Page, squeezed
+from corral.domain.json_path import shown
+from corral.extract.page import Page
 from corral.extract.patterns import searched
-from corral.extract.structured import Found, plain
+from corral.extract.said import EVERY, MAX_VALUES, Said
+from corral.extract.structured import plain
 
-MAX_SELECTOR_CHARS = 1_000
-MAX_VALUES = 10_000
-_URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
+if TYPE_CHECKING:
+    from corral.extract.elements import Elements
+
+# Of what a selector matches, so many are looked at for one that has a value.
+MAX_TRIED = 100
+TOO_LONG = "limit:selector"
 # Entered around a selector of the user's, with the place of its field: whoever runs it may limit its time.
 Guard = Callable[[int], AbstractContextManager[None]]
+
+
+class Source(Protocol):
+    """A document with elements, which fields are looked for in."""
+
+    def values(self, name: str) -> list[str]:
+        """What it says about itself under this name."""
+        ...
+
+    def found(self, spec: FieldSpec) -> Iterator[Any]:
+        """What is where the recipe says to look; without a selector, the text of the document."""
+        ...
+
+    def count(self, spec: FieldSpec) -> int:
+        """How many elements, or values, its selector matches."""
+        ...
+
+    def absolute(self, reference: str) -> str: ...
+
+    def can_be_searched(self) -> bool:
+        """Whether it has a tree for XPath. Made at the first time: it is the document's time, not that of a field."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +50,7 @@ class Extraction:
     record: dict[str, Any]
     missing: tuple[str, ...]
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were one too many
-
-
-def compile_check(css: str, *, field: str = "fields") -> str:
-    """The selector as given, or BadInput where it cannot be compiled."""
-    if len(css) > MAX_SELECTOR_CHARS:
-        raise BadInput(
-            f"the CSS selector has {len(css)} characters, more than {MAX_SELECTOR_CHARS}",
-            field=field,
-            hint="use a shorter selector",
-            code="bad_selector",
-        )
-    if not css.strip() or not css.isprintable() or not _compiles(css):
-        raise BadInput(
-            f"the CSS selector {css[:100]!r} cannot be read",
-            field=field,
-            hint="use standard CSS such as `.price` or `a.next`; an attribute goes in `attr`, not `::attr()`",
-            code="bad_selector",
-        )
-    return css
-
-
-def _compiles(css: str) -> bool:
-    try:
-        LexborHTMLParser("<p></p>").css_first(css)
-    except (SelectolaxError, ValueError):
-        return False
-    return True
+    problems: dict[str, str] = field(default_factory=dict)  # by field, why it was not looked for to the end
 
 
 def extract_fields(html: str, base_url: str, fields: Sequence[FieldSpec]) -> Extraction:
@@ -65,240 +62,121 @@ def unguarded(_place: int) -> AbstractContextManager[None]:
 
 
 def extract_from(
-    page: Page, fields: Sequence[FieldSpec], guard: Guard = unguarded, skipped: Collection[int] = ()
+    document: Page | Source, fields: Sequence[FieldSpec], guard: Guard = unguarded, skipped: Collection[int] = ()
 ) -> Extraction:
     """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
-    said = _Said(page)
+    source = source_of(document)
+    has_xpath = any(spec.xpath for place, spec in enumerate(fields) if place not in skipped)
+    unsearchable = has_xpath and not source.can_be_searched()
     record: dict[str, Any] = {}
     dropped: dict[str, int] = {}
+    problems = {fields[place].name: TOO_LONG for place in sorted(skipped)}
     for place, spec in enumerate(fields):
-        values: list[str] = []
-        if place not in skipped and not spec.css and not spec.regex:
-            values = said.values(spec.name)
-        elif place not in skipped:
+        values: list[Any] = []
+        if spec.xpath and unsearchable:
+            problems[spec.name] = TOO_LONG
+        elif place in skipped or spec.jsonpath:
+            pass
+        elif not spec.selector and not spec.regex:
+            values = list(source.values(spec.name))
+        else:
             with guard(place):
-                values = _by_recipe(page, spec)
+                values = _by_recipe(source, spec)
         if spec.all:
             record[spec.name] = values[:MAX_VALUES]
-            if len(values) >= MAX_VALUES and (more := _more_than_kept(page, spec)):
+            if len(values) >= MAX_VALUES and (more := _more_than_kept(source, spec)):
                 dropped[spec.name] = more
         else:
             record[spec.name] = values[0] if values else None
-    missing = tuple(name for name, value in record.items() if not value)
-    return Extraction(record, missing, dropped)
+    return Extraction(record, missing_in(record), dropped, problems)
+
+
+def missing_in(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name, value in record.items() if is_nothing(value))
+
+
+def is_nothing(value: Any) -> bool:
+    """Zero and false are something."""
+    return value is None or (isinstance(value, str | list | dict) and not value)
 
 
 def is_of_links(spec: FieldSpec) -> bool:
-    return spec.attr == "href" or (spec.css is None and plain(spec.name) == "links")
+    if spec.xpath is not None and spec.xpath.endswith("@href"):
+        return True
+    return spec.attr == "href" or (spec.selector is None and plain(spec.name) == "links")
 
 
-def _more_than_kept(page: Page, spec: FieldSpec) -> int:
-    """Elements beyond those that were taken, counted and not looked at."""
-    css = spec.css or _EVERY.get(plain(spec.name))
-    return max(0, len(page.tree.css(css)) - MAX_VALUES) if css and not spec.regex else 0
+def source_of(document: Page | Source) -> Source:
+    return HtmlSource(document) if isinstance(document, Page) else document
 
 
-def _by_recipe(page: Page, spec: FieldSpec) -> list[str]:
-    values: list[str] = []
-    for text in _texts(page, spec):
-        values += searched(spec.regex, text, MAX_VALUES if spec.all else 1) if spec.regex else [text]
-        if values and (not spec.all or len(values) >= MAX_VALUES):
+def searched_in(found: Iterator[Any], spec: FieldSpec) -> list[Any]:
+    """What was found, or what its pattern finds in it: the first value, or as many as are kept."""
+    values: list[Any] = []
+    limit = MAX_VALUES if spec.all else 1
+    for each in found:
+        text = each if isinstance(each, str) else shown(each) or ""
+        values += searched(spec.regex, text, limit) if spec.regex else [each]
+        if len(values) >= limit:
             break
     return values
 
 
-def _texts(page: Page, spec: FieldSpec) -> Iterator[str]:
-    """What is found where the recipe says to look; without a selector, the text of the page."""
-    if spec.css is None:
-        yield page.body_text
-        return
-    try:
-        nodes = page.tree.css(spec.css)
-    except (SelectolaxError, ValueError):
-        return
-    for node in nodes if spec.all else nodes[:100]:
-        value = _value_of(page, node, spec.attr)
-        if value:
-            yield value
+def _more_than_kept(source: Source, spec: FieldSpec) -> int:
+    """Elements beyond those that were taken, counted and not looked at."""
+    if spec.regex or (spec.selector is None and plain(spec.name) not in EVERY):
+        return 0
+    return max(0, source.count(spec) - MAX_VALUES)
 
 
-def _value_of(page: Page, node: LexborNode, attr: str | None) -> str | None:
-    if attr is None:
-        return page.text_of(node)
-    value = squeezed(node.attributes.get(attr.lower()))
-    return page.absolute(value) if value and attr.lower() in _URL_ATTRIBUTES else value
+def _by_recipe(source: Source, spec: FieldSpec) -> list[Any]:
+    return searched_in(source.found(spec), spec)
 
 
-class _Said:
-    """What the page says about itself, each source read at most once and only when asked for."""
-
+class HtmlSource:
     def __init__(self, page: Page) -> None:
         self._page = page
-
-    @cached_property
-    def _json_ld(self) -> Found:
-        return structured.json_ld(self._page)
-
-    @cached_property
-    def _metas(self) -> Found:
-        return structured.metas(self._page)
-
-    @cached_property
-    def _microdata(self) -> Found:
-        return structured.microdata(self._page)
-
-    @cached_property
-    def _labelled(self) -> Found:
-        return structured.labelled(self._page)
+        self._said = Said(page)
 
     def values(self, name: str) -> list[str]:
-        key = plain(name)
-        for source in _KNOWN.get(_ALIASES.get(key, key), ()):
-            values = source(self)
-            if values:
-                return values
-        return self._named(key) or self._by_markup(name)
+        return self._said.values(name)
 
-    def _named(self, key: str) -> list[str]:
-        for found in (self._json_ld, self._microdata, self._metas, self._labelled):
-            if found.get(key):
-                return found[key]
-        return []
+    def found(self, spec: FieldSpec) -> Iterator[Any]:
+        if spec.xpath is not None:
+            attr = spec.attr.lower() if spec.attr else None
+            matches = self._by_xpath(spec.xpath)
+            if self._elements is not None:
+                yield from self._elements.values(matches if spec.all else matches[:MAX_TRIED], attr, self.absolute)
+        elif spec.css is None:
+            yield self._page.body_text
+        else:
+            nodes = self._page.by_css(spec.css)
+            for node in nodes if spec.all else nodes[:MAX_TRIED]:
+                value = self._page.value_of(node, spec.attr)
+                if value:
+                    yield value
 
-    def _by_markup(self, name: str) -> list[str]:
-        """An element whose id or class is the name."""
-        words = [word for word in (name, name.replace("_", "-"), name.replace(" ", "-")) if _is_word(word)]
-        selector = ", ".join(dict.fromkeys(f"#{word}, .{word}" for word in words))
-        return _by_recipe(self._page, FieldSpec(name, css=selector, all=True)) if selector else []
+    def count(self, spec: FieldSpec) -> int:
+        if spec.xpath is not None:
+            return len(self._by_xpath(spec.xpath))
+        css = spec.css or EVERY.get(plain(spec.name))
+        return len(self._page.by_css(css)) if css else 0
 
-    def css(self, selector: str, attr: str | None = None) -> list[str]:
-        return _by_recipe(self._page, FieldSpec("", css=selector, attr=attr, all=True))
+    def absolute(self, reference: str) -> str:
+        return self._page.absolute(reference)
 
-    def ld(self, *keys: str) -> list[str]:
-        return next((self._json_ld[key] for key in keys if key in self._json_ld), [])
+    def can_be_searched(self) -> bool:
+        return self._elements is not None
 
-    def meta(self, *keys: str) -> list[str]:
-        return next((self._metas[key] for key in keys if key in self._metas), [])
+    def _by_xpath(self, expression: str) -> list[Any]:
+        return [] if self._elements is None else self._elements.by_xpath(expression)
 
-    def item(self, *keys: str) -> list[str]:
-        return next((self._microdata[key] for key in keys if key in self._microdata), [])
+    @cached_property
+    def _elements(self) -> "Elements | None":
+        from corral.extract.elements import TooMuch, html_elements  # noqa: PLC0415 - most pages do without lxml
 
-    def urls(self, values: list[str]) -> list[str]:
-        return [self._page.absolute(value) for value in values]
-
-    def title(self) -> list[str]:
-        return [self._page.title] if self._page.title else []
-
-    def text(self) -> list[str]:
-        for selector in ("article", "main", "[role=main]"):
-            values = self.css(selector)
-            if values and len(values[0]) > 200:
-                return values[:1]
-        return [self._page.body_text] if self._page.body_text else []
-
-    def own_url(self) -> list[str]:
-        return [self._page.base_url] if self._page.base_url else []
-
-
-def _is_word(text: str) -> bool:
-    return text.replace("-", "").replace("_", "").isalnum() and text.isascii() and not text[0].isdigit()
-
-
-_EVERY = {"links": "a[href]", "images": "img[src]"}
-_Source = Callable[[_Said], list[str]]
-
-_KNOWN: dict[str, tuple[_Source, ...]] = {
-    "title": (_Said.title, lambda s: s.meta("ogtitle", "twittertitle"), lambda s: s.css("h1")),
-    "name": (
-        lambda s: s.ld("name"),
-        lambda s: s.item("name"),
-        lambda s: s.meta("ogtitle"),
-        lambda s: s.css("h1"),
-    ),
-    "headline": (lambda s: s.ld("headline"), lambda s: s.item("headline"), lambda s: s.css("h1")),
-    "description": (
-        lambda s: s.meta("description", "ogdescription", "twitterdescription"),
-        lambda s: s.ld("description"),
-        lambda s: s.item("description"),
-    ),
-    "author": (
-        lambda s: s.ld("author", "creator"),
-        lambda s: s.meta("author", "articleauthor", "twittercreator"),
-        lambda s: s.item("author"),
-        lambda s: s.css("a[rel~=author], .author, .byline"),
-    ),
-    "date": (
-        lambda s: s.ld("datepublished", "datecreated", "uploaddate", "startdate"),
-        lambda s: s.meta("articlepublishedtime", "date", "pubdate", "publishdate", "dcdate"),
-        lambda s: s.item("datepublished", "datecreated"),
-        lambda s: s.css("time[datetime]", "datetime"),
-        lambda s: s.css("time"),
-    ),
-    "modified": (
-        lambda s: s.ld("datemodified"),
-        lambda s: s.meta("articlemodifiedtime", "ogupdatedtime", "lastmodified"),
-        lambda s: s.item("datemodified"),
-    ),
-    "image": (
-        lambda s: s.urls(s.meta("ogimage", "ogimageurl", "twitterimage")),
-        lambda s: s.urls(s.ld("image", "thumbnailurl")),
-        lambda s: s.urls(s.item("image")),
-        lambda s: s.css("article img[src], main img[src]", "src"),
-        lambda s: s.css("img[src]", "src"),
-    ),
-    "price": (
-        lambda s: s.ld("price", "lowprice"),
-        lambda s: s.meta("productpriceamount", "ogpriceamount", "price"),
-        lambda s: s.item("price", "lowprice"),
-        lambda s: s.css(".price, #price, .price_color, .product-price"),
-    ),
-    "currency": (
-        lambda s: s.ld("pricecurrency"),
-        lambda s: s.meta("productpricecurrency", "ogpricecurrency"),
-        lambda s: s.item("pricecurrency"),
-    ),
-    "rating": (lambda s: s.ld("ratingvalue"), lambda s: s.item("ratingvalue")),
-    "url": (
-        lambda s: s.css("link[rel=canonical]", "href"),
-        lambda s: s.urls(s.meta("ogurl")),
-        _Said.own_url,
-    ),
-    "language": (
-        lambda s: s.css("html[lang]", "lang"),
-        lambda s: s.meta("oglocale", "contentlanguage"),
-        lambda s: s.ld("inlanguage"),
-    ),
-    "text": (_Said.text,),
-    "links": (lambda s: s.css(_EVERY["links"], "href"),),
-    "images": (lambda s: s.css(_EVERY["images"], "src"),),
-    **{f"h{level}": (lambda s, tag=f"h{level}": s.css(tag),) for level in range(1, 7)},  # type: ignore[misc]
-}
-_ALIASES = {
-    "pagetitle": "title",
-    "summary": "description",
-    "excerpt": "description",
-    "byline": "author",
-    "writer": "author",
-    "published": "date",
-    "publishedat": "date",
-    "publisheddate": "date",
-    "publicationdate": "date",
-    "pubdate": "date",
-    "datepublished": "date",
-    "updated": "modified",
-    "updatedat": "modified",
-    "datemodified": "modified",
-    "thumbnail": "image",
-    "picture": "image",
-    "cost": "price",
-    "canonical": "url",
-    "canonicalurl": "url",
-    "link": "url",
-    "lang": "language",
-    "body": "text",
-    "content": "text",
-    "article": "text",
-    "fulltext": "text",
-    "heading": "h1",
-    "productname": "name",
-}
+        root = self._page.tree.root
+        try:
+            return html_elements((root.html if root is not None else "") or "")
+        except TooMuch:
+            return None

@@ -5,7 +5,7 @@ from collections import Counter
 from functools import cached_property
 from urllib.parse import urljoin
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
 
@@ -17,6 +17,8 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _FLAT = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
 ) | frozenset(("p", "li", "td", "th", "tr", "option", "dt", "dd"))
+# Attributes that hold an address, which is made whole.
+URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
 _MAX_WORDS = MAX_VALUE_CHARS // 2 + 1
 
 
@@ -63,7 +65,7 @@ class Page:
     def base_url(self) -> str:
         node = self.tree.css_first("base[href]")
         href = node.attributes.get("href") if node is not None else None
-        return _joined(self._url, href) if href else self._url
+        return joined(self._url, href) if href else self._url
 
     @cached_property
     def title(self) -> str | None:
@@ -94,7 +96,20 @@ class Page:
         return " ".join(pieces)[:MAX_VALUE_CHARS]
 
     def absolute(self, reference: str) -> str:
-        return _joined(self.base_url, reference)
+        return joined(self.base_url, reference)
+
+    def by_css(self, selector: str) -> list[LexborNode]:
+        """None where the selector cannot be looked up."""
+        try:
+            return self.tree.css(selector)
+        except (SelectolaxError, ValueError):
+            return []
+
+    def value_of(self, node: LexborNode, attr: str | None) -> str | None:
+        if attr is None:
+            return self.text_of(node)
+        value = squeezed(node.attributes.get(attr.lower()))
+        return self.absolute(value) if value and attr.lower() in URL_ATTRIBUTES else value
 
     @staticmethod
     def text_of(node: LexborNode | None) -> str | None:
@@ -110,7 +125,7 @@ def _is_hidden(node: LexborNode) -> bool:
     return parent is not None and parent.tag in ("script", "style", "template", "noscript")
 
 
-def _joined(base: str, reference: str) -> str:
+def joined(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference.strip())
     except ValueError:

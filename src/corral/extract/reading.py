@@ -3,7 +3,6 @@
 It is pure and takes all it needs as values, so that it can be done in a process of its own.
 """
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,20 +10,21 @@ from typing import Any
 import orjson
 from selectolax.lexbor import SelectolaxError
 
+from corral.domain.classify import failure_of_status
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
-from corral.extract.charset import decode
+from corral.extract.charset import Decoded, decode
 from corral.extract.crawling import CrawlAsk, crawled
-from corral.extract.fields import Extraction, Guard, extract_from, is_of_links, unguarded
-from corral.extract.page import MAX_VALUE_CHARS, Page, is_too_deep
-from corral.extract.patterns import searched
+from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
+from corral.extract.page import Page, is_too_deep
+from corral.extract.plain import from_json, from_text
 from corral.extract.spa import is_application_shell
-from corral.extract.structured import plain
 from corral.extract.survey import Subject, Survey, surveyed
-from corral.extract.values import storable
 from corral.extract.verdict import Answer, failure_behind, merged
+from corral.extract.xml_prolog import declared_encoding, is_xml, prolog_of
 
 TOO_DEEP = "it is nested too deeply"
+TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger than 10 MB"
 _MARKUP = ("html", "xml")
 _MAX_TITLE_CHARS = 500
 
@@ -77,6 +77,7 @@ class ReadAnswer:
     failure: Failed | None = None  # what it is then, or what its status says
     is_shell: bool = False
     refused: str | None = None
+    refused_as: str = "limit:parse"  # the fault that is then
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
     links_dropped: int = 0
     crawled: dict[str, Any] | None = None  # what a crawl asked for
@@ -98,53 +99,110 @@ class ReadAnswer:
         return cls(**{**parts, "missing": tuple(parts["missing"])})
 
 
+class _Refused(Exception):
+    """A document that is not read; `fault` is what the run fails with."""
+
+    def __init__(self, why: str, fault: str = "limit:parse") -> None:
+        super().__init__(why)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a document is: of JSON and text neither is there; `page` only of HTML."""
+
+    source: Source | None = None
+    page: Page | None = None
+    title: str | None = None
+
+
 def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collection[int] = ()) -> ReadAnswer:
     """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
-    decoded = decode(request.body, request.content_type)
     content_type = request.content_type.partition(";")[0].strip().lower()
+    decoded = _decoded(request, content_type)
     if request.looks_only:
         is_shell = not is_too_deep(decoded.text) and is_application_shell(decoded.text, request.fields)
         return ReadAnswer(is_shell=is_shell)
+    try:
+        read = _document(decoded.text, content_type, request.url)
+    except _Refused as refused:
+        if refused.fault == "limit:parse" or failure_of_status(request.status) is None:
+            return ReadAnswer(
+                encoding=decoded.encoding,
+                replacements=decoded.replacements,
+                refused=str(refused),
+                refused_as=refused.fault,
+            )
+        read = _Read()  # its status says what it is, and nothing of it is read
     if request.survey is not None:
-        return _surveyed(request, request.survey, decoded.text, guard, skipped)
-    page: Page | None = None
-    title: str | None = None
-    if "json" in content_type:
-        extraction = _from_json(decoded.text, request.fields, guard, skipped)
-    elif content_type and not any(kind in content_type for kind in _MARKUP):
-        extraction = _from_text(decoded.text, request.fields, guard, skipped)
-    elif is_too_deep(decoded.text):
-        return ReadAnswer(encoding=decoded.encoding, replacements=decoded.replacements, refused=TOO_DEEP)
+        subject = Subject(request.url, decoded.text, read.source, read.page)
+        return ReadAnswer(surveyed(request.survey, subject, request.fields, guard, skipped))
+    if read.source is not None:
+        extraction = extract_from(read.source, request.fields, guard, skipped)
+    elif "json" in content_type:
+        extraction = from_json(decoded.text, request.fields, guard, skipped)
     else:
-        try:
-            page = Page(decoded.text, request.url)
-        except SelectolaxError as error:
-            refused = f"the parser gave up on it: {error}"
-            return ReadAnswer(encoding=decoded.encoding, replacements=decoded.replacements, refused=refused)
-        title = page.title[:_MAX_TITLE_CHARS] if page.title else None
-        extraction = extract_from(page, request.fields, guard, skipped)
-    failure, verdict = _judged(request, content_type, decoded.text, title, extraction.missing, page)
+        extraction = from_text(decoded.text, request.fields, guard, skipped)
+    failure, verdict = _judged(request, content_type, decoded.text, extraction.missing, read)
     return ReadAnswer(
         extraction.record,
         extraction.missing,
-        title,
+        read.title,
         decoded.encoding,
         decoded.replacements,
-        {request.fields[place].name: "limit:selector" for place in sorted(skipped)},
+        extraction.problems,
         verdict,
         failure,
         dropped=extraction.dropped,
-        crawled=None if page is None or request.crawl is None else crawled(page, request.url, request.crawl),
+        crawled=None if read.page is None or request.crawl is None else crawled(read.page, request.url, request.crawl),
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
 
 
-def _surveyed(request: ReadRequest, what: Survey, text: str, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
-    """Of a page that has been read before, so that it can be."""
-    content_type = request.content_type.lower()
-    is_markup = "json" not in content_type and (not content_type or any(kind in content_type for kind in _MARKUP))
-    subject = Subject(request.url, text, Page(text, request.url) if is_markup else None)
-    return ReadAnswer(surveyed(what, subject, request.fields, guard, skipped))
+def _decoded(request: ReadRequest, content_type: str) -> Decoded:
+    """An XML document may say itself how it is encoded; the header comes before it."""
+    declared = request.content_type
+    if is_xml(content_type) and "charset" not in declared.lower() and (named := declared_encoding(request.body)):
+        declared = f"{content_type}; charset={named}"
+    return decode(request.body, declared)
+
+
+def _document(text: str, content_type: str, url: str) -> _Read:
+    if "json" in content_type or (content_type and not any(kind in content_type for kind in _MARKUP)):
+        return _Read()
+    if is_xml(content_type) and (read := _xml(text, url)):
+        return read
+    if is_too_deep(text):
+        raise _Refused(TOO_DEEP)
+    try:
+        page = Page(text, url)
+    except SelectolaxError as error:
+        raise _Refused(f"the parser gave up on it: {error}") from None
+    return _Read(source_of(page), page, _shortened(page.title))
+
+
+def _xml(text: str, url: str) -> _Read | None:
+    """None where it is no XML whatever its type says, or is a page: it is read as HTML then."""
+    prolog = prolog_of(text)
+    if prolog.declares:
+        raise _Refused("it declares what it is made of, which is never looked at", "bad_response:xml_dtd")
+    if prolog.root_at is None or prolog.root.lower() == "html":
+        return None
+    from corral.extract.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
+    from corral.extract.xml_source import XmlSource  # noqa: PLC0415
+
+    try:
+        elements = xml_elements(text[prolog.root_at :])
+    except TooMuch:
+        raise _Refused(TOO_LARGE) from None
+    if elements is None:
+        return None
+    source = XmlSource(elements, url)
+    return _Read(source, title=_shortened(source.title))
+
+
+def _shortened(title: str | None) -> str | None:
+    return title[:_MAX_TITLE_CHARS] if title else None
 
 
 def is_text(content_type: str, body: bytes) -> bool:
@@ -160,57 +218,11 @@ def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:
     return Extraction(record, tuple(record))
 
 
-def _judged(  # noqa: PLR0917 - the parts of one reading
-    request: ReadRequest,
-    content_type: str,
-    text: str,
-    title: str | None,
-    missing: tuple[str, ...],
-    page: Page | None,
+def _judged(
+    request: ReadRequest, content_type: str, text: str, missing: tuple[str, ...], read: _Read
 ) -> tuple[Failed | None, dict[str, Any] | None]:
     if not request.is_judged:
         return None, None
     headers = merged(request.headers)
-    answer = Answer(request.status, headers, content_type, request.url, request.asked_url, text, title)
-    return failure_behind(answer, missing, page)
-
-
-def _from_json(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]) -> Extraction:
-    """Bare names are looked up among the keys of the outermost object."""
-    try:
-        document = json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        document = None
-    keys = {plain(key): value for key, value in document.items()} if isinstance(document, dict) else {}
-    record = {spec.name: None if spec.css else storable(keys.get(plain(spec.name))) for spec in fields}
-    return _weighed({**record, **_by_pattern(text, fields, guard, skipped)})
-
-
-def _from_text(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]) -> Extraction:
-    """A plain text has no fields but itself."""
-    whole = text[:MAX_VALUE_CHARS].strip()
-    record: dict[str, Any] = {
-        spec.name: whole if not spec.css and plain(spec.name) in ("text", "content", "body") else None
-        for spec in fields
-    }
-    return _weighed({**record, **_by_pattern(text, fields, guard, skipped)})
-
-
-def _by_pattern(
-    text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]
-) -> dict[str, list[str] | str | None]:
-    """What patterns find in a document without elements."""
-    record: dict[str, list[str] | str | None] = {}
-    for place, spec in enumerate(fields):
-        if not spec.regex:
-            continue
-        values: list[str] = []
-        if not spec.css and place not in skipped:
-            with guard(place):
-                values = searched(spec.regex, text[:MAX_VALUE_CHARS])
-        record[spec.name] = values if spec.all else next(iter(values), None)
-    return record
-
-
-def _weighed(record: dict[str, Any]) -> Extraction:
-    return Extraction(record, tuple(name for name, value in record.items() if value in (None, "", [], {})))
+    answer = Answer(request.status, headers, content_type, request.url, request.asked_url, text, read.title)
+    return failure_behind(answer, missing, read.page)

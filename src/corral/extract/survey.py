@@ -5,10 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from selectolax.lexbor import SelectolaxError
-
 from corral.domain.job import FieldSpec
-from corral.extract.fields import Guard, extract_from
+from corral.extract.fields import Guard, Source, extract_from
 from corral.extract.listing import ListFound, listing_of
 from corral.extract.page import Page
 from corral.extract.spa import is_application_shell
@@ -27,10 +25,11 @@ class Survey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A document that was read; `page` is None where it has no elements, as JSON has none."""
+    """A document that was read; without a `source` it has no elements, as JSON has none. A `page` is HTML."""
 
     url: str
     text: str
+    source: Source | None
     page: Page | None
 
 
@@ -45,42 +44,40 @@ def surveyed(
             told["snippet"] = text[:MAX_SNIPPET_CHARS]
             told["suggestions"] = suggestions(page) if page is not None else []
         case Survey.MATCHES:
-            told["counts"] = [_count(page, spec, place, guard, skipped) for place, spec in enumerate(fields)]
+            told["counts"] = [_count(subject.source, spec, place, guard, skipped) for place, spec in enumerate(fields)]
         case Survey.LIST:
             told |= _listed(subject, fields, guard, skipped)
     return told
 
 
-def _count(page: Page | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
+def _count(source: Source | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
     """Elements where a selector says which; else values. None where it cannot be told."""
-    if page is None or place in skipped:
+    if source is None or place in skipped:
         return None
-    if spec.css is not None and spec.regex is None:
-        return _elements(page, spec.css, place, guard)
+    if spec.selector is not None and spec.regex is None:
+        return _elements(source, spec, place, guard)
     every = replace(spec, all=True)
-    extraction = extract_from(page, [every], lambda _: guard(place))
+    extraction = extract_from(source, [every], lambda _: guard(place))
     return len(extraction.record[spec.name]) + extraction.dropped.get(spec.name, 0)
 
 
-def _elements(page: Page, css: str, place: int, guard: Guard) -> int:
+def _elements(source: Source, spec: FieldSpec, place: int, guard: Guard) -> int:
+    if spec.xpath and not source.can_be_searched():
+        return 0
     with guard(place):
-        try:
-            return len(page.tree.css(css))
-        except (SelectolaxError, ValueError):
-            return 0
+        return source.count(spec)
 
 
 def _listed(subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]) -> dict[str, Any]:
-    page = subject.page
-    if page is None:
+    source = subject.source
+    if source is None:
         return asdict(listing_of(subject.url, ListFound(0, (), has_pagination=len(fields) > 1)))
-    extraction = extract_from(page, fields, guard, skipped)
+    extraction = extract_from(source, fields, guard, skipped)
     links, *following = fields
-    assert links.css is not None
     found = ListFound(
-        elements=0 if 0 in skipped else _elements(page, links.css, 0, guard),
-        links=tuple(page.absolute(link) for link in extraction.record[links.name]),
-        following=next((page.absolute(url) for each in following if (url := extraction.record[each.name])), None),
+        elements=0 if 0 in skipped else _elements(source, links, 0, guard),
+        links=tuple(source.absolute(link) for link in extraction.record[links.name]),
+        following=next((source.absolute(url) for each in following if (url := extraction.record[each.name])), None),
         has_pagination=bool(following),
     )
     return asdict(listing_of(subject.url, found))

@@ -33,6 +33,7 @@ _MESSAGES = {
     "bad_response:headers": "the answer has too many, too large or malformed headers",
     "bad_response:protocol": "the answer is not valid HTTP",
     "bad_response:encoding": "the content encoding is broken, unknown or stacked",
+    "bad_response:xml_dtd": "the XML document comes with declarations of its own (a DTD), which are not trusted",
     "bad_response:location": "the redirect does not say where to",
 }
 

@@ -95,10 +95,7 @@ def cost_of(answer: Response) -> int:
 
 
 def fields_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
-    return tuple(
-        FieldSpec(item["name"], item.get("css"), item.get("attr"), bool(item.get("all", False)), item.get("regex"))
-        for item in payload.get("fields") or ()
-    )
+    return tuple(FieldSpec(**item) for item in payload.get("fields") or ())
 
 
 async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: PageReader, ends_at: float) -> Outcome:

@@ -36,7 +36,8 @@ _MAX_NAME_CHARS = 200
 
 class PageReader(Protocol):
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
-        """`timeout:total` where it is not done in time, `limit:parse` where the page is too much to be read."""
+        """`timeout:total` where it is not done in time, `limit:parse` where the page is too much to be read,
+        `bad_response:xml_dtd` where it is XML with declarations of its own."""
         ...
 
 
@@ -225,7 +226,7 @@ class _Keeper:
 
 def refusal(request: ReadRequest, why: str, answer: ReadAnswer | None = None) -> Failed:
     stats = {"encoding": answer.encoding, "replacements": answer.replacements} if answer and answer.encoding else {}
-    return fault("limit:parse", f"{why} ({_named(request)})", **stats)
+    return fault(answer.refused_as if answer else "limit:parse", f"{why} ({_named(request)})", **stats)
 
 
 def _named(request: ReadRequest) -> str:

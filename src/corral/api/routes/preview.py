@@ -16,9 +16,7 @@ from corral.api.schemas_preview import (
     preview_read,
     selector_read,
 )
-from corral.domain.job import FieldSpec
-from corral.extract.fields import compile_check
-from corral.extract.patterns import check_pattern
+from corral.extract.selectors import check_spec
 from corral.extract.survey import Survey
 
 router = APIRouter(tags=["previews"])
@@ -35,7 +33,7 @@ async def preview(body: PreviewRequest, corral: Corral) -> Response:
 async def validate_selector(body: SelectorCheck, corral: Corral) -> Response:
     """What a selector finds on a page, with the code that fills the fields of a job."""
     spec = body.spec()
-    _check(spec, "selector_spec")
+    check_spec(spec, field="selector_spec")
     looked = await corral.previews.look(body.url, Survey.MATCHES, [spec], prefer_browser=body.prefer_browser)
     return render.answer(selector_read(spec, looked))
 
@@ -45,13 +43,6 @@ async def validate_list(body: ListCheck, corral: Corral) -> Response:
     """Where the links of a list page lead, each once, and what is odd about them."""
     specs = body.specs()
     for spec in specs:
-        _check(spec, spec.name)
+        check_spec(spec, field=spec.name)
     looked = await corral.previews.look(body.url, Survey.LIST, specs, prefer_browser=body.prefer_browser)
     return render.answer(list_read(looked, body.max_samples))
-
-
-def _check(spec: FieldSpec, field: str) -> None:
-    if spec.css is not None:
-        compile_check(spec.css, field=field)
-    if spec.regex is not None:
-        check_pattern(spec.regex, field=f"{field}.regex")

@@ -9,6 +9,7 @@ from corral.cli.options import (
     Css,
     DryRun,
     Fields,
+    Jsonpath,
     Limit,
     MaxAttempts,
     NoVerifyTls,
@@ -16,6 +17,7 @@ from corral.cli.options import (
     ProxyOption,
     StrategyOption,
     TimeoutS,
+    Xpath,
     checked_id,
 )
 from corral.domain.job import Strategy
@@ -35,6 +37,8 @@ def add(
     *,
     fields: Fields = "",
     css: Css = None,
+    xpath: Xpath = None,
+    jsonpath: Jsonpath = None,
     frequency: Annotated[
         str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")
     ] = "on_demand",
@@ -63,7 +67,7 @@ def add(
     job = drafted_job(
         settings,
         url,
-        parse_fields(fields, css or ()),
+        parse_fields(fields, css, xpath, jsonpath),
         strategy=strategy,
         frequency=frequency,
         priority=priority.value_of,

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corral.cli.options import AsJson, Css, DryRun, Fields, MaxAttempts, ProxyOption, StrategyOption, TimeoutS
+from corral.cli.options import (
+    AsJson,
+    Css,
+    DryRun,
+    Fields,
+    Jsonpath,
+    MaxAttempts,
+    ProxyOption,
+    StrategyOption,
+    TimeoutS,
+    Xpath,
+)
 from corral.domain.cache import CacheMode
 from corral.domain.job import Strategy
 
@@ -35,6 +46,8 @@ def scrape(
     *,
     fields: Fields = "",
     css: Css = None,
+    xpath: Xpath = None,
+    jsonpath: Jsonpath = None,
     strategy: StrategyOption = Strategy.AUTO,
     timeout: TimeoutS = None,
     max_attempts: MaxAttempts = None,
@@ -57,6 +70,7 @@ def scrape(
     \b
     corral scrape https://example.com --fields title,description
     corral scrape https://example.com/shop --css price=.price -o prices.csv
+    corral scrape https://example.com/feed.xml --xpath newest=//item/title
     corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
     """
     from corral.cli.files import check_output
@@ -68,7 +82,7 @@ def scrape(
     job = drafted_job(
         settings,
         url,
-        parse_fields(fields, css or ()),
+        parse_fields(fields, css, xpath, jsonpath),
         strategy=strategy,
         max_attempts=max_attempts,
         timeout_s=timeout,

@@ -1,0 +1,262 @@
+"""Paths into JSON: `$.items[0].name` is one place, `$.items[*].name` and `$..name` are as many as there are.
+
+Recipes use paths to one place, which may also be the element that a page's URL names (`$.items[id=path.1].name`);
+fields of a job use both kinds. It is a part of RFC 9535: names, places, slices, `*`
+and `..`, without filters and lists.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from corral.domain.errors import BadInput
+
+Slots = Mapping[str, str]
+
+MAX_PATH_CHARS = 1_000
+# Values looked at for one path; `..` several times in a row would multiply them.
+MAX_VISITED = 1_000_000
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+SLOT = r"(?:origin|(?:path|hash)\.[0-9]{1,3}(?:\.(?:digits|stem))?|query\.[A-Za-z0-9_-]{1,64})"
+_INT = r"-?[0-9]{1,9}"
+_STEP = re.compile(
+    rf"""
+    \.(?P<name>[^\W\d][\w-]*)
+  | \[(?P<index>{_INT})\]
+  | (?P<every>\.\*|\[\*\])
+  | \[(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]
+  | \[(?P<start>{_INT})?:(?P<stop>{_INT})?(?::(?P<by>{_INT})?)?\]
+  | \[(?P<key>{_NAME})=(?P<slot>{SLOT})\]
+    """,
+    re.VERBOSE,
+)
+_IS_NAME = re.compile(_NAME)
+_SPACE = re.compile(r"\s+")
+
+
+class Absent:
+    pass
+
+
+ABSENT: Final = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The element of an array whose key has the value of a slot."""
+
+    key: str
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All values of an object, all elements of an array; `deep` is the value itself and all that is in it."""
+
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Elements of an array from one place to before another."""
+
+    start: int | None
+    stop: int | None
+    by: int | None
+
+
+Step = str | int | Where
+Path = tuple[Step, ...]
+Query = tuple[Step | Every | Part, ...]
+
+
+class TooWide(Exception):
+    """A path that leads to more values than can be looked at."""
+
+
+def is_name(key: str) -> bool:
+    return _IS_NAME.fullmatch(key) is not None
+
+
+def path_text(path: Path) -> str:
+    return "$" + "".join(map(_step_text, path))
+
+
+def _step_text(step: Step) -> str:
+    if isinstance(step, Where):
+        return f"[{step.key}={step.slot}]"
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if is_name(step) else f"[{json.dumps(step)}]"
+
+
+# -- from text ----------------------------------------------------------------------------------------------
+
+
+def scan_path(text: str, start: int) -> tuple[Path, int] | None:
+    """The path to one place that begins here, and where it ends; None where none begins."""
+    if not text.startswith("$", start):
+        return None
+    query, place = _scanned(text, start + 1)
+    path = tuple(step for step in query if not isinstance(step, Every | Part))
+    return (path, place) if len(path) == len(query) else None
+
+
+def parse_path(text: str, field: str) -> Path:
+    found = scan_path(text, 0)
+    if found is None or found[1] != len(text):
+        raise BadInput(
+            f"{text[:100]!r} is not a path into JSON",
+            field=field,
+            hint='write it as $.items[0].name, $.items[id=path.1].name or $["odd key"]',
+        )
+    return found[0]
+
+
+def parse_query(text: str, *, field: str) -> Query:
+    """The path of a field, or BadInput saying where it cannot be read."""
+    if len(text) > MAX_PATH_CHARS:
+        raise _bad(f"the JSON path has {len(text)} characters, more than {MAX_PATH_CHARS}", field, "shorten it")
+    if not text.startswith("$"):
+        raise _bad("the JSON path cannot be read at position 0: it begins with $", field, "write it as $.items[0].name")
+    query, place = _scanned(text, 1)
+    if place == len(text) and not any(isinstance(step, Where) for step in query):
+        return query
+    rest = text[place : place + 30]
+    what = f"{rest!r} is no step" if rest else "it names a part of the page's address, which only recipes do"
+    hint = "steps are .name, ['odd name'], [0], [-1], [1:3], [*], .* and ..name; filters and lists are not known"
+    raise _bad(f"the JSON path cannot be read at position {place}: {what}", field, hint)
+
+
+def _bad(message: str, field: str, hint: str) -> BadInput:
+    return BadInput(message, field=field, hint=hint, code="bad_selector")
+
+
+def _scanned(text: str, place: int) -> tuple[Query, int]:
+    """As many steps as can be read, and where that ends."""
+    steps: list[Step | Every | Part] = []
+    while True:
+        is_deep = text.startswith("..", place)
+        # After two dots a name needs none of its own; a bracket never has one.
+        at = place + (2 if text.startswith("..[", place) else 1) if is_deep else place
+        found = _STEP.match(text, at)
+        step = _step_of(found) if found else None
+        if found is None or step is None:
+            return tuple(steps), place
+        steps += [Every(deep=True), step] if is_deep else [step]
+        place = found.end()
+
+
+def _step_of(found: re.Match[str]) -> Step | Every | Part | None:
+    if found["name"] is not None:
+        return found["name"]
+    if found["index"] is not None:
+        return int(found["index"])
+    if found["every"] is not None:
+        return Every()
+    if found["quoted"] is not None:
+        return _unquoted(found["quoted"])
+    if found["key"] is not None:
+        return Where(found["key"], found["slot"])
+    start, stop, by = (None if found[name] is None else int(found[name]) for name in ("start", "stop", "by"))
+    return None if by == 0 else Part(start, stop, by)
+
+
+def _unquoted(text: str) -> str | None:
+    inner = text[1:-1]
+    if text[0] == "'":
+        inner = inner.replace("\\'", "'").replace('"', '\\"')
+    try:
+        return str(json.loads(f'"{inner}"'))
+    except ValueError:
+        return None
+
+
+# -- looked up ----------------------------------------------------------------------------------------------
+
+
+def at(document: Any, path: Path, slots: Slots) -> Any:
+    """What is there, or ABSENT."""
+    for step in path:
+        document = _stepped(document, step, slots)
+        if document is ABSENT:
+            break
+    return document
+
+
+def _stepped(value: Any, step: Step, slots: Slots) -> Any:
+    if isinstance(step, str):
+        return value.get(step, ABSENT) if isinstance(value, dict) else ABSENT
+    if not isinstance(value, list):
+        return ABSENT
+    if isinstance(step, int):
+        return value[step] if -len(value) <= step < len(value) else ABSENT
+    wanted = slots.get(step.slot)
+    return next((each for each in value if isinstance(each, dict) and shown(each.get(step.key)) == wanted), ABSENT)
+
+
+def selected(document: Any, query: Query) -> list[Any]:
+    """What the path leads to, in the order of the document. TooWide where that is more than can be looked at."""
+    found = [document]
+    visited = 0
+    for step in query:
+        following: list[Any] = []
+        for value in _stepped_all(found, step):
+            visited += 1
+            if visited > MAX_VISITED:
+                raise TooWide
+            following.append(value)
+        found = following
+    return found
+
+
+def _stepped_all(values: Iterable[Any], step: Step | Every | Part) -> Iterator[Any]:
+    for value in values:
+        if isinstance(step, Every):
+            yield from _within(value) if step.deep else _children(value)
+        elif isinstance(step, Part):
+            yield from value[step.start : step.stop : step.by] if isinstance(value, list) else ()
+        elif (one := _stepped(value, step, {})) is not ABSENT:
+            yield one
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _within(value: Any) -> Iterator[Any]:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed(list(_children(each)))
+
+
+# -- how values read ----------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str | None:
+    """A JSON value as a page that simply prints it shows it; None where it shows nothing."""
+    if isinstance(value, str):
+        return _SPACE.sub(" ", value).strip() or None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _shown_float(value)
+    return None
+
+
+def _shown_float(value: float) -> str | None:
+    size = abs(value)
+    if value == 0 or 1e-6 <= size < 1e21:
+        text = format(Decimal(repr(value)), "f")
+        return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+    return repr(value)

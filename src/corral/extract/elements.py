@@ -1,0 +1,178 @@
+"""Documents as libxml2 has them: XML, and HTML for fields that are found by XPath.
+
+Importing this takes 0.1 s and 8 MB: it is imported where a document needs it, and by the process that reads pages.
+"""
+
+import functools
+import html
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cssselect import GenericTranslator, SelectorError
+from lxml import etree
+
+from corral.extract.page import URL_ATTRIBUTES, squeezed
+
+# The parsers' own limits stay: 256 levels, 10 MB in one text. Nothing outside of the document is ever opened.
+_LIMITS: dict[str, Any] = {"recover": True, "no_network": True, "huge_tree": False, "encoding": "utf-8"}
+_EXSLT = "http://exslt.org/"
+_MAX_PREFIXES = 100
+_PREFIX = re.compile(r"""\bxmlns:([^\W\d][\w.-]{0,100})\s*=\s*(?:"([^"<]{1,500})"|'([^'<]{1,500})')""")
+_UNWRITABLE = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# What is in a CDATA section is text as it stands. One that is never closed goes on to the end.
+_REFERENCE = re.compile(
+    r"<!\[CDATA\[(?:.*?\]\]>|.*\Z)"
+    r"|&(?!(?:amp|lt|gt|quot|apos);)(?:#(?P<number>[0-9]{1,9}|x[0-9a-fA-F]{1,8});|(?P<name>[A-Za-z][A-Za-z0-9]{0,40});)?",
+    re.DOTALL,
+)
+_SURROGATES = range(0xD800, 0xE000)
+
+
+class TooMuch(Exception):
+    """A document beyond the limits of the parser: what it made of it is not all of it."""
+
+
+class Elements:
+    """A tree that can be searched. Names are written as in the document, with the prefix that they have there."""
+
+    def __init__(self, root: Any, prefixes: Mapping[str, str]) -> None:
+        self.root = root
+        self._prefixes = tuple(prefixes.items())
+
+    def by_xpath(self, expression: str) -> list[Any]:
+        """Nodes, or one text, number or truth value; nothing where it cannot be looked up on this document."""
+        try:
+            found = _compiled(expression, self._prefixes)(self.root)
+        except etree.XPathError:
+            return []
+        return found if isinstance(found, list) else [found]
+
+    def by_css(self, selector: str) -> list[Any]:
+        try:
+            return self.by_xpath(_translated(selector))
+        except (SelectorError, RecursionError):
+            return []
+
+    def values(self, matches: Iterable[Any], attr: str | None, absolute: Callable[[str], str]) -> Iterator[Any]:
+        """What was matched, as values: of an element its text or attribute. What is empty is left out."""
+        for each in matches:
+            value = self._value(each, attr)
+            name = attr if hasattr(each, "tag") else getattr(each, "attrname", None)
+            if value is not None:
+                yield absolute(value) if name in URL_ATTRIBUTES else value
+
+    def _value(self, match: Any, attr: str | None) -> Any:
+        if isinstance(match, bool):
+            return match
+        if isinstance(match, float):
+            return _number(match)
+        if isinstance(match, str):
+            return squeezed(match)
+        if isinstance(match, tuple):  # a namespace
+            return None
+        return squeezed(self.attribute(match, attr)) if attr else text_of(match)
+
+    def attribute(self, element: Any, name: str) -> str | None:
+        prefix, colon, local = name.partition(":")
+        uri = dict(self._prefixes).get(prefix) if colon else None
+        value: str | None = element.get(f"{{{uri}}}{local}" if uri else name)
+        return value
+
+
+def html_elements(markup: str) -> Elements:
+    """Of a page as the reader of HTML writes it: the same tree, whichever language asks."""
+    parser = etree.HTMLParser(**_LIMITS, default_doctype=False)
+    return Elements(_parsed(markup, parser), {})
+
+
+def xml_elements(text: str) -> Elements | None:
+    """Of a document from its first element on; None where nothing of it can be recovered.
+
+    Names without a prefix are looked up without a namespace, so that nobody has to spell one out.
+    """
+    parser = etree.XMLParser(**_LIMITS, resolve_entities=False, load_dtd=False, attribute_defaults=False)
+    root = _parsed(_REFERENCE.sub(_resolved, _UNWRITABLE.sub("", text)), parser)
+    if root is None:
+        return None
+    if "xmlns=" in text or "xmlns =" in text:
+        for element in root.iter(etree.Element):
+            if element.prefix is None and element.tag[0] == "{":
+                element.tag = element.tag.rpartition("}")[2]
+    return Elements(root, _prefixes_in(text))
+
+
+def text_of(element: Any) -> str | None:
+    if not isinstance(element.tag, str):  # a comment, or an instruction
+        return squeezed(element.text)
+    return squeezed(" ".join(element.itertext(etree.Element)))
+
+
+def outermost(root: Any) -> list[tuple[int, Any]]:
+    """Every element with its depth, those nearest to the root first."""
+    levels: list[tuple[int, Any]] = []
+    level: Sequence[Any] = [root]
+    depth = 0
+    while level:
+        levels += [(depth, element) for element in level]
+        level = [child for element in level for child in element if isinstance(child.tag, str)]
+        depth += 1
+    return levels
+
+
+def _parsed(text: str, parser: Any) -> Any:
+    data = text.encode("utf-8", "replace")
+    try:
+        root = etree.fromstring(data, parser) if data else None
+    except etree.XMLSyntaxError:
+        root = None
+    kinds = {entry.type for entry in parser.error_log.filter_from_fatals()}
+    if etree.ErrorTypes.ERR_NO_MEMORY in kinds:
+        raise MemoryError
+    if etree.ErrorTypes.ERR_RESOURCE_LIMIT in kinds:
+        raise TooMuch
+    return root
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(expression: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
+    """The core functions and no others: a prefix that names EXSLT would bring more of them."""
+    namespaces = {prefix: uri for prefix, uri in prefixes if not uri.startswith(_EXSLT)}
+    return etree.XPath(expression, namespaces=namespaces, regexp=False)
+
+
+@functools.lru_cache(maxsize=256)
+def _translated(selector: str) -> str:
+    return GenericTranslator().css_to_xpath(selector)
+
+
+def _prefixes_in(text: str) -> dict[str, str]:
+    prefixes: dict[str, str] = {}
+    for found in _PREFIX.finditer(text):
+        if len(prefixes) >= _MAX_PREFIXES:
+            break
+        if not found[1].lower().startswith("xml"):
+            prefixes.setdefault(found[1], html.unescape(found[2] or found[3]))
+    return prefixes
+
+
+def _resolved(found: re.Match[str]) -> str:
+    """A reference without a declaration: the names that HTML has are meant, and an ampersand alone is one."""
+    if found[0].startswith("<"):
+        return found[0]
+    if found["number"] is not None:
+        digits = found["number"]
+        number = int(digits[1:], 16) if digits[0] == "x" else int(digits)
+        is_allowed = 0x20 <= number <= 0x10FFFF and number not in _SURROGATES
+        return found[0] if is_allowed or number in (0x9, 0xA, 0xD) else ""
+    if found["name"] is not None:
+        meant = html.unescape(found[0])
+        return html.escape(meant)
+    return "&amp;"
+
+
+def _number(value: float) -> int | float | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
