@@ -12,7 +12,7 @@ import pytest
 from tests.services.ports import free_port
 from tests.stack import Stack
 
-BARE = {"css": None, "attr": None, "all": False, "regex": None}
+BARE = {"css": None, "xpath": None, "jsonpath": None, "attr": None, "all": False, "regex": None}
 
 
 def path_of(job: dict[str, Any]) -> str:

@@ -216,7 +216,8 @@ def test_a_few_are_looked_at_and_the_rest_is_told_to_come_back(stack: Stack) -> 
 def test_a_selector_is_tried_as_a_field_would_be(stack: Stack) -> None:
     url = f"{stack.site}/articles"
     plain = asked(stack, "/jobs/validate-selector", url=url, selector_spec="li.article h2")
-    assert plain["selector_spec"] == {"css": "li.article h2", "attr": None, "all": False, "regex": None}
+    nothing_else = {"xpath": None, "jsonpath": None, "attr": None, "all": False, "regex": None}
+    assert plain["selector_spec"] == {"css": "li.article h2", **nothing_else}
     assert (plain["match_count_estimate"], plain["fetched_via"], plain["warnings"]) == (10, "http", [])
     assert isinstance(plain["value_preview"], str)
     links = {"css": "li.article a", "attr": "href", "all": True}
@@ -267,7 +268,10 @@ def test_a_pattern_that_never_ends_costs_a_reader_and_not_the_server(stack: Stac
         ({"regex": "("}, "selector_spec.regex", "bad_pattern"),
         ({}, "selector_spec", "bad_input"),
         ({"attr": "href"}, "selector_spec", "bad_input"),
-        ({"css": "p", "xpath": "//p"}, "selector_spec.xpath", "bad_input"),
+        ({"css": "p", "xpath": "//p"}, "selector_spec", "bad_selector"),
+        ({"xpath": "//p["}, "selector_spec", "bad_selector"),
+        ({"jsonpath": "p"}, "selector_spec", "bad_selector"),
+        ({"css": "p", "jq": "env"}, "selector_spec.jq", "bad_input"),
         (7, "selector_spec", "bad_input"),
     ],
 )

@@ -32,6 +32,34 @@ def test_json_and_a_file_carry_the_same_records(shared: Corral, site: str) -> No
     assert [json.loads(line) for line in lines] == done.json["records"]
 
 
+def test_fields_by_xpath_and_by_json_path(shared: Corral, site: str) -> None:
+    done = shared(
+        "scrape", f"{site}/sitemap.xml", "--xpath", "first=//url[1]/loc", "--xpath", "n=count(//url)", "--json"
+    )
+    assert done.code == 0, done.err
+    assert done.json["records"][0]["first"] == f"{site}/"
+    assert done.json["records"][0]["n"] > 60
+    done = shared("scrape", f"{site}/api/products", "--jsonpath", "id=$.items[0].id", "--json")
+    assert (done.code, done.json["records"]) == (0, [{"id": 1}])
+
+
+@pytest.mark.parametrize(
+    "option, value, said",
+    [
+        ("--xpath", "a=//b[", "the XPath expression cannot be read at position 4"),
+        ("--xpath", "//b", "--xpath '//b' is not NAME=EXPRESSION"),
+        ("--jsonpath", "a=b", "the JSON path cannot be read at position 0"),
+        ("--jsonpath", "$.a", "--jsonpath '$.a' is not NAME=PATH"),
+    ],
+)
+def test_what_is_no_path_is_refused_before_anything_is_fetched(
+    shared: Corral, site: str, option: str, value: str, said: str
+) -> None:
+    done = shared("scrape", f"{site}/articles", option, value)
+    assert done.code == 2
+    assert said in done.err
+
+
 def test_a_missing_page_fails_with_code_reason_and_remedy_and_touches_no_file(shared: Corral, site: str) -> None:
     kept = shared.folder / "kept.json"
     kept.write_text("from before")
