@@ -35,7 +35,7 @@ BOMBS = {
     "an address": '<!DOCTYPE r [<!ENTITY x SYSTEM "http://127.0.0.1:PORT/x">]><r>&x;</r>',
     "a parameter": '<!DOCTYPE r [<!ENTITY % x SYSTEM "http://127.0.0.1:PORT/x"> %x;]><r/>',
     "default attributes": '<!DOCTYPE r [<!ATTLIST r b CDATA "x">]><r/>',
-    "behind comments": "<?xml version='1.0'?><!-- <r> --><?a <r?>\n<!DOCTYPE r PUBLIC '[' '>' [<!ENTITY a 'b'>]><r>&a;</r>",
+    "behind comments": "<?xml?><!-- <r> --><?a <r?>\n<!DOCTYPE r PUBLIC '[' '>' [<!ENTITY a 'b'>]><r>&a;</r>",
     "never closed": "<!DOCTYPE r [" + "<!ENTITY a 'b'>" * 10_000,
     "as a page": '<!DOCTYPE html [<!ENTITY a "b">]><html><title>&a;</title></html>',
 }
