@@ -159,6 +159,8 @@ class HtmlSource:
     def count(self, spec: FieldSpec) -> int:
         if spec.xpath is not None:
             return len(self._by_xpath(spec.xpath))
+        if spec.jsonpath is not None:
+            return 0
         css = spec.css or EVERY.get(plain(spec.name))
         return len(self._page.by_css(css)) if css else 0
 

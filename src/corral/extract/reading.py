@@ -185,7 +185,7 @@ def _xml(text: str, url: str) -> _Read | None:
     """None where it is no XML whatever its type says, or is a page: it is read as HTML then."""
     prolog = prolog_of(text)
     if prolog.declares:
-        raise _Refused("it declares what it is made of, which is never looked at", "bad_response:xml_dtd")
+        raise _Refused("its DOCTYPE has an internal subset", "bad_response:xml_dtd")
     if prolog.root_at is None or prolog.root.lower() == "html":
         return None
     from corral.extract.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
