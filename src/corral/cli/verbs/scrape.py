@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 _ALL = 1_000_000
 
 
+OutputFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl or .csv.")
+]
+Cache = Annotated[
+    CacheMode | None, typer.Option("--cache", help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     path: Path | None
@@ -51,14 +59,9 @@ def scrape(
     strategy: StrategyOption = Strategy.AUTO,
     timeout: TimeoutS = None,
     max_attempts: MaxAttempts = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl or .csv."),
-    ] = None,
+    output: OutputFile = None,
     proxy: ProxyOption = None,
-    cache: Annotated[
-        CacheMode | None, typer.Option(help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")
-    ] = None,
+    cache: Cache = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
