@@ -17,7 +17,7 @@ def check_spec(spec: FieldSpec, *, field: str) -> None:
     """BadInput naming what is wrong with a field's recipe."""
     given = [kind for kind in ("css", "xpath", "jsonpath") if getattr(spec, kind) is not None]
     if len(given) > 1:
-        raise _bad(f"{' and '.join(given)} both say where the field is", field, "give one of them")
+        raise _bad(f"{' and '.join(given)} say where the field is, and one is enough", field, "give one of them")
     if spec.attr is not None and spec.jsonpath is not None:
         raise _bad("attr takes an attribute of an element, and jsonpath finds none", field, "leave attr out")
     if spec.css is not None:
