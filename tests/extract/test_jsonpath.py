@@ -12,15 +12,12 @@ from corral.domain.json_path import MAX_VISITED, TooWide, parse_query, selected
 from corral.engine.jobs import check_fields
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
 
-DOCUMENT = {
-    "shop": {"name": "Lamps", "a b": 1, "größe": "L", "it's": 2},
-    "items": [
-        {"name": "one", "price": 9.5, "tags": ["x", "y"], "old": None},
-        {"name": "two", "price": 0, "tags": [], "old": 12},
-        {"name": "three", "price": 7, "tags": ["z"], "old": None},
-    ],
-    "ok": False,
-}
+ITEMS = [
+    {"name": "one", "price": 9.5, "tags": ["x", "y"], "old": None},
+    {"name": "two", "price": 0, "tags": [], "old": 12},
+    {"name": "three", "price": 7, "tags": ["z"], "old": None},
+]
+DOCUMENT = {"shop": {"name": "Lamps", "a b": 1, "größe": "L", "it's": 2}, "items": ITEMS, "ok": False}
 
 
 def answer(*fields: FieldSpec, body: bytes | None = None, content_type: str = "application/json") -> ReadAnswer:
@@ -52,7 +49,7 @@ def answer(*fields: FieldSpec, body: bytes | None = None, content_type: str = "a
         ("$..price", [9.5, 0, 7]),
         ("$..tags[0]", ["x", "z"]),
         ("$..['a b']", [1]),
-        ("$.items..[0]", [DOCUMENT["items"][0], "x", "z"]),
+        ("$.items..[0]", [ITEMS[0], "x", "z"]),
         ("$.items[0].tags", [["x", "y"]]),
         ("$.ok", [False]),
         ("$.shop[0]", []),
