@@ -1,12 +1,13 @@
 import json
 import pickle
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
-from corral.domain.masking import masked
+from corral.domain.masking import masked, secrets_in
 from corral.domain.secret import Secret, without
 from corral.domain.session import SessionState, checked_state
 from corral.domain.url import parse_target
@@ -138,6 +139,9 @@ def test_a_secret_is_cut_out_of_every_text(before: str, after: str) -> None:
         ("http://h/?X-Amz-Signature=abc#x", "http://h/?X-Amz-Signature=***#x"),
         ("see http://h/p?access_token=a, then", "see http://h/p?access_token=*** then"),
         ("http://h/#session=abc", "http://h/#session=***"),
+        ("http://h/?user[password]=abc", "http://h/?user[password]=***"),
+        ("http://h/?next=http://i/?token=a?b&c=d", "http://h/?next=http://i/?token=***&c=d"),
+        ("http://h/?sid=a#sid=b;sid=c", "http://h/?sid=***#sid=***;sid=***"),
         ("postgresql://user:hunter2@host/db", "postgresql://***@host/db"),
         ("redis://:hunter2@host", "redis://***@host"),
         ("http://h/?monkey=1&page=2&tokens=3", "http://h/?monkey=1&page=2&tokens=3"),
@@ -147,3 +151,15 @@ def test_a_secret_is_cut_out_of_every_text(before: str, after: str) -> None:
 )
 def test_addresses_lose_their_secrets(text: str, expected: str) -> None:
     assert masked(text) == expected
+
+
+def test_the_secrets_of_an_address_can_be_had_to_look_for_them() -> None:
+    assert secrets_in("http://h/?token=a%20b&page=2&next=http://i/?sid=c") == ["a%20b", "c", "a b"]
+
+
+@pytest.mark.parametrize("text", ["?" + "_" * 8000, "?" + "a_" * 4000, "?token" * 4000, "a." * 8000, "://" * 8000])
+def test_no_text_takes_long_to_mask(text: str) -> None:
+    """Pages choose what stands in their addresses."""
+    started = time.process_time()
+    masked(f"{text}=://a@")
+    assert time.process_time() - started < 0.2
