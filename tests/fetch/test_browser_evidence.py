@@ -16,7 +16,7 @@ from corral.domain.session import checked_state
 from corral.fetch import browser_evidence
 from corral.fetch.browser import BrowserExecutor
 from tests.fetch.browsing import a_task, browsing, engine_of, serve
-from tests.fetch.hostile import Hostile
+from tests.fetch.hostile import ROUTES, Hostile, redirect_to
 
 pytestmark = pytest.mark.browser
 
@@ -145,6 +145,17 @@ async def test_html_is_cut_and_holds_no_value_of_the_session(
     html = kept(outcome, folder)["html"]
     assert (len(html), canary.encode() in html) == (1000, False)
     assert b"your cookie: ***" in html
+
+
+async def test_html_holds_nothing_the_site_knows_us_by(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own cookie, and what opens the addresses on the way: the one that was asked for, the one it led to."""
+    seen = "<p>sid=SetByTheSite01 token=AskedFor012345 sig=LedTo0123456789 consent=accepted</p>"
+    serve(monkeypatch, "/there", seen, "Set-Cookie: sid=SetByTheSite01", "Set-Cookie: c=accepted", status="403 No")
+    monkeypatch.setitem(ROUTES, "/leads", redirect_to(b"/there?sig=LedTo0123456789"))
+    outcome = await browser.execute(a_task(hostile.url("/leads?token=AskedFor012345"), "title"))
+    assert b"<p>sid=*** token=*** sig=*** consent=accepted</p>" in kept(outcome, folder)["html"]
 
 
 async def test_a_full_disk_costs_the_evidence_not_the_outcome(

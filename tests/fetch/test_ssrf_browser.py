@@ -1,136 +1,181 @@
-"""Every spelling of a forbidden address, by every way a page has to ask for something. No canary may hear anything."""
+"""Every spelling of a forbidden address, by every way a page has to ask for something. No canary may hear anything.
 
+The canaries listen in a network where every address is this machine, so that what is dialled is heard wherever it
+was to go, past our proxy too. Where the right to make such a network is missing they hear what leads to this machine;
+what the proxy refused is counted in both.
+"""
+
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import async_playwright
 
 from corral.domain.errors import BadInput
-from corral.domain.outcome import Failed, Fetched, Outcome
+from corral.domain.outcome import Failed, Fetched
 from corral.domain.url import parse_target
 from corral.fetch.browser import BrowserExecutor
-from corral.fetch.forward_proxy import ProxyLimits
-from tests.fetch.browsing import a_task, browsing, serve
-from tests.fetch.hostile import Hostile, hostile_server
-from tests.fetch.ssrf_corpus import NAMES, corpus, forbidden_v4, forbidden_v6, spellings_v4, wrapped_v4
-from tests.fetch.test_ssrf import canary
+from corral.fetch.browser_args import BrowserLimits, find_chromium
+from corral.fetch.browser_visit import Visit
+from tests.fetch.browsing import a_task, engine_of
+from tests.fetch.ssrf_corpus import corpus, dealt, for_pages, forbidden_v4, forbidden_v6
+from tests.fetch.ssrf_page import WAYS
+from tests.fetch.ssrf_world import LOADS, RecordingEgress, World, made_world, walled
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
-MANY = ProxyLimits(max_run_requests=1_000_000)
-# How many of each are under way at once; frames are the dearest.
-WAYS = {
-    "fetch": "(u) => fetch(u, {mode: 'no-cors'})",
-    "redirect": "(u) => fetch('/redirect?' + encodeURIComponent(u), {mode: 'no-cors'})",
-    "script": "(u) => placed('script', {src: u})",
-    "style": "(u) => placed('link', {rel: 'stylesheet', href: u})",
-    "frame": "(u) => placed('iframe', {src: u})",
-    "frame-redirect": "(u) => placed('iframe', {src: '/redirect?' + encodeURIComponent(u)})",
-    "socket": "(u) => opened(new WebSocket(u.replace(/^http/i, 'ws')))",
-    "events": "(u) => opened(new EventSource(u))",
-    "beacon": "(u) => navigator.sendBeacon(u, 'x')",
-    "image": "(u) => placed('img', {src: u})",
-    "preload": "(u) => placed('link', {rel: 'preload', as: 'fetch', href: u})",
-    "worker": "(u) => asked(u)",
+GROUPS = {
+    "scripts": tuple(WAYS)[:10],
+    "documents": tuple(WAYS)[10:21],
+    "frames": tuple(WAYS)[21:26],
+    "past HTTP": tuple(WAYS)[26:],
 }
-PAGE = """<title>x</title><p id=done></p><script type=module>
-const wait = (ms) => new Promise((then) => setTimeout(then, ms));
-const settled = (thing, ...names) => new Promise((then) => names.forEach((name) => thing.addEventListener(name, then)));
-const opened = (thing) => settled(thing, "open", "error").then(() => thing.close());
-const placed = (tag, attributes) => {
-  const element = Object.assign(document.createElement(tag), attributes);
-  const loaded = settled(element, "load", "error");
-  document.body.append(element);
-  return loaded.then(() => element.remove());
-};
-const worker = new Worker(URL.createObjectURL(new Blob([
-  "onmessage = (e) => fetch(e.data, {mode: 'no-cors'}).catch(() => 0).then(() => postMessage(e.data))"
-])));
-const asked = (u) => new Promise((then) => {
-  const heard = (e) => { if (e.data === u) { worker.removeEventListener("message", heard); then(); } };
-  worker.addEventListener("message", heard);
-  worker.postMessage(u);
-});
-const holding = new AbortController(); // a page that waits for nothing is taken as it is
-fetch("/silent", {signal: holding.signal}).catch(() => 0);
-const way = WAY;
-const urls = URLS;
-let tried = 0;
-const work = async () => {
-  for (let u; (u = urls.pop()) !== undefined; tried++) {
-    await Promise.race([Promise.resolve().then(() => way(u)).catch(() => 0), wait(1000)]);
-  }
-};
-await Promise.all(Array.from({length: 24}, work));
-await wait(100);
-document.getElementById("done").textContent = tried;
-holding.abort();
-</script>"""
+# What never gets as far as the proxy: resources nobody reads, and what the browser is started without.
+WALLED_OFF = {"image", "media", "font", "preconnect", "dns-prefetch", "stun", "transport", "service-worker"}
+# The headless shell does nothing about these, with or without walls.
+IDLE = {"preconnect", "dns-prefetch"}
+TABS = 4
+ASKED = 30  # distinct addresses, of which the proxy heard and refused at least so many
+EVERYWHERE = ("127.0.0.1", "[::1]", "10.9.9.9", "169.254.169.254", "168.63.129.16", "[fd00:ec2::254]")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def den() -> AsyncIterator[Hostile]:
-    async with hostile_server() as server:
-        yield server
+async def world() -> AsyncIterator[World]:
+    async with made_world() as made:
+        yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(den: Hostile) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(den.port, proxy_limits=MANY) as executor:
-        yield executor
+async def behind_walls(world: World) -> AsyncIterator[tuple[BrowserExecutor, RecordingEgress]]:
+    async with walled(f"127.0.0.1/32:{world.den.port}") as made:
+        yield made
 
 
-def share_of(way: str, port: int) -> list[str]:
-    """All that leads to this machine by every way; the rest of the corpus is dealt out, few of it to frames."""
-    urls = [url for url in corpus(port) if not url.lower().startswith(("javascript:", "data:", "about:"))]
-    here = {f"http://{host}:{port}/" for host in (*spellings_v4("127.0.0.1"), *wrapped_v4("127.0.0.1"), *NAMES)}
-    cheap = [name for name in WAYS if "frame" not in name]
-    first, step = (cheap.index(way), len(cheap)) if way in cheap else (len(way), 30)
-    return [url for number, url in enumerate(urls) if url in here or number % step == first % step]
+async def test_every_way_is_in_a_group() -> None:
+    assert [way for ways in GROUPS.values() for way in ways] == [*WAYS]
 
 
-async def tried(browser: BrowserExecutor, den: Hostile, way: str, urls: list[str]) -> Outcome:
-    """A page that asks for all of them this way."""
-    with pytest.MonkeyPatch.context() as patch:
-        serve(patch, "/many", PAGE.replace("WAY", WAYS[way]).replace("URLS", json.dumps(urls)))
-        return await browser.execute(a_task(den.url("/many"), "done", timeout_s=110))
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
-    browser: BrowserExecutor, den: Hostile, way: str
-) -> None:
-    async with canary() as heard:
-        urls = share_of(way, heard.port)
-        outcome = await tried(browser, den, way, urls)
+async def asked(browser: BrowserExecutor, world: World) -> dict[str, Any]:
+    """What the page says it did, by way."""
+    outcome = await browser.execute(a_task(world.den.url("/many"), "done", timeout_s=110))
     assert isinstance(outcome, Fetched), outcome
-    assert outcome.records == ({"done": str(len(urls))},)
-    assert heard.connections == 0
+    return dict(json.loads(outcome.records[0]["done"]))
 
 
-async def test_the_canary_hears_every_way_where_it_is_allowed(den: Hostile) -> None:
-    """Otherwise the above would say nothing. Pictures are not asked for at all."""
-    async with canary() as heard, browsing(den.port, heard.port, proxy_limits=MANY) as free:
-        for way in WAYS:
-            outcome = await tried(free, den, way, [f"http://127.0.0.1:{heard.port}/{way}"])
-            assert isinstance(outcome, Fetched), outcome
-    arrived = {head.split(" ")[1].strip("/") for head in heard.heads}
-    assert arrived == {*WAYS} - {"image"}
+@pytest.mark.parametrize("group", GROUPS)
+async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
+    world: World,
+    behind_walls: tuple[BrowserExecutor, RecordingEgress],
+    group: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    browser, egress = behind_walls
+    urls = {}
+    for way in GROUPS[group]:
+        port = world.port(way)
+        share = dealt(port, [*WAYS].index(way), len(WAYS))
+        urls[way] = [*for_pages(port), *share] if group != "frames" else [*for_pages(port, few=True)]
+    world.wanted(monkeypatch, urls)
+    told = await asked(browser, world)
+    assert world.silent(GROUPS[group])
+    for way in GROUPS[group]:
+        assert told[way]["given"] == len(urls[way]) >= 1000
+        assert told[way]["tried"] == told[way]["asked"], (way, told[way])
+        refused = egress.refused[world.port(way)]
+        assert len(refused) == 0 if way in WALLED_OFF else len(refused) >= ASKED, (way, len(refused))
+        assert egress.allowed[world.port(way)] == set()
+    assert not any(b"leak" in name for name in world.names)
 
 
-async def test_no_target_of_a_run_is_a_forbidden_address(browser: BrowserExecutor) -> None:
+async def test_no_page_is_loaded_from_a_forbidden_address(
+    world: World, behind_walls: tuple[BrowserExecutor, RecordingEgress]
+) -> None:
+    """As written, and after a redirect; in tabs that go from one to the next, as fast as they can."""
+    browser, egress = behind_walls
+    await browser.execute(a_task(world.den.url("/page"), "title"))  # it is started by then
+    ports = {way: world.port(way) for way in LOADS}
+    given = {way: for_pages(port, few=True) for way, port in ports.items()}
+    left = [*distinct(given["top"])]
+    left += [world.den.url(f"/redirect?{quote(url, safe='')}") for url in distinct(given["top-redirect"])]
+    async with asyncio.TaskGroup() as group:
+        for _ in range(TABS):
+            group.create_task(loaded(browser, left))
+    assert world.silent(LOADS)
+    for way, port in ports.items():
+        assert len(given[way]) >= 1000
+        assert len(egress.refused[port]) >= ASKED
+        assert egress.allowed[port] == set()
+
+
+def distinct(urls: tuple[str, ...]) -> list[str]:
+    """As our own parser reads them: what it refuses never gets to a browser."""
+    return list({parse_target(url).url: url for url in urls if is_readable(url)}.values())
+
+
+async def loaded(browser: BrowserExecutor, left: list[str]) -> None:
+    """A tab of a run's own, which takes one after the other."""
+    engine, proxy = engine_of(browser), browser.renderer._proxy
+    visit, granted = Visit(engine, BrowserLimits(max_navigations=1_000_000)), proxy.admit()
+    try:
+        await visit.open(proxy.address, granted, "t")
+        while left:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    await visit.load(left.pop())
+    finally:
+        visit.finish()
+        proxy.revoke(granted)
+        assert visit.opening is not None
+        await engine.dismiss(visit.opening)
+
+
+async def test_the_canaries_hear_every_way_where_there_are_no_walls(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the above would say nothing: the same page, in the same Chromium, started as anybody would."""
+    addresses = EVERYWHERE if world.is_everywhere else EVERYWHERE[:2]
+    world.forget()
+    hosts = (*addresses, "leak.example")
+    world.wanted(monkeypatch, {way: [f"http://{host}:{world.port(way)}/" for host in hosts] for way in WAYS})
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=False)
+        tab = await chromium.new_page()
+        await tab.goto(world.den.url("/many"))
+        await tab.wait_for_function("document.getElementById('done').textContent", timeout=30_000)
+        await chromium.close()
+    reached = {way: max(world.heard[way].connections, world.datagrams[way]) for way in WAYS}
+    assert {way for way, count in reached.items() if count < len(addresses)} <= IDLE, reached
+    assert not world.is_everywhere or world.names, "nobody asked for a name"
+
+
+async def test_a_page_asks_in_every_way_where_it_is_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walls are for what is forbidden: what a run may reach it reaches, but by the ways no run needs."""
+    world.forget()
+    world.wanted(monkeypatch, {way: [f"http://127.0.0.1:{world.port(way)}/"] for way in WAYS})
+    async with walled("127.0.0.1/32:*") as (browser, _):
+        await asked(browser, world)
+    assert {way for way in WAYS if not world.silent((way,))} == {*WAYS} - WALLED_OFF
+
+
+async def test_no_target_of_a_run_is_a_forbidden_address(
+    world: World, behind_walls: tuple[BrowserExecutor, RecordingEgress]
+) -> None:
     """What cannot be read as a URL never gets to the browser; of the rest, one of each address."""
-    async with canary() as heard:
-        addresses = {f"http://{ip}:{heard.port}/" for ip in forbidden_v4()[:40:4]}
-        addresses |= {f"http://[{ip}]:{heard.port}/" for ip in forbidden_v6()[:20:4]}
-        for url in corpus(heard.port):
-            if is_readable(url) and url not in addresses:
-                continue
-            outcome = await browser.execute(a_task(url, "title"))
-            assert isinstance(outcome, Failed), url
-            assert outcome.code == "policy", (url, outcome)
-    assert heard.connections == 0
+    browser, _ = behind_walls
+    port = world.port("top")
+    addresses = {f"http://{ip}:{port}/" for ip in forbidden_v4()[:40:4]}
+    addresses |= {f"http://[{ip}]:{port}/" for ip in forbidden_v6()[:20:4]}
+    for url in corpus(port):
+        if is_readable(url) and url not in addresses:
+            continue
+        outcome = await browser.execute(a_task(url, "title"))
+        assert isinstance(outcome, Failed), url
+        assert outcome.code == "policy", (url, outcome)
 
 
 def is_readable(url: str) -> bool:
