@@ -1,3 +1,4 @@
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
@@ -93,6 +94,14 @@ def test_no_cache_is_asked_about_each_time() -> None:
 )
 def test_what_is_kept(page: StoredPage, kept: bool) -> None:
     assert is_worth_keeping(page, CacheMode.REVALIDATE) is kept
+
+
+@pytest.mark.parametrize("mode", [CacheMode.REVALIDATE, CacheMode.REPLAY])
+def test_what_came_from_an_address_with_a_secret_is_not_kept(mode: CacheMode) -> None:
+    page = a_page(("etag", '"a"'))
+    assert is_worth_keeping(page, mode)
+    assert not is_worth_keeping(replace(page, url="http://a.test/?token=abc"), mode)
+    assert not is_worth_keeping(replace(page, chain=("http://a.test/?sig=abc",)), mode)
 
 
 def test_a_replay_keeps_and_uses_what_was_fetched_once() -> None:

@@ -6,6 +6,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
+from corral.domain.masking import secrets_in
+
 Headers = tuple[tuple[str, str], ...]  # names in lower case
 
 # Final answers that say something about the page. A refusal (401, 403, 429) or a fault is not one to keep.
@@ -58,7 +60,7 @@ def may_ask_cache(mode: CacheMode, headers: Mapping[str, str], *, is_known: bool
 
 
 def is_worth_keeping(page: StoredPage, mode: CacheMode) -> bool:
-    if page.status not in _KEPT_STATUS:
+    if page.status not in _KEPT_STATUS or _opens_something(page):
         return False
     if mode is CacheMode.REPLAY:
         return True  # a recording: the site's wishes about reuse are about the present
@@ -67,6 +69,11 @@ def is_worth_keeping(page: StoredPage, mode: CacheMode) -> bool:
     if "no-store" in told or page.chain or "*" in _varies_by(page.headers):
         return False
     return bool(freshness_s(page.headers)) or bool(validators(page))
+
+
+def _opens_something(page: StoredPage) -> bool:
+    """True where an address on the way to it holds a secret: the file of an entry says where it came from."""
+    return any(secrets_in(url) for url in (page.url, *page.chain))
 
 
 def keepable(headers: Headers) -> Headers:

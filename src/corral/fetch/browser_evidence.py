@@ -24,12 +24,14 @@ _MAX_SCREENSHOT_BYTES = 4 * MIB  # 1280x720 of noise are 2.7 MiB
 _MAX_HTML_BYTES = 2 * MIB
 # A page whose script does not end answers no question either; what was read of it before will do.
 _FRESH_SHARE = 0.3
+# A cookie that is shorter (`accepted`, `en-GB`) opens nothing, and is a word of the page as well.
+_MIN_SECRET_CHARS = 12
 
 
 async def evidence(
     visit: Visit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float
 ) -> tuple[Artifact, ...]:
-    """What could be kept in this time. `secrets` are left out of the HTML."""
+    """What could be kept in this time. `secrets` and what the site knows us by are left out of the HTML."""
     if not visit.is_on_the_web:
         return ()  # before the first page, or on the browser's own about an error
     kept: list[Artifact] = []
@@ -63,9 +65,15 @@ async def _keep_html(
             await visit.snapshot()
     except (TimeoutError, PlaywrightError):
         pass
-    if visit.last_html:
-        data = without(visit.last_html, secrets).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
-        await _keep(folder, ArtifactKind.HTML, data, kept)
+    if not visit.last_html:
+        return
+    try:
+        # Of the browser, not of the page: it answers also where the page does not.
+        known_by = [value for value in await visit.known_by() if len(value) >= _MIN_SECRET_CHARS]
+    except PlaywrightError:
+        return  # what cannot be cleaned is not kept
+    data = without(visit.last_html, [*secrets, *known_by]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
+    await _keep(folder, ArtifactKind.HTML, data, kept)
 
 
 async def _keep(folder: ArtifactFolder, kind: ArtifactKind, data: bytes, kept: list[Artifact]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from playwright.async_api import BrowserContext, CDPSession, Frame, Page, Request, Response, Route, StorageState
 from playwright.async_api import Error as PlaywrightError
 
+from corral.domain.masking import secrets_in
 from corral.domain.outcome import Failed
 from corral.fetch.browser_args import BLOCKED_TYPES, BYPASS_NOTHING, VIEWPORT_HEIGHT, VIEWPORT_WIDTH, BrowserLimits
 from corral.fetch.browser_calls import CallLog
@@ -194,6 +195,15 @@ class Visit:
             "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": False, "optimizeForSpeed": True}
         )
         return str(answer["data"])
+
+    async def known_by(self) -> list[str]:
+        """What the site knows this visitor by: its cookies, and what opens the addresses it led to."""
+        cookies = await (await self.opening).cookies() if self.opening is not None else []
+        addresses = self.arrival.chain if self.arrival is not None else []
+        return [
+            *(cookie.get("value", "") for cookie in cookies),
+            *(each for url in addresses for each in secrets_in(url)),
+        ]
 
     @property
     def is_on_the_web(self) -> bool:
