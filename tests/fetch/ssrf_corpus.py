@@ -29,6 +29,8 @@ FAMOUS_V4 = ("127.0.0.1", "169.254.169.254", "169.254.170.2", "168.63.129.16", "
 FAMOUS_V6 = ("::1", "::", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "100::1", "5f00::1", "64:ff9b:1::1")
 
 
+# All of them `http://` to a browser.
+_STARTS = ("hTTp:/", "http:\\\\", "http:", "http:////", "\thttp://", " HTTP://", "ht\ntp://", "http:/\\")
 # They would run in the page itself, and end what it is about.
 _HARMLESS = ("javascript:", "data:", "about:")
 
@@ -135,17 +137,18 @@ def corpus(port: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys([f"http://{host}:{port}/" for host in hosts()] + tricks(port)))
 
 
+@cache
 def for_pages(port: int, *, few: bool = False) -> tuple[str, ...]:
-    """For a browser, which writes an address in one way before it asks: all spellings, and few of the wrappings.
+    """For a browser, which writes an address in one way before it asks: one address of each network, in all spellings.
 
-    `few` is of fewer addresses, one of each network, in more spellings: for what takes a process at every try.
+    `few` is of the famous ones alone, in more spellings: for what takes a process at every try.
     """
-    one_each = (str(network[network.num_addresses // 2]) for network in address._FORBIDDEN_V4)
-    ips = dict.fromkeys((*FAMOUS_V4, *one_each)) if few else forbidden_v4()
-    spelt = [spelling for ip in ips for spelling in spellings_v4(ip)]
-    urls = [f"{start}{host}:{port}/" for start in (("hTTp:/", "http:\\\\") if few else ()) for host in spelt]
-    spelt += [wrapping for ip in FAMOUS_V4[: 1 if few else None] for wrapping in wrapped_v4(ip)]
-    spelt += [spelling for ip in forbidden_v6() for spelling in spellings_v6(ip)]
+    one_each = () if few else (str(network[network.num_addresses // 2]) for network in address._FORBIDDEN_V4)
+    spelt = [spelling for ip in dict.fromkeys((*FAMOUS_V4, *one_each)) for spelling in spellings_v4(ip)]
+    starts = _STARTS if few else _STARTS[:2]
+    urls = [f"{start}{host}:{port}/" for start in starts for host in spelt]
+    spelt += wrapped_v4("127.0.0.1")
+    spelt += [spelling for ip in FAMOUS_V6 for spelling in spellings_v6(ip)]
     urls += [f"http://{host}:{port}/" for host in (*spelt, *NAMES)] + tricks(port)
     harmless = _harmless(port)
     return tuple(url for url in dict.fromkeys(urls) if url not in harmless)

@@ -6,7 +6,6 @@ import json
 WAYS = {
     # asked for by script
     "fetch": "(u) => fetch(u, {mode: 'no-cors'})",
-    "post": "(u) => fetch(u, {mode: 'no-cors', method: 'POST', body: 'x'})",
     "xhr": "(u) => { const x = new XMLHttpRequest(); x.open('GET', u); x.send(); return settled(x, 'loadend'); }",
     "fetch-redirect": "(u) => fetch('/redirect?' + encodeURIComponent(u), {mode: 'no-cors'})",
     "import": "(u) => import(u)",
@@ -17,10 +16,8 @@ WAYS = {
     "shared-worker": "(u) => told(shared.port, u)",
     # asked for by the document
     "image": "(u) => placed('img', {src: u})",
-    "media": "(u) => { const v = element('video', {src: u}); v.load(); return settled(v, 'loadeddata', 'error'); }",
     "script": "(u) => placed('script', {src: u})",
     "style": "(u) => placed('link', {rel: 'stylesheet', href: u})",
-    "style-import": "(u) => placed('style', {textContent: `@import url(${JSON.stringify(u)})`})",
     "font": "(u) => new FontFace('f', `url(${JSON.stringify(u)})`).load()",
     "preload": "(u) => placed('link', {rel: 'preload', as: 'fetch', href: u})",
     "prefetch": "(u) => placed('link', {rel: 'prefetch', href: u})",
@@ -29,7 +26,6 @@ WAYS = {
     "ping": "(u) => { element('a', {href: '#', ping: u}).click(); return wait(20); }",
     # navigations
     "frame": "(u) => placed('iframe', {src: u})",
-    "frame-redirect": "(u) => placed('iframe', {src: '/redirect?' + encodeURIComponent(u)})",
     "frame-meta": "(u) => moved(`<meta http-equiv=refresh content='0;url=${escaped(u)}'>`)",
     "frame-script": "(u) => moved(`<script>location = ${JSON.stringify(u)}</` + 'script>')",
     "frame-form": "(u) => moved(`<form method=post action='${escaped(u)}'></form><script>document.forms[0].submit()</`"
@@ -73,7 +69,7 @@ const gathered = async (server) => {
     peer.onicegatheringstatechange = () => peer.iceGatheringState === "complete" && then();
   });
   await peer.setLocalDescription(await peer.createOffer());
-  await Promise.race([over, wait(300)]);
+  await Promise.race([over, wait(900)]);
   peer.close();
 };
 const script = (text) => URL.createObjectURL(new Blob([text], {type: "text/javascript"}));

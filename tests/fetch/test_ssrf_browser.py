@@ -30,17 +30,20 @@ from tests.fetch.ssrf_world import LOADS, RecordingEgress, World, made_world, wa
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
 GROUPS = {
-    "scripts": tuple(WAYS)[:10],
-    "documents": tuple(WAYS)[10:21],
-    "frames": tuple(WAYS)[21:26],
-    "past HTTP": tuple(WAYS)[26:],
+    "scripts": tuple(WAYS)[:9],
+    "documents": tuple(WAYS)[9:18],
+    "frames": tuple(WAYS)[18:22],
+    "past HTTP": tuple(WAYS)[22:],
 }
+# The rest of the corpus is dealt out to these, so that each of it is tried in some way.
+CHEAP = (*GROUPS["scripts"], *GROUPS["documents"])
 # What never gets as far as the proxy: resources nobody reads, and what the browser is started without.
-WALLED_OFF = {"image", "media", "font", "preconnect", "dns-prefetch", "stun", "transport", "service-worker"}
+WALLED_OFF = {"image", "font", "preconnect", "dns-prefetch", "stun", "transport", "service-worker"}
 # The headless shell does nothing about these, with or without walls.
 IDLE = {"preconnect", "dns-prefetch"}
 TABS = 4
-ASKED = 30  # distinct addresses, of which the proxy heard and refused at least so many
+ASKED = {"turn": 10}  # how many distinct addresses the proxy must have been asked for, to have been tried at all
+MOSTLY = 20
 EVERYWHERE = ("127.0.0.1", "[::1]", "10.9.9.9", "169.254.169.254", "168.63.129.16", "[fd00:ec2::254]")
 
 
@@ -78,8 +81,8 @@ async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
     urls = {}
     for way in GROUPS[group]:
         port = world.port(way)
-        share = dealt(port, [*WAYS].index(way), len(WAYS))
-        urls[way] = [*for_pages(port), *share] if group != "frames" else [*for_pages(port, few=True)]
+        share = dealt(port, CHEAP.index(way), len(CHEAP)) if way in CHEAP else ()
+        urls[way] = [*for_pages(port, few=group == "frames"), *share]
     world.wanted(monkeypatch, urls)
     told = await asked(browser, world)
     assert world.silent(GROUPS[group])
@@ -87,7 +90,7 @@ async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
         assert told[way]["given"] == len(urls[way]) >= 1000
         assert told[way]["tried"] == told[way]["asked"], (way, told[way])
         refused = egress.refused[world.port(way)]
-        assert len(refused) == 0 if way in WALLED_OFF else len(refused) >= ASKED, (way, len(refused))
+        assert len(refused) == 0 if way in WALLED_OFF else len(refused) >= ASKED.get(way, MOSTLY), (way, len(refused))
         assert egress.allowed[world.port(way)] == set()
     assert not any(b"leak" in name for name in world.names)
 
@@ -108,7 +111,7 @@ async def test_no_page_is_loaded_from_a_forbidden_address(
     assert world.silent(LOADS)
     for way, port in ports.items():
         assert len(given[way]) >= 1000
-        assert len(egress.refused[port]) >= ASKED
+        assert len(egress.refused[port]) >= MOSTLY
         assert egress.allowed[port] == set()
 
 
@@ -149,7 +152,8 @@ async def test_the_canaries_hear_every_way_where_there_are_no_walls(
         await tab.wait_for_function("document.getElementById('done').textContent", timeout=30_000)
         await chromium.close()
     reached = {way: max(world.heard[way].connections, world.datagrams[way]) for way in WAYS}
-    assert {way for way, count in reached.items() if count < len(addresses)} <= IDLE, reached
+    assert {way for way, count in reached.items() if count == 0} <= IDLE, reached
+    assert {way for way, count in reached.items() if count < len(addresses)} <= {*IDLE, *GROUPS["past HTTP"]}, reached
     assert not world.is_everywhere or world.names, "nobody asked for a name"
 
 
