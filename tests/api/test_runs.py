@@ -119,11 +119,11 @@ def test_requires_auth_resolves_to_the_browser(stack: Stack) -> None:
 
 
 def test_a_running_run_is_cancelled_within_two_seconds_and_stays_so(stack: Stack) -> None:
-    run = stack.start(stack.job("/slow?seconds=6", timeout_s=20))
+    run = stack.start(stack.job("/slow?seconds=1.5", timeout_s=20))
     stack.until(run["id"], "running")
     answer = stack.client.post(f"/jobs/runs/{run['id']}/cancel").json()
     assert (answer["status"], answer["failure_code"]) == ("cancelled", "cancelled")
-    time.sleep(7)
+    time.sleep(2)
     assert stack.run(run["id"])["status"] == "cancelled"
     assert stack.client.get(f"/jobs/runs/{run['id']}/records").json() == []
     assert stack.messages(run["id"])[-1] == "Run cancelled"
@@ -144,11 +144,11 @@ def test_what_the_state_forbids_is_409_and_names_the_state(stack: Stack) -> None
 
 
 def test_pause_stops_and_resume_goes_on(stack: Stack) -> None:
-    run = stack.start(stack.job("/slow?seconds=2"))
+    run = stack.start(stack.job("/slow?seconds=1"))
     stack.until(run["id"], "running")
     assert stack.client.post(f"/jobs/runs/{run['id']}/pause").json()["status"] == "paused"
     assert run["id"] in [each["id"] for each in stack.client.get("/jobs/runs?status=paused").json()]
-    time.sleep(3)
+    time.sleep(1.5)
     assert stack.run(run["id"])["status"] == "paused"
     assert stack.client.post(f"/jobs/runs/{run['id']}/resume").json()["status"] == "queued"
     ended = stack.ended(run["id"])
