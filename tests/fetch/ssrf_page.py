@@ -102,6 +102,7 @@ const place_of = (u) => {
   return `${protocol}${username}@${host}`;
 };
 const is_readable = (u) => URL.canParse(u, location);
+const is_web = (u) => /^(http|ws)s?:$/.test(new URL(u, location).protocol);
 const distinct = (urls) => [...new Map(urls.map((u) => [is_readable(u) ? place_of(u) : u, u])).values()];
 const done = {};
 const all = async (name, urls) => {
@@ -110,7 +111,8 @@ const all = async (name, urls) => {
   const about = done[name] = {given: urls.length, asked: left.length, tried: 0};
   const work = async () => {
     for (let u; (u = left.pop()) !== undefined; about.tried++) {
-      const patience = is_readable(u) ? (is_frame ? 3000 : 1000) : 5; // an element may not tell what it cannot read
+      // An element may not tell of what it cannot read, nor of what is no address on the web.
+      const patience = !is_readable(u) ? 5 : !is_web(u) ? 100 : is_frame ? 3000 : 1000;
       await Promise.race([Promise.resolve().then(() => ways[name](u)).catch(() => 0), wait(patience)]);
     }
   };
