@@ -187,7 +187,7 @@ async def test_paused_it_stands_still_and_resumed_it_goes_on_where_it_was(app: A
         run = await ended(app, run_id)
         assert run.state is RunState.COMPLETED
         assert set(await records(app, run_id, site.url)) == set(pages)
-        assert sum(site.hits.values()) - len(pages) <= 2, "no more is read again than was under way"
+        assert sum(site.hits.values()) - len(pages) <= 4, "no more is read again than was under way, or just read"
 
 
 async def test_cancelled_it_keeps_what_it_has(app: App) -> None:
