@@ -59,3 +59,23 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
         assert sum(site.hits.values()) - site.hits["/robots.txt"] - len(pages) <= 4
         fresh = corral(*command[:2], "--depth", "1", "--fresh", "--json")
         assert fresh.json["counts"]["done"] == 5
+
+
+def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
+    pages = {"/": Page(["/a", "/gone", "http://elsewhere.test/"]), "/a": Page(["/b"]), "/b": Page(["/deep"])}
+    with served(pages) as site:
+        corral("crawl", f"{site.url}/", "--depth", "2", "--max-pages", "3")
+        told = corral.here("why", f"{site.url}/a#top")
+        assert (told.code, told.out.splitlines()[0]) == (0, "done: read with status 200")
+        assert f"found on {site.url}/ (depth 0, done)" in told.out
+        wanted = {
+            f"{site.url}/gone": ("failed", "bad_response:http_404"),
+            "http://elsewhere.test/": ("skipped", "by the rule out_of_scope"),
+            f"{site.url}/b": ("pending", "the crawl ended before (its budget was used up)"),
+        }
+        for url, (state, because) in wanted.items():
+            found = corral.here("why", url, "--json").json
+            assert found["item"]["state"] == state
+            assert found["because"].startswith(because)
+        assert corral.here("why", f"{site.url}/never").code == 1
+        assert corral.here("why", "nonsense").code == 2

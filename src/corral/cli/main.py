@@ -22,6 +22,7 @@ from corral.cli.verbs import (
     session,
     site,
     up,
+    why,
     worker,
 )
 from corral.domain.errors import CorralError
@@ -37,6 +38,7 @@ VERBS = (
     (_COLLECT, "crawl", crawl.crawl),
     (_COLLECT, "events", events.events),
     (_COLLECT, "records", records.records),
+    (_COLLECT, "why", why.why),
     (_CARE, "doctor", doctor.doctor),
     (_CARE, "bench", bench.bench),
 )

@@ -1,0 +1,106 @@
+"""`corral why`: what became of a URL in a crawl, and how it was found."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson, checked_id
+
+if TYPE_CHECKING:
+    from corral.domain.item import StoredItem
+    from corral.domain.run import Run
+    from corral.settings import Settings
+    from corral.store.items import CrawlNow
+    from corral.store.store import Store
+
+_CRAWLS = 200
+
+
+def why(
+    url: Annotated[str, typer.Argument(metavar="URL", help="An address that a crawl may have seen.")],
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="Of this crawl; else of the newest that saw it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what became of a URL in a crawl: done, failed and why, skipped by which rule, or pending for what.
+
+    Below it stands the way it was found by, up to the start. Exit code: 0 it was seen, 1 it was not.
+
+    \b
+    corral why https://example.com/blog/some-page
+    corral why https://example.com/blog/some-page --json | jq -r '.item.reason'
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    checked = None if run_id is None else checked_id(run_id, "run")
+    finish(_why(load_settings(), url, checked, as_json=as_json))
+
+
+async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+    from corral.domain.canonical import url_key
+    from corral.domain.item import short_key
+    from corral.domain.url import parse_target
+
+    key = short_key(url_key(parse_target(url)))
+    async with read_store(settings) as store:
+        found = await _found(store, key, run_id)
+    if found is None:
+        where = f"run {run_id}" if run_id else "any crawl"
+        exits.complain(f"{url} was not seen by {where}", "corral crawl URL starts one; --depth lets it see further")
+        return exits.FAILED
+    run, now, way = found
+    if as_json:
+        about = {"run_id": run.id, "item": _shape(way[0]), "because": _because(run, now, way[0])}
+        render.print_json({**about, "way": [_shape(each) for each in way[1:]]})
+        return exits.DONE
+    print(f"{way[0].state}: {render.printable(_because(run, now, way[0]))}")
+    print(f"  {way[0].url} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
+    for each in way[1:]:
+        print(f"  found on {render.printable(each.url)} (depth {each.depth}, {each.state})")
+    return exits.DONE
+
+
+async def _found(store: "Store", key: str, run_id: str | None) -> "tuple[Run, CrawlNow, list[StoredItem]] | None":
+    for run, now in await store.newest_crawls(None, _CRAWLS):
+        if run_id in (None, run.id) and (way := await store.way_to(run.id, key)):
+            return run, now, way
+    return None
+
+
+def _because(run: "Run", now: "CrawlNow", item: "StoredItem") -> str:
+    from corral.domain.crawl import ItemState
+
+    match item.state:
+        case ItemState.DONE:
+            return f"read with status {item.http_status}"
+        case ItemState.FAILED:
+            return f"{item.reason}: {item.message or 'no more is known'}"
+        case ItemState.SKIPPED:
+            return f"by the rule {item.reason}" + (f": {item.message}" if item.message else "")
+        case ItemState.LEASED if not run.state.is_terminal:
+            return "it is being read"
+    return _waits_for(run, now, item)
+
+
+def _waits_for(run: "Run", now: "CrawlNow", item: "StoredItem") -> str:
+    from corral.domain.crawl import CrawlPlan
+
+    if run.state.is_terminal:
+        stopped = run.stats.get("stopped_by")
+        return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"
+    if run.state.value != "running":
+        return f"the crawl is {run.hold_reason or run.state.value}"
+    if now.counts.fetched + now.counts.leased >= CrawlPlan.of(run.payload["crawl"]).max_pages:
+        return "the page budget of the crawl is used up"
+    if item.due_in_s:
+        return f"tried again in {item.due_in_s:.0f} s, after {item.reason}"
+    return "its turn has not come"
+
+
+def _shape(item: "StoredItem") -> dict[str, Any]:
+    names = ("url", "depth", "state", "attempt", "reason", "message", "http_status", "due_in_s")
+    return {name: getattr(item, name) for name in names}
