@@ -9,7 +9,8 @@ from typing import Literal, Protocol
 
 from bench.services import Service
 
-Role = Literal["corral", "peer", "history"]
+# A yardstick is no peer: it says what the machine can do.
+Role = Literal["corral", "peer", "history", "yardstick"]
 
 
 @dataclass(frozen=True)

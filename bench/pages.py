@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.services import Service, ServiceUnavailable, accepts, free_port, stopped, wait_for
 
 COUNT = 500
+SITE = 5_000  # pages of the one that is crawled
 _LINKS = 15
 _WORDS = ("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "ledge")
 _CONFIG = """
@@ -31,13 +32,13 @@ def title_of(number: int) -> str:
     return f"Page {number} of the benchmark"
 
 
-def path_of(number: int) -> str:
-    return f"page-{number % COUNT}.html"
+def path_of(number: int, count: int = COUNT) -> str:
+    return f"page-{number % count}.html"
 
 
-def _page(number: int) -> str:
+def _page(number: int, count: int = COUNT) -> str:
     dice = random.Random(number)
-    targets = [path_of(dice.randrange(COUNT)) for _ in range(_LINKS)]
+    targets = [path_of(dice.randrange(count), count) for _ in range(_LINKS)]
     links = "".join(f'<li><a href="/{target}">{dice.choice(_WORDS)}</a></li>' for target in targets)
     text = "".join(f"<p>{' '.join(dice.choices(_WORDS, k=60))}.</p>" for _ in range(16))
     head = f"<head><meta charset=utf-8><title>{title_of(number)}</title></head>"
@@ -46,15 +47,15 @@ def _page(number: int) -> str:
 
 
 @contextlib.contextmanager
-def nginx() -> Iterator[Service]:
+def nginx(count: int = COUNT) -> Iterator[Service]:
     """The pages on a free port, until the end of the block."""
     binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if binary is None:
         raise ServiceUnavailable("nginx is not installed; scripts/services nginx installs it")
     folder, port = Path(tempfile.mkdtemp(prefix="bench-nginx-")), free_port()
     (folder / "pages").mkdir()
-    for number in range(COUNT):
-        (folder / "pages" / path_of(number)).write_text(_page(number))
+    for number in range(count):
+        (folder / "pages" / path_of(number, count)).write_text(_page(number, count))
     folder.chmod(0o755)
     config, log = folder / "nginx.conf", folder / "log"
     config.write_text(_CONFIG.format(folder=folder, port=port))

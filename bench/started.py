@@ -13,6 +13,7 @@ STARTERS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = 
     "redis-aof": lambda: services.redis(append_only=True),
     "postgres": services.postgres,
     "pages": pages.nginx,
+    "site": lambda: pages.nginx(pages.SITE),
     "shop": shop.demo_shop,
 }
 

@@ -1,0 +1,45 @@
+"""Corral, embedded: one crawl over the whole site, its records checked afterwards."""
+
+from __future__ import annotations
+
+import time
+
+from bench.model import Place, Result
+from bench.pages import path_of
+from corral.domain.crawl import CrawlPlan
+from corral.domain.record import RecordFilter
+from corral.process import serve
+from corral.settings import load_settings
+from corral.wiring import App, opened
+
+_AT_ONCE = 64
+
+
+class Crawl:
+    name = "corral crawl"
+
+    def __init__(self, place: Place) -> None:
+        self._data = place.folder / "var"
+        self._site = place.services["site"].url
+
+    def measure(self, count: int) -> Result:
+        return serve(self._measured(count))
+
+    async def _measured(self, count: int) -> Result:
+        settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*", workers=1)
+        async with opened(settings, works=True) as app:
+            await self._crawled(app, 50)  # readers are started at the first page
+            began = time.perf_counter()
+            run_id = await self._crawled(app, count)
+            took_s = time.perf_counter() - began
+            found, *_ = await app.store.record_statistics(RecordFilter(run_id=run_id))
+            assert found == count, f"{found} records of {count} pages"
+        return Result(count / took_s, count, took_s, f"SQLite, synchronous=FULL, {_AT_ONCE} at once; durable, recorded")
+
+    async def _crawled(self, app: App, pages: int) -> str:
+        plan = {"start_urls": [self._site + path_of(0)], "max_depth": 100, "max_pages": pages, "concurrency": _AT_ONCE}
+        run, _ = await app.crawls.start(CrawlPlan.of(plan))
+        while not (run := await app.store.run(run.id)).state.is_terminal:
+            await app.pulse.wait(0.02)
+        assert run.state.value == "completed", run
+        return run.id
