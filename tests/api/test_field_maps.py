@@ -99,7 +99,7 @@ def test_the_last_field_stays_and_an_unknown_one_is_not_found(stack: Stack) -> N
         ({"name": "price", "regex": "a("}, "field_maps.1.regex", "'price': the pattern cannot be read at position 1"),
         ({"name": "h1"}, "field_maps.1", "'h1': the field 'h1' is asked for twice"),
         ("  ", "field_maps.1", "blank name"),
-        ({"name": "price", "xpath": "//p"}, "field_maps.1.xpath", "not permitted"),
+        ({"name": "price", "jq": ".p"}, "field_maps.1.jq", "not permitted"),
         ({"name": "price", "css": "p", "all": "yes"}, "field_maps.1.all", "boolean"),
     ],
 )
