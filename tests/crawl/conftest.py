@@ -5,11 +5,15 @@ import pytest
 
 from corral.wiring import App
 from tests import services
+from tests.chaos.level import LEVEL
 from tests.engine.build import settings_for, working
 
+# What depends on the database is tried on both by the store's own tests; here, the whole way, when there is time.
+DATABASES = ("file", "postgres") if LEVEL else ("file",)
 
-@pytest.fixture(params=("file", "postgres"), scope="session")
-def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str | None:
+
+@pytest.fixture(params=DATABASES, scope="session")
+def database(request: pytest.FixtureRequest) -> str | None:
     if request.param == "file":
         return None
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.crawl.conftest import DATABASES
 from tests.crawl.site import Page, served, tree
 from tests.services import PostgresCluster
 from tests.stack import Stack, corral_up
@@ -13,7 +14,7 @@ from tests.stack import Stack, corral_up
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=DATABASES)
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_GRACE_SECONDS": "0.5"}
     if request.param == "postgres":
