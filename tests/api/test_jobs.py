@@ -69,7 +69,7 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"fields": ["a", " "]}, "fields.1"),
     ({"fields": ["a\u0000b"]}, "fields.0"),
     ({"fields": [{"name": "a", "css": "div[["}]}, "fields.0"),
-    ({"fields": [{"name": "a", "xpath": "//a"}]}, "fields.0.xpath"),
+    ({"fields": [{"name": "a", "jq": ".a"}]}, "fields.0.jq"),
     ({"fields": "title"}, "fields"),
     ({"target_url": "ftp://example.org/"}, "target_url"),
     ({"target_url": "not a url"}, "target_url"),

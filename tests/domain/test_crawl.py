@@ -83,7 +83,7 @@ def test_what_is_left_out_has_a_careful_default() -> None:
         ({"max_seconds": 0}, "max_seconds"),
         ({"max_seconds": float("nan")}, "max_seconds"),
         ({"max_per_host": 0}, "max_per_host"),
-        ({"concurrency": 26}, "concurrency"),
+        ({"concurrency": 257}, "concurrency"),
         ({"concurrency": True}, "concurrency"),
         ({"retry_attempts": 6}, "retry_attempts"),
         ({"partial_results_ok": 1}, "partial_results_ok"),

@@ -148,10 +148,15 @@ async def test_the_canaries_hear_every_way_where_there_are_no_walls(
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=False)
         tab = await chromium.new_page()
-        await tab.goto(world.den.url("/many"))
-        await tab.wait_for_function("document.getElementById('done').textContent", timeout=30_000)
+        reached: dict[str, int] = {}
+        # On a busy machine some of it comes to nothing at the first try: pages wait for a second at most.
+        for _ in range(3):
+            await tab.goto(world.den.url("/many"))
+            await tab.wait_for_function("document.getElementById('done').textContent", timeout=30_000)
+            reached = {way: max(world.heard[way].connections, world.datagrams[way]) for way in WAYS}
+            if {way for way, count in reached.items() if count == 0} <= IDLE:
+                break
         await chromium.close()
-    reached = {way: max(world.heard[way].connections, world.datagrams[way]) for way in WAYS}
     assert {way for way, count in reached.items() if count == 0} <= IDLE, reached
     assert {way for way, count in reached.items() if count < len(addresses)} <= {*IDLE, *GROUPS["past HTTP"]}, reached
     assert not world.is_everywhere or world.names, "nobody asked for a name"
