@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,12 +25,17 @@ def stack(request: pytest.FixtureRequest, site: str, tmp_path_factory: pytest.Te
         yield running
 
 
-# What these try happens before anything is stored, or after: on one database, when there is little time.
-_ANY_DATABASE = frozenset(f"test_{name}.py" for name in ("preview", "proxies", "selectors", "patterns", "field_maps"))
+# What the database has to do with is tried on both; the rest on one of them, when there is little time.
+_ON_BOTH = frozenset(f"test_{name}.py" for name in ("edges", "filters", "jobs", "races", "requests", "runs", "streams"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    spared = [item for item in items if not LEVEL and item.path.name in _ANY_DATABASE and "[postgres" in item.name]
+    spared = {item for item in items if not LEVEL and _is_spared(item)}
     if spared:
         config.hook.pytest_deselected(items=spared)
-        items[:] = [item for item in items if item not in set(spared)]
+        items[:] = [item for item in items if item not in spared]
+
+
+def _is_spared(item: pytest.Item) -> bool:
+    is_here = item.path.parent == Path(__file__).parent  # the items of every folder are asked about
+    return is_here and item.path.name not in _ON_BOTH and "[postgres" in item.name

@@ -15,6 +15,8 @@ from corral.domain.run import Lease
 from corral.domain.settlement import Settlement
 
 _MAX_TRACEBACK = 8192
+# Executors keep to the limit themselves, and know better what took so long.
+_MARGIN_S = 0.5
 
 
 class _NoDesk:
@@ -32,7 +34,7 @@ async def perform(task: Task, kinds: dict[str, Kind], desk: Desk = _NO_DESK) -> 
         known = ", ".join(sorted(kinds))
         return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
-        async with asyncio.timeout(task.timeout_s):
+        async with asyncio.timeout(task.timeout_s + _MARGIN_S):
             return shown(await kind.perform(task, desk))
     except TimeoutError:
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")

@@ -17,8 +17,6 @@ from corral.extract.article import article_of
 from corral.extract.links import Links, links_of
 from corral.extract.page import Page
 
-_TEXT_CHARS = 2000
-
 
 @dataclass(frozen=True, slots=True)
 class CrawlAsk:
@@ -35,7 +33,6 @@ def crawled(page: Page, url: str, ask: CrawlAsk) -> dict[str, Any]:
     article = article_of(page)
     return {
         "title": article.title,
-        "text": article.text[:_TEXT_CHARS],
         "full_text": article.text,
         "word_count": article.word_count,
         "char_count": article.char_count,

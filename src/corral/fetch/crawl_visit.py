@@ -22,6 +22,8 @@ from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 from corral.fetch.verdict import failure_read
 
+_TEXT_CHARS = 2000
+
 
 class HttpVisitor:
     def __init__(self, egress: Egress, robots: Robots, reader: PageReader, page_s: float = 20.0) -> None:
@@ -80,11 +82,12 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, t
     found = tuple(Found(*each) for each in seen.get("found", ()))
     if seen.get("is_noindex") and plan.obey_noindex:
         return Ended(item.id, key, ItemState.SKIPPED, "noindex", found=found, http_status=answer.status)
+    full_text = seen.get("full_text", "")
     record = {
         "url": answer.url,
         "title": seen.get("title") or read.title,
-        "text": seen.get("text", ""),
-        "full_text": seen.get("full_text", ""),
+        "text": full_text[:_TEXT_CHARS],
+        "full_text": full_text,
         "depth": item.depth,
         "source": target.host,
         "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -29,6 +29,8 @@ _AHEAD = 3
 # While nothing is due, how often to ask whether that is still so.
 _LOOK_EVERY_S = 1.0
 _LAST_STEP_S = 5.0
+_MAX_TOLD = 100_000
+_UNTOLD = "-"
 
 
 class PageVisitor(Protocol):
@@ -60,6 +62,7 @@ class _Crawl:
         self._news = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
         self._counts = Counts()
+        self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
 
     async def run(self) -> Outcome:
         try:
@@ -118,12 +121,24 @@ class _Crawl:
             ended = await self._visited(item)
             if isinstance(ended, Failed):
                 ended = self._failed(item, ended)
-            self._ended.append(ended._replace(is_late=item.attempt > 1))
+            self._ended.append(ended._replace(is_late=True) if item.attempt > 1 else self._without_known(ended))
         finally:
             del self._visits[item.id]
             if len(self._ended) <= 1 or self._is_worth_telling():
                 self._news.set()
         self._start()
+
+    def _without_known(self, ended: Ended) -> Ended:
+        """Without the links that were told before: every page of a site has its menu.
+
+        Not for a page that comes late, which may know shorter ways than those that were told.
+        """
+        new = [each for each in ended.found if self._told.get(each.key, _UNTOLD) not in (None, each.reason)]
+        for each in new:
+            self._told[each.key] = each.reason
+        while len(self._told) > _MAX_TOLD:
+            del self._told[next(iter(self._told))]
+        return ended._replace(found=tuple(new))
 
     async def _visited(self, item: Item) -> Ended | Failed:
         """Our own bugs become ends, too: a page must not be tried for ever."""
