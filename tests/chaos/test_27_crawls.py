@@ -17,6 +17,7 @@ from tests.crawl.site import Page, Site, served
 from tests.stack import Stack, corral_up
 
 AT_ONCE = 16
+LEASE_S = 10.0
 
 
 def a_site(count: int, dice: random.Random) -> dict[str, Page]:
@@ -94,6 +95,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
                 killed += 1
         twice = sum(site.hits.values()) - site.hits["/robots.txt"] - count
     assert found == expected
+    assert max(again_s[1:]) < LEASE_S, "nobody waits for the lease of a node that is known to be dead"
     # Being read, or read and not yet on record.
     assert twice <= killed * 2 * AT_ONCE, f"{twice} pages were read again after {killed} kills"
     report(

@@ -192,3 +192,11 @@ async def test_killed_at_any_step_a_crawl_ends_as_if_it_had_not_been(store: Stor
             break
     records = [record.data["url"] for record in await store.records_of(run_id, "", 100)]
     assert sorted(records) == sorted(f"http://a.test/{number}" for number in reachable)
+
+
+async def test_the_doctor_counts_again(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=3)
+    assert await store.findings() == []
+    sql(f"UPDATE crawls SET pending = 4 WHERE run_id = '{run_id}'")
+    [found] = await store.findings()
+    assert (found.rule, found.subject) == ("a crawl knows its items", run_id)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
+from corral.domain.crawl import Counts
 from corral.domain.event import EventKind, fold
 from corral.domain.finding import Finding
 from corral.domain.run import RunState
-from corral.store.tables import events, records, runs
+from corral.store.tables import crawls, events, items, records, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
 _SHOWN = 20
@@ -56,9 +57,13 @@ _DOUBLED = (
 )
 
 
+_CRAWLS = sa.select(crawls.c.run_id, *(crawls.c[name] for name in Counts._fields))
+_ITEMS = sa.select(items.c.run_id, items.c.state, sa.func.count()).group_by(items.c.run_id, items.c.state)
+
+
 def findings(tx: Tx) -> list[Finding]:
     """Every broken rule, up to a screenful of each."""
-    return [*_leases(tx), *_starved(tx), *_numbering(tx), *_folded(tx), *_results(tx)]
+    return [*_leases(tx), *_starved(tx), *_numbering(tx), *_folded(tx), *_results(tx), *_frontiers(tx)]
 
 
 def _leases(tx: Tx) -> Iterator[Finding]:
@@ -120,3 +125,18 @@ def _folded_page(rows: list[Row]) -> Iterator[Finding]:
 def _results(tx: Tx) -> Iterator[Finding]:
     for run_id, key in tx.all(_DOUBLED):
         yield Finding("a result is stored once", run_id, f"item {key} is stored twice", "please report this")
+
+
+def _frontiers(tx: Tx) -> Iterator[Finding]:
+    """What a crawl says of its items is what there is."""
+    counted: dict[str, dict[str, int]] = {}
+    for run_id, state, count in tx.all(_ITEMS):
+        counted.setdefault(run_id, {})[state] = int(count)
+    for run_id, *numbers in tx.all(_CRAWLS):
+        there = Counts(**counted.get(run_id, {}))
+        told = Counts(*map(int, numbers))
+        if there != told:
+            remedy = "please report this, with the output of `corral events RUN`"
+            yield Finding(
+                "a crawl knows its items", run_id, f"it says {told._asdict()}, there are {there._asdict()}", remedy
+            )
