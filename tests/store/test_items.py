@@ -200,3 +200,13 @@ async def test_the_doctor_counts_again(store: Store, sql: Sql) -> None:
     sql(f"UPDATE crawls SET pending = 4 WHERE run_id = '{run_id}'")
     [found] = await store.findings()
     assert (found.rule, found.subject) == ("a crawl knows its items", run_id)
+
+
+async def test_a_link_that_one_page_does_not_want_followed_and_another_does_is_followed(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=2)
+    lease = await claimed(store, run_id)
+    one, other = (await first(store, lease)).items
+    await ask(store, lease, Report((done(one, url(9, 1, Refusal.NOFOLLOW)),), (other.id,), 0))
+    step = await ask(store, lease, Report((done(other, url(9, 1)),), (), 10))
+    assert [item.url for item in step.items] == ["http://a.test/9"]
+    check_counts(sql, run_id, step.counts)

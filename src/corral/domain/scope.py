@@ -44,6 +44,7 @@ class Refusal(StrEnum):
     NOT_A_PAGE = "not_a_page"
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
+    NOFOLLOW = "nofollow"  # the page asks for it: the only one that does not depend on the address alone
 
 
 @dataclass(frozen=True)

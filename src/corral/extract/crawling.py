@@ -11,6 +11,7 @@ from corral.domain.canonical import links_to
 from corral.domain.crawl import CrawlPlan
 from corral.domain.errors import BadInput
 from corral.domain.item import short_key
+from corral.domain.scope import Refusal
 from corral.domain.traps import shape_of
 from corral.domain.url import parse_target
 from corral.extract.article import article_of
@@ -61,7 +62,7 @@ def _judged(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[list[An
         reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
         is_nofollow = links.directives.nofollow or reference in links.nofollow
         if reason is None and is_nofollow and not plan.follow_nofollow:
-            reason = "nofollow"
+            reason = Refusal.NOFOLLOW
         found[link.key] = [link.url, short_key(link.key), _host_of(link.url), depth, reason, float(depth)]
     return list(found.values())
 

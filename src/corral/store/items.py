@@ -81,6 +81,17 @@ _LIFT = (
     .where(*_DEEPER, is_state(items.c.state, "skipped"), items.c.reason == Refusal.TOO_DEEP.value)
     .values(_LIFTED)
 )
+# One page asks us not to follow a link, another one does not mind.
+_FOLLOW = (
+    sa.update(items)
+    .where(
+        _OF_RUN,
+        items.c.url_key == param("url_key"),
+        is_state(items.c.state, "skipped"),
+        items.c.reason == Refusal.NOFOLLOW.value,
+    )
+    .values(_LIFTED)
+)
 _AGAIN = sa.update(items).where(*_DEEPER, is_state(items.c.state, "done")).values(_LIFTED)
 _NEXT = (
     sa.select(items.c.id, items.c.url, items.c.url_key, items.c.depth, items.c.attempt, items.c.due_at)
@@ -259,7 +270,10 @@ def _found(tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]]) -> di
             )
         )
     # Those to be fetched first: what is skipped on one page and wanted on another is wanted.
-    return {state.value: tx.many(_FIND, new) if new else 0 for state, new in rows.items()}
+    wanted = rows[ItemState.PENDING]
+    followed = tx.many(_FOLLOW, wanted) if wanted else 0
+    new = {state.value: tx.many(_FIND, found) if found else 0 for state, found in rows.items()}
+    return {**new, "pending": new["pending"] + followed, "skipped": new["skipped"] - followed}
 
 
 def _shorten(tx: Tx, run_id: str, late: Iterable[tuple[Found, int]], counts: "Counter[str]") -> None:
