@@ -88,8 +88,11 @@ class Watcher(threading.Thread):
             except psutil.Error:
                 return
             for process in below:
-                for name in ("cmdline", "environ"):
-                    try:
-                        self.seen.add(Path(f"/proc/{process.pid}/{name}").read_bytes().decode("utf-8", "replace"))
-                    except OSError:
+                try:
+                    told = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
+                    # Until it has become another program it is a copy of whoever starts it, environment and all.
+                    if told[0] == Path(f"/proc/{self._pid}/cmdline").read_bytes():
                         continue
+                except OSError:
+                    continue
+                self.seen |= {each.decode("utf-8", "replace") for each in told}
