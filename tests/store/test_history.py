@@ -14,6 +14,7 @@ from corral.domain.event import EventKind, fold
 from corral.domain.run import Lease, Move, RunState, advance, sources, spoken
 from corral.domain.settlement import Settlement
 from corral.store.open import open_store
+from tests.chaos.level import by_level
 from tests.store import build
 from tests.store.build import ME, OTHER
 
@@ -158,5 +159,5 @@ def _no_lease() -> Any:
     return multiple()
 
 
-Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=by_level(30, 300), stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase

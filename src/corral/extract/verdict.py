@@ -19,6 +19,7 @@ from corral.extract.verdict_signs import Answer, Signs
 __all__ = ["Answer", "Kind", "Verdict", "failure_behind", "failure_of_verdict", "judge", "merged"]
 
 _MAX_NAMED = 4
+_ACCUSING = tuple(row for row in TABLE if row.accuses)
 _WITHOUT_CONTENT = frozenset({204, 205, 304})
 
 
@@ -132,7 +133,7 @@ def merged(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _is_suspected(signs: Signs) -> bool:
     """Whether what speaks against the page would be enough, if nothing spoke for it. Nearly every page ends here."""
-    seen = [row for row in TABLE if row.accuses and row.see(signs) is not None]
+    seen = [row for row in _ACCUSING if row.see(signs) is not None]
     return any(sum(max(row.weight(cause), 0.0) for row in seen) >= THRESHOLD for cause in _KINDS)
 
 
