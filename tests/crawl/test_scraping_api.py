@@ -191,3 +191,24 @@ def test_health_and_capacity(stack: Stack) -> None:
         assert (now["active_tasks"], now["max_concurrent_tasks"]) == (0, 5)
         assert now["error_statistics"]["cancelled_tasks"] >= 6
         assert 0 <= now["error_rate"] <= 1
+
+
+def test_a_crawl_is_a_run_like_any_other(stack: Stack) -> None:
+    pages = tree(width=4, depth=1)
+    for path in pages:
+        pages[path].takes_s = 0.2
+    with served(pages) as site:
+        task = submit(stack, f"{site.url}/", max_concurrent_articles=1)
+        while (run := stack.run(task))["progress"]["done"] < 2:
+            time.sleep(0.05)
+        assert (run["kind"], run["status"], run["progress"]["total"]) == ("crawl", "running", 5)
+        assert 0 < run["progress"]["percent"] < 100
+        assert stack.client.post(f"/jobs/runs/{task}/pause").json()["status"] == "paused"
+        assert status(stack, task)["status"] == "pending"
+        assert stack.client.post(f"/jobs/runs/{task}/resume").json()["status"] == "queued"
+        assert ended(stack, task)["status"] == "completed"
+        done = {"total": 5, "done": 5, "failed": 0, "skipped": 0, "percent": 100.0, "eta_s": None}
+        assert stack.run(task)["progress"] == done
+        [listed] = [each for each in stack.client.get("/jobs/runs?limit=200").json() if each["id"] == task]
+        assert listed["progress"] == done
+        assert stack.messages(task)[0] == "Run created"

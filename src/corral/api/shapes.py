@@ -3,11 +3,12 @@
 from typing import Any
 
 from corral.api.schemas import job_read
+from corral.domain.crawl import Counts, CrawlPlan, percent
 from corral.domain.event import Event
 from corral.domain.ids import event_id
 from corral.domain.job import StoredJob
 from corral.domain.record import Record
-from corral.domain.run import Run, RunState, spoken
+from corral.domain.run import CRAWL, Run, RunState, spoken
 
 
 def job(stored: StoredJob) -> dict[str, Any]:
@@ -17,7 +18,8 @@ def job(stored: StoredJob) -> dict[str, Any]:
     return job_read(stored.job, status)
 
 
-def run(value: Run) -> dict[str, Any]:
+def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
+    """`counts` are those of a crawl that is still going on; one that has ended has them in its statistics."""
     return {
         "id": value.id,
         "job_id": value.job_id,
@@ -34,7 +36,7 @@ def run(value: Run) -> dict[str, Any]:
         "finished_at": value.finished_at,
         "kind": value.kind,
         "priority": value.priority.label,
-        "progress": _progress(value),
+        "progress": _progress_of_crawl(value, counts) if value.kind == CRAWL else _progress(value),
         "parent_id": value.parent_id,
         "retry_of": value.retry_of,
         "due_at": value.due_at if value.state is RunState.QUEUED else None,
@@ -51,6 +53,14 @@ def _progress(value: Run) -> dict[str, Any]:
     skipped = int(value.state is RunState.CANCELLED)
     percent = 100.0 if value.state.is_terminal else 0.0
     return {"total": 1, "done": done, "failed": failed, "skipped": skipped, "percent": percent, "eta_s": None}
+
+
+def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
+    now = counts or Counts(*(int(value.stats.get(name, 0)) for name in Counts._fields))
+    share = 100.0 if value.state.is_terminal else percent(now, CrawlPlan.of(value.payload["crawl"]))
+    total = now.fetched + now.waiting
+    told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
+    return {**told, "percent": round(share, 1), "eta_s": None}
 
 
 def event(value: Event) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.schemas import RunOverrides, RunRead
 from corral.domain.job import Priority, Strategy
-from corral.domain.run import Move, Run, RunState
+from corral.domain.run import CRAWL, Move, Run, RunState
 from corral.engine.submit import Overrides
 
 router = APIRouter(tags=["runs"])
@@ -72,7 +72,9 @@ async def list_runs_of_job(job_id: Id, corral: Corral, limit: Limit = 25, cursor
 
 @router.get("/jobs/runs/{run_id}", response_model=RunRead)
 async def read_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(render.run(await corral.store.run(str(run_id))))
+    run = await corral.store.run(str(run_id))
+    counts = (await corral.store.crawl_now(run.id)).counts if run.kind == CRAWL else None
+    return render.answer(render.run(run, counts))
 
 
 @router.post("/jobs/runs/{run_id}/cancel", response_model=RunRead)
