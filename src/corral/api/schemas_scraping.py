@@ -13,7 +13,6 @@ TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "ca
 ExportFormat = Literal["json", "csv", "jsonl", "parquet"]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
-_IN_WORDS = {RunState.QUEUED: "pending", RunState.HELD: "pending"}
 _MAX_PAGES = 1_000
 
 
@@ -99,8 +98,9 @@ def plan_of(run: Run) -> CrawlPlan:
     return CrawlPlan.of(run.payload["crawl"])
 
 
-def status_of(run: Run) -> str:
-    return _IN_WORDS.get(run.state, run.state.value)
+def status_of(state: str) -> str:
+    """The state of a run, as tasks speak of it."""
+    return "pending" if state in (RunState.QUEUED, RunState.HELD) else state
 
 
 def duration_s(run: Run) -> float | None:
@@ -117,7 +117,7 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
         eta = round(found[0], 1) if found else None
     return {
         "task_id": run.id,
-        "status": status_of(run),
+        "status": status_of(run.state.value),
         "progress": 100.0 if run.state.is_terminal else round(percent(counts, plan), 1),
         "total_items": counts.fetched + counts.waiting,
         "completed_items": counts.done,

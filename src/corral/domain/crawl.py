@@ -27,9 +27,6 @@ class ItemState(StrEnum):
     SKIPPED = "skipped"  # seen, and refused by a rule that is named
 
 
-FINISHED_ITEMS = frozenset({ItemState.DONE, ItemState.FAILED, ItemState.SKIPPED})
-
-
 class StoppedBy(StrEnum):
     """Why a crawl ended while there was more."""
 

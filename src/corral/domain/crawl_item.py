@@ -5,18 +5,8 @@ from datetime import datetime
 
 from corral.domain.crawl import CrawlPlan, ItemState
 from corral.domain.outcome import Failed, FailureCode, Outcome
-from corral.domain.retry import NEEDS_LOGIN, RetryPolicy, backoff_s, retry_after_s
+from corral.domain.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s, retry_after_s
 
-# Codes after which the same request may well succeed; the same as for runs, which a test holds together.
-_RETRIED = frozenset(
-    {
-        FailureCode.BLOCKED,
-        FailureCode.RATE_LIMITED,
-        FailureCode.TIMEOUT,
-        FailureCode.NETWORK,
-        FailureCode.UNKNOWN,
-    }
-)
 # Nothing was learned of the page: it goes back as it was.
 _GIVEN_BACK = frozenset({FailureCode.WORKER_LOST, FailureCode.CANCELLED})
 
@@ -52,4 +42,4 @@ def _may_retry(failure: Failed) -> bool:
         return False
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500
-    return failure.code in _RETRIED
+    return failure.code in RETRIED

@@ -18,7 +18,7 @@ TOO_SLOW = "limit:selector"
 ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
 
 # Codes after which the same request may well succeed.
-_RETRIED = frozenset(
+RETRIED = frozenset(
     {
         FailureCode.BLOCKED,
         FailureCode.RATE_LIMITED,
@@ -157,7 +157,7 @@ def _may_retry(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
         return _can_escalate(run, policy)
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500
-    return failure.code in _RETRIED
+    return failure.code in RETRIED
 
 
 def _hold_for_login(run: Run, failure: Failed) -> Transition:

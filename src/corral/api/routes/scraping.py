@@ -44,7 +44,7 @@ async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response
     answer = {
         "task_id": run.id,
         # As it was when it was accepted; by now somebody may have claimed it.
-        "status": status_of(run) if replayed else "pending",
+        "status": status_of(run.state.value) if replayed else "pending",
         "message": f"crawl of {body.url[:200]} accepted; see /scraping/tasks/{run.id}/status",
         # A page takes about a second where nothing is known of its site.
         "estimated_duration_minutes": round(
@@ -93,7 +93,8 @@ async def results(corral: Corral, task_id: Id, include_errors: bool = False) -> 
 
 async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIterator[bytes]:
     """Piece by piece: a large crawl does not have to fit into memory to be read."""
-    yield b'{"task_id":' + render.dumps(run.id) + b',"status":' + render.dumps(status_of(run)) + b',"results":['
+    head = {"task_id": run.id, "status": status_of(run.state.value)}
+    yield render.dumps(head)[:-1] + b',"results":['
     count, after = 0, ""
     while batch := await corral.store.records_of(run.id, after, _BATCH):
         after = batch[-1].id
@@ -131,7 +132,7 @@ async def service(corral: Corral) -> Response:
     most = corral.settings.max_concurrent_tasks
     states = Counter[str]()
     for state, count in seen.states.items():
-        states[status_of_state(state)] += count
+        states[status_of(state)] += count
     active = states["running"]
     fetched = seen.done + seen.failed
     rate = seen.failed / fetched if fetched else 0.0
@@ -162,7 +163,3 @@ async def service(corral: Corral) -> Response:
 
 
 _WORDS = ("pending", "running", "completed", "failed", "partial", "cancelled")
-
-
-def status_of_state(state: str) -> str:
-    return "pending" if state in (RunState.QUEUED, RunState.HELD) else state
