@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from tests.services.ports import free_port
+from tests.slack import SLACK
 
 READY_S = 30.0
 TERMINAL = {"completed", "partial", "failed", "cancelled"}
@@ -44,14 +45,14 @@ class Stack:
         return dict(self.client.get(f"/jobs/runs/{run_id}").json())
 
     def ended(self, run_id: str, within_s: float = 30.0) -> dict[str, Any]:
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + within_s * SLACK
         while (run := self.run(run_id))["status"] not in TERMINAL:
             assert time.monotonic() < deadline, f"still {run['status']} after {within_s} s: {run}"
             time.sleep(0.05)
         return run
 
     def until(self, run_id: str, status: str, within_s: float = 20.0) -> dict[str, Any]:
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + within_s * SLACK
         while (run := self.run(run_id))["status"] != status:
             assert time.monotonic() < deadline, f"not {status} but {run['status']} after {within_s} s"
             time.sleep(0.02)

@@ -314,7 +314,7 @@ def test_a_list_that_scripts_draw_is_seen_with_the_browser(stack: Stack) -> None
     body = {"url": f"{stack.site}/shop", "item_links": "a.name", "pagination": "a.next"}
     assert any("prefer_browser" in each for each in asked(stack, "/jobs/list-wizard/validate", **body)["warnings"])
     found = asked(stack, "/jobs/list-wizard/validate", **body, prefer_browser=True)
-    assert found["item_count_estimate"] > 1
+    assert found["item_count_estimate"] > 1, found
     assert found["next_page_url"] == f"{stack.site}/shop?page=2"
     assert found["warnings"] == []
 

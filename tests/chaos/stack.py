@@ -17,6 +17,7 @@ import psutil
 
 from tests.services.process import kill_tree
 from tests.shape.files import ROOT
+from tests.slack import SLACK
 
 SETTINGS: dict[str, Any] = {
     "workers": 2,
@@ -130,6 +131,6 @@ def stack_on(url: str, folder: Path) -> Iterator[Stack]:
 def wait_for(condition: Callable[[], bool], timeout_s: float = 30, every_s: float = 0.02) -> float:
     began = time.monotonic()
     while not condition():
-        assert time.monotonic() < began + timeout_s, f"still not true after {timeout_s} s"
+        assert time.monotonic() < began + timeout_s * SLACK, f"still not true after {timeout_s * SLACK} s"
         time.sleep(every_s)
     return time.monotonic() - began

@@ -87,8 +87,11 @@ async def test_killed_and_cancelled_browsers_leave_nothing_behind(file_stack: St
             for pages in range(0, CALM, AT_ONCE):
                 await a_batch(client, site, rng)
                 memory["worker"].note(node.worker_pids[-1], pages)
-            found = states(await client.runs())
-    assert set(found) <= {RunState.COMPLETED, RunState.CANCELLED}, found
+            runs = await client.runs()
+    found = states(runs)
+    assert set(found) <= {RunState.COMPLETED, RunState.CANCELLED}, [
+        (run.attempts, run.error_message) for run in runs if run.state is RunState.FAILED
+    ]
     assert found[RunState.COMPLETED] >= 0.7 * LOADS
     node.signal(signal.SIGTERM)
     assert node.wait() == 0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tests.cli.command import Corral
 from tests.crawl.site import Page, served, tree
+from tests.slack import SLACK
 
 
 def test_a_site_is_crawled_into_a_file(corral: Corral) -> None:
@@ -48,7 +49,7 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
         while len(site.hits) < 6:
             time.sleep(0.02)
         crawling.send_signal(signal.SIGINT)
-        _, err = crawling.communicate(timeout=20)
+        _, err = crawling.communicate(timeout=20 * SLACK)
         assert crawling.returncode == 130, err
         assert "paused, and nothing is lost" in err
         assert "Traceback" not in err

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.command import Corral, line_with
+from tests.slack import SLACK
 
 Started = Callable[..., subprocess.Popen[str]]
 UNKNOWN = "01a1de72-ef57-70cc-9efc-dbcdc746657c"
@@ -79,7 +80,7 @@ def _first_lines(corral: Corral, run_id: str, count: int) -> list[str]:
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(count)]
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=10 * SLACK)
     assert (process.returncode, err) == (130, "")
     return lines
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Corral, all_gone, descendants
+from tests.slack import SLACK
 
 Started = Callable[..., subprocess.Popen[str]]
 
@@ -129,10 +130,10 @@ def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
 
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
-    _, err = process.communicate(timeout=15)
+    _, err = process.communicate(timeout=15 * SLACK)
 
     assert process.returncode == 130
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 5 * SLACK
     assert "is cancelled\n  fix: start it anew with `corral run retry " in err
     assert "Traceback" not in err
     assert children

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Corral
+from tests.slack import SLACK
 
 COMMAND = f"{shlex.quote(sys.executable)} -m corral"
 LOST = "corral: cannot write to standard output: No space left on device"
@@ -98,7 +99,7 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(
     assert "Run created" in following.stdout.readline()
     time.sleep(0.3)
     following.send_signal(signal.SIGINT)
-    _, err = following.communicate(timeout=20)
+    _, err = following.communicate(timeout=20 * SLACK)
     assert (following.returncode, err) == (130, "")
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
 from corral.domain.schedule import ON_DEMAND, check_frequency, next_slot, passed_slots
+from tests.slack import SLACK
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 MOMENTS = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
@@ -116,7 +117,7 @@ def test_a_schedule_asleep_for_a_year_wakes_up_once_at_once_and_knows_how_much_i
     began = time.monotonic()
     found = passed_slots("* * * * *", this_minute - timedelta(days=365), NOW)
     assert found == (this_minute, 365 * 24 * 60, this_minute + timedelta(minutes=1))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 1 * SLACK
 
 
 def test_a_schedule_asleep_since_the_clock_was_wrong_is_counted_too() -> None:

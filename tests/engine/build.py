@@ -15,6 +15,7 @@ from corral.domain.run import NewRun, Run
 from corral.engine.node import Node
 from corral.settings import Settings, load_settings
 from corral.wiring import App, opened
+from tests.slack import SLACK
 
 
 def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Settings:
@@ -74,7 +75,7 @@ async def until(condition: Callable[[], bool | Awaitable[bool]], timeout_s: floa
         answer = condition()
         if answer if isinstance(answer, bool) else await answer:
             return time.monotonic() - began
-        assert time.monotonic() < began + timeout_s, f"still not true after {timeout_s} s"
+        assert time.monotonic() < began + timeout_s * SLACK, f"still not true after {timeout_s * SLACK} s"
         await asyncio.sleep(0.01)
 
 

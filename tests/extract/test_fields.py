@@ -10,6 +10,7 @@ from corral.extract.fields import extract_fields
 from corral.extract.page import MAX_VALUE_CHARS, is_too_deep, title_of
 from corral.extract.selectors import compile_check
 from corral.extract.values import storable
+from tests.slack import SLACK
 
 URL = "https://shop.example/p/1"
 PRODUCT = """
@@ -118,7 +119,7 @@ def test_depth_is_judged_before_parsing() -> None:
     assert not is_too_deep("<div></div>" * 100_000)
     assert not is_too_deep("<p>a<br><li>b" * 100_000)
     assert title_of("<div>" * 200_000) is None
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 5 * SLACK
 
 
 @given(st.text(alphabet="<>/abip ='\"&;#!-x0\n", max_size=200), st.text(max_size=12))

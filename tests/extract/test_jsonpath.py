@@ -11,6 +11,7 @@ from corral.domain.job import FieldSpec
 from corral.domain.json_path import MAX_VISITED, TooWide, parse_query, selected
 from corral.engine.jobs import check_fields
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
+from tests.slack import SLACK
 
 ITEMS = [
     {"name": "one", "price": 9.5, "tags": ["x", "y"], "old": None},
@@ -143,4 +144,4 @@ def test_reading_a_path_takes_no_time() -> None:
             parse_query(path, field="f")
         except BadInput:
             continue
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 1 * SLACK

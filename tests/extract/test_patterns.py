@@ -8,6 +8,7 @@ from corral.domain.job import FieldSpec
 from corral.engine.jobs import check_fields
 from corral.extract.patterns import check_pattern, searched
 from corral.extract.reading import ReadRequest, read_page
+from tests.slack import SLACK
 
 PAGE = (
     b"<title>Lamp</title><p class=price>Now 9.50 EUR, was 12.00 EUR</p>"
@@ -69,7 +70,7 @@ def test_reading_a_pattern_takes_no_time() -> None:
     started = time.monotonic()
     for pattern in ("(" * 400 + "a" + ")" * 400, "(?:a{1,99}){1,99}" * 50, "[" + "a-z" * 300 + "]", "(a|b|c)*" * 100):
         check_pattern(pattern)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 2 * SLACK
 
 
 def test_matches_are_bounded() -> None:

@@ -13,6 +13,7 @@ from corral.domain.job import FieldSpec
 from corral.engine.jobs import check_fields
 from corral.extract.reading import ReadRequest, read_page
 from corral.extract.xpath_grammar import mistake_in
+from tests.slack import SLACK
 
 URL = "http://shop.example/lamps/1"
 PAGE = b"""<!doctype html><title>Lamp</title><h1>A <b>lamp</b></h1><p class=price>9<sup>50</sup></p>
@@ -147,7 +148,7 @@ def test_checking_takes_no_time() -> None:
     started = time.monotonic()
     for text in ("(" * 1000, "a[" * 499, "'" * 999, "-" * 999 + "1", "a/" * 499 + "b", " " * 1000, "1" * 1000):
         mistake_in(text)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 1 * SLACK
 
 
 @pytest.mark.parametrize("text", ["document('/etc/passwd')", "re:test('a', 'a')", "$x", "//a["])

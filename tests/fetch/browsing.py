@@ -20,6 +20,7 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.parse_pool import PageReader
 from corral.fetch.robots import Robots
 from tests.fetch.hostile import ROUTES, Request
+from tests.slack import SLACK
 
 
 def needs_chromium() -> None:
@@ -74,6 +75,6 @@ def engine_of(executor: BrowserExecutor) -> Engine:
 
 
 async def until(is_so: Callable[[], bool], within_s: float = 5) -> None:
-    async with asyncio.timeout(within_s):
+    async with asyncio.timeout(within_s * SLACK):
         while not is_so():  # noqa: ASYNC110 - other processes set no event of ours
             await asyncio.sleep(0.02)

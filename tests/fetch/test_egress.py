@@ -13,6 +13,7 @@ from corral.fetch.response import Response
 from tests.fetch import hostile_codings
 from tests.fetch.conftest import QUICK
 from tests.fetch.hostile import PAGE, Hostile
+from tests.slack import SLACK
 
 
 async def fetched(egress: Egress, url: str, **options: object) -> Response:
@@ -103,7 +104,7 @@ async def test_a_body_that_never_ends_stops_at_the_total_budget(egress: Egress, 
     started = time.monotonic()
     failure = await failed(egress, hostile.url("/trickle"), timeout_s=1)
     assert name_of(failure) == "timeout:total"
-    assert 0.9 <= time.monotonic() - started <= 2
+    assert 0.9 <= time.monotonic() - started <= 2 * SLACK
     await asyncio.sleep(0.3)
     assert hostile.open_now == 0, "the socket is closed with the budget"
 
@@ -113,7 +114,7 @@ async def test_a_gap_has_a_budget_of_its_own(hostile: Hostile) -> None:
     egress = Egress(policy, FetchLimits(gap_s=0.3), "t")
     started = time.monotonic()
     assert name_of(await failed(egress, hostile.url("/stops-midway"))) == "timeout:gap"
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 1 * SLACK
     await egress.close()
 
 
@@ -133,7 +134,7 @@ async def test_a_bomb_is_stopped_early_and_described(egress: Egress, hostile: Ho
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
     failure = await failed(egress, hostile.url(path))
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 1 * SLACK
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 32 * 1024
     assert failure.stats["decoded_bytes"] <= 10 * MIB
     assert failure.stats["ratio"] > 200
@@ -144,7 +145,7 @@ async def test_the_body_of_a_redirect_is_not_read(egress: Egress, hostile: Hosti
     started = time.monotonic()
     answer = await fetched(egress, hostile.url(f"/redirect-bomb{coding}"))
     assert answer.body == PAGE
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 1 * SLACK
 
 
 async def test_a_larger_body_can_be_cut_instead_of_refused(egress: Egress, hostile: Hostile) -> None:
@@ -261,7 +262,7 @@ async def test_a_slow_resolver_is_left_behind(monkeypatch: pytest.MonkeyPatch) -
     egress = Egress(EgressPolicy(), FetchLimits(dns_s=0.1), "t")
     started = time.monotonic()
     assert name_of(await failed(egress, "http://slow.example/")) == "network:dns"
-    assert time.monotonic() - started < 0.4
+    assert time.monotonic() - started < 0.4 * SLACK
     await egress.close()
 
 

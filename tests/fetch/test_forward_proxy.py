@@ -12,6 +12,7 @@ from corral.fetch.egress import Egress
 from corral.fetch.egress_dns import PinnedAddress
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from tests.fetch.hostile import ROUTES, Hostile, Request, fixed, hostile_server
+from tests.slack import SLACK
 
 LIMITS = ProxyLimits(connect_s=0.5, idle_s=0.6, max_head_bytes=16 * 1024, max_run_bytes=200_000, max_run_requests=50)
 
@@ -49,7 +50,7 @@ async def say_raw(proxy: ForwardProxy, data: bytes) -> bytes:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(2 * SLACK):
         while not is_so():  # noqa: ASYNC110 - what is waited for happens in a server without such events
             await asyncio.sleep(0.01)
 

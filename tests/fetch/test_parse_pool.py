@@ -20,9 +20,10 @@ from corral.fetch.robots import Robots
 from tests.fetch.browsing import a_task, browsing
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.fetch.parsing import ORDINARY, SLOW, URL, a_request, gone, measured_lag, parsing
+from tests.slack import SLACK
 
-# The machine that tests has other things to do; what is promised of it is 0.25 s.
-MAX_LAG_S = 1.0
+# What is promised of a machine that has nothing else to do is 0.25 s.
+MAX_LAG_S = 0.25 * SLACK
 QUICK = Limits(cpu_s=1.0)
 TITLE = FieldSpec("title")
 # Every paragraph is compared with all that stand before it.
@@ -54,7 +55,7 @@ async def test_a_page_that_is_too_much_costs_a_reader_and_nothing_else(name: str
         failed = await hostile
         started = time.monotonic()
         read = [await other for other in others]
-        assert time.monotonic() - started < 2  # a new reader and ten pages
+        assert time.monotonic() - started < 2 * SLACK  # a new reader and ten pages
     assert isinstance(failed, Failed)
     assert (failed.code, failed.detail) == ("limit", "parse")
     assert why in failed.message
@@ -153,7 +154,7 @@ async def test_a_reader_lost_while_idle_is_not_noticed(number: signal.Signals) -
         os.kill(lost, number)
         started = time.monotonic()
         assert isinstance(await pool.read(a_request(ORDINARY), 20), ReadAnswer)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 2 * SLACK
         await gone([lost])
 
 
@@ -196,7 +197,7 @@ async def test_a_new_reader_is_there_at_once() -> None:
         started = time.monotonic()
         for _ in range(10):
             await pool.read(a_request(ORDINARY))
-        assert (time.monotonic() - started) / 10 < 0.5
+        assert (time.monotonic() - started) / 10 < 0.5 * SLACK
 
 
 # -- the queue -------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from corral.fetch.robots import Robots
 from tests.engine.build import ended, events, settings_for, working
 from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request
+from tests.slack import SLACK
 
 RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
 
@@ -68,7 +69,7 @@ async def test_only_the_first_500_kib_count(egress: Egress, hostile: Hostile, mo
     started = time.monotonic()
     assert not await is_allowed(egress, hostile, "/private", robots)
     assert await is_allowed(egress, hostile, "/late", robots)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 3 * SLACK
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -136,7 +137,7 @@ async def test_patterns_full_of_stars_are_matched_in_time(
     serve(monkeypatch, b"User-agent: *\nDisallow: /" + b"*a" * 60 + b"b$\n")
     started = time.monotonic()
     assert await is_allowed(egress, hostile, "/" + "a" * 1500)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 2 * SLACK
 
 
 async def test_many_pages_ask_once(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,7 @@ async def test_a_group_of_thousands_of_names_is_read_in_time(
     started = time.monotonic()
     assert not await is_allowed(egress, hostile, "/7", robots)
     assert await is_allowed(egress, hostile, "/page", robots)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 3 * SLACK
 
 
 @pytest.mark.parametrize(
@@ -202,4 +203,4 @@ async def test_a_robots_txt_without_an_end_costs_a_page_its_start_only(
     monkeypatch.setitem(ROUTES, "/robots.txt", ROUTES[route])
     started = time.monotonic()
     assert await is_allowed(egress, hostile, "/private")
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 4 * SLACK

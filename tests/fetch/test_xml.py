@@ -24,6 +24,7 @@ from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 from tests.fetch.hostile import hostile_server
 from tests.fetch.parsing import URL, a_request, measured_lag, parsing
+from tests.slack import SLACK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
@@ -67,7 +68,7 @@ async def test_a_document_with_declarations_is_refused_and_nothing_is_opened(nam
         body = BOMBS[name].replace("PORT", str(den.port)).replace("FILE", str(trap)).encode()
         started = time.monotonic()
         failed = await pool.read(xml(body, FieldSpec("title"), FieldSpec("x", xpath="//r")), 10)
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 3 * SLACK
         assert den.heads == []
     assert isinstance(failed, Failed)
     assert (failed.code, failed.detail) == ("bad_response", "xml_dtd")
@@ -99,7 +100,7 @@ async def test_a_document_that_is_too_much_costs_its_run(name: str) -> None:
         assert isinstance(await pool.read(xml(RSS), 20), ReadAnswer)
     assert isinstance(failed, Failed), failed
     assert (failed.code, failed.detail) == ("limit", "parse")
-    assert lag.worst_s < 1
+    assert lag.worst_s < 0.25 * SLACK
 
 
 MANY = b"<r><title>t</title>" + b"<p>a</p>" * 30_000 + b"</r>"

@@ -18,6 +18,7 @@ from corral.store.store import Store
 from corral.store.tables import runs
 from corral.store.tx import Tx
 from tests import services
+from tests.slack import SLACK
 from tests.store import build
 from tests.store.build import CREATED, ME, a_job, a_run, add, check_history, claim_new, history
 from tests.store.proxy import Fault, Proxy, proxy_to
@@ -68,7 +69,7 @@ async def test_a_server_that_is_gone_is_told_at_once_and_found_again_when_it_is_
             *(store.run(run_id) for _ in range(50)),
             return_exceptions=True,
         )
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 3 * SLACK
         assert all(isinstance(answer, StorageUnavailable) for answer in answers)
     finally:
         cluster.start()
@@ -115,7 +116,7 @@ async def test_a_server_that_says_nothing_is_not_waited_for_long(proxied: Store,
     proxy.fault = Fault.SILENT
     started = time.monotonic()
     answers = await asyncio.gather(*(add(proxied) for _ in range(200)), return_exceptions=True)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 5 * SLACK
     assert all(isinstance(answer, StorageUnavailable) for answer in answers)
     proxy.fault = Fault.NONE
     await add(proxied)
@@ -304,7 +305,7 @@ async def test_a_row_locked_by_somebody_else_is_given_up_in_time(postgres_url: s
         started = time.monotonic()
         with pytest.raises(StorageUnavailable):
             await store.move(run_id, Move.CANCEL)
-        assert 1.5 < time.monotonic() - started < 5
+        assert 1.5 < time.monotonic() - started < 5 * SLACK
         assert await store.claim(ME, 10, 10) == [], "a claim skips what is locked"
     await store.move(run_id, Move.CANCEL)
     await store.close()

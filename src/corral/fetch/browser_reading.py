@@ -25,6 +25,9 @@ _COST = 100
 _POLL_EVERY_S = 0.15
 _REST_SHARE = 4
 _QUIET_S = 1.0
+# A page that was slow to come, or that comes to a busy machine, is slow to draw what it was sent, too.
+_MAX_QUIET_S = 5.0
+_SLOWER_BY = 3
 # How often a document that is still arriving is looked at: it may be too large already.
 _LARGE_PAGE_S = 1.0
 # A page that only sends its reader on (a meta refresh, a script) has begun to by then.
@@ -104,12 +107,13 @@ def _has_arrived(reading: Reading) -> bool:
 def _is_ready(visit: Visit, reading: Reading) -> bool:
     if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
         return True  # an error page; its title is all that is asked of it
-    is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > _QUIET_S
+    quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
+    is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
     # Asked for nothing in particular, it is ready when it has come to rest.
     has_all = bool(reading.request.fields) and not reading.answer.missing
-    return has_all or visit.quiet_s() > _QUIET_S
+    return has_all or visit.quiet_s() > quiet_s
 
 
 async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before: Reading | None) -> Reading | Failed:

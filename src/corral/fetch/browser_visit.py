@@ -72,7 +72,7 @@ class Visit:
         self._limits = limits
         self._tasks: set[asyncio.Task[Any]] = set()
         self._requests: set[Request] = set()
-        self._moved_at = time.monotonic()
+        self._moved_at = self.asked_at = time.monotonic()
         self._parsed = asyncio.Event()
         self._popups = 0
         self._navigations = 0
@@ -147,6 +147,7 @@ class Visit:
     async def load(self, url: str) -> None:
         """Until there is a document. How it went is in `arrival`; the page may have moved on by itself."""
         assert self._page is not None
+        self.asked_at = time.monotonic()
         try:
             await self._page.goto(url, wait_until="commit", timeout=0)
         except PlaywrightError as error:
