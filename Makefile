@@ -14,8 +14,8 @@ SETUP := $(VENV)/.setup-$(call id)
 DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
-# The tests wait as much as they compute: four processes are quickest on two cores.
-PROCESSES ?= 4
+# The tests wait, too: more processes than cores are quicker, many more make each other late.
+PROCESSES ?= 3
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

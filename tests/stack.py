@@ -16,7 +16,7 @@ import httpx
 from tests.services.ports import free_port
 from tests.slack import SLACK
 
-READY_S = 30.0
+READY_S = 30.0 * SLACK
 TERMINAL = {"completed", "partial", "failed", "cancelled"}
 
 
@@ -65,7 +65,12 @@ class Stack:
 def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     """This process's environment without any settings of its own, with the given ones."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
-    defaults = {"APP_DATA_DIR": str(data_dir), "APP_EGRESS_ALLOW": "127.0.0.0/8:*", "APP_RETRY_BASE_SECONDS": "0.1"}
+    defaults = {
+        "APP_DATA_DIR": str(data_dir),
+        "APP_EGRESS_ALLOW": "127.0.0.0/8:*",
+        "APP_RETRY_BASE_SECONDS": "0.1",
+        "APP_WORKERS": "1",  # each costs a second of a core
+    }
     return kept | defaults | settings
 
 

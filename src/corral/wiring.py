@@ -2,26 +2,24 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
 from corral.domain.errors import BadInput
 from corral.domain.job import Strategy
-from corral.domain.outcome import Outcome
 from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.retention import Retention
 from corral.domain.retry import RetryPolicy
-from corral.domain.run import Lease
 from corral.domain.secret import Secret
 from corral.engine.assign import Limits
 from corral.engine.crawls import Crawls
-from corral.engine.errand import perform_apart
+from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
 from corral.engine.jobs import Jobs
 from corral.engine.learning import Learning
@@ -83,6 +81,7 @@ class App:
     previews: Previews
     field_maps: FieldMaps
     crawls: Crawls
+    errands: Errands
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -101,6 +100,7 @@ class App:
         for timer in timers:
             timer.cancel()
         await asyncio.gather(*timers, return_exceptions=True)
+        await self.errands.close()
         node, self.node = self.node, None
         if node is not None:
             await node.stop()
@@ -233,16 +233,16 @@ def _assembled(
     jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow), seal)
     crawls = Crawls(store, EgressPolicy(settings.egress_allow), wake)
 
-    def look(lease: Lease, timeout_s: float) -> Awaitable[Outcome]:
+    def apart() -> dict[str, Any]:
         # A look is no run: nobody would ever ask for what it left behind.
-        config = replace(worker_config(settings, vault.keys()), artifacts_dir=None)
-        return perform_apart(asdict(config), lease, timeout_s)
+        return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))
 
+    errands = Errands(apart)
     offers = offered_strategies()
-    sessions = Sessions(store, vault, look, offers, wake=wake)
-    previews = Previews(store, look, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
+    sessions = Sessions(store, vault, errands.perform, offers, wake=wake)
+    previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
     parts = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
-    return App(*parts, previews, FieldMaps(store, jobs), crawls)
+    return App(*parts, previews, FieldMaps(store, jobs), crawls, errands)
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:

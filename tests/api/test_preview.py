@@ -198,7 +198,7 @@ def test_what_is_no_page_is_refused(stack: Stack, nasty: str) -> None:
 def test_a_few_are_looked_at_and_the_rest_is_told_to_come_back(stack: Stack) -> None:
     def look(number: int) -> httpx.Response:
         return httpx.post(
-            f"{stack.url}/jobs/preview", json={"url": f"{stack.site}/slow?seconds=1&n={number}"}, timeout=60
+            f"{stack.url}/jobs/preview", json={"url": f"{stack.site}/slow?seconds=3&n={number}"}, timeout=60
         )
 
     with ThreadPoolExecutor(9) as pool:

@@ -24,8 +24,8 @@ from tests.engine.build import ended, states
 from tests.fetch.browsing import needs_chromium
 from tests.stack import demo_site
 
-LOADS = by_level(40, 1000, 5000)
-KILL_EVERY = by_level(20, 50)
+LOADS = by_level(20, 1000, 5000)
+KILL_EVERY = by_level(10, 50)
 CALM = by_level(0, 400, 2000)  # pages without a kill at the end: a worker's first hundred are its warming up
 AT_ONCE = 10
 LEFT_S = 5.0  # after which nothing of a killed worker may be there

@@ -39,7 +39,12 @@ class Corral:
 
     def environment(self, settings: dict[str, str]) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
-        ours = {"APP_DATA_DIR": str(self.data), "APP_RETRY_BASE_SECONDS": "0.05", "APP_GRACE_SECONDS": "1"}
+        ours = {
+            "APP_DATA_DIR": str(self.data),
+            "APP_RETRY_BASE_SECONDS": "0.05",
+            "APP_GRACE_SECONDS": "1",
+            "APP_WORKERS": "1",
+        }
         return {**inherited, "TERM": "dumb", **ours, **settings}
 
     def create(self) -> None:

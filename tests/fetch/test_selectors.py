@@ -72,7 +72,7 @@ async def test_a_field_that_is_also_missing_still_goes_to_a_browser() -> None:
     assert decide(run, outcome, RetryPolicy(), NOW).strategy is Strategy.BROWSER
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", EXECUTORS if LEVEL else ("http",))
 async def test_links_beyond_ten_thousand_are_counted(
     arena: Arena, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

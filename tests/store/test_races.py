@@ -12,6 +12,7 @@ from corral.domain.ids import new_owner
 from corral.domain.run import Move, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
+from tests.chaos.level import by_level
 from tests.store import build
 from tests.store.build import a_run, add_many, check_history
 
@@ -40,7 +41,7 @@ def _race(url: str, processes: int, batch: int) -> list[tuple[str, int]]:
     return claimed
 
 
-@pytest.mark.parametrize("processes, batch", [(2, 50), (8, 20)])
+@pytest.mark.parametrize("processes, batch", [(2, 50), (by_level(4, 8), 20)])
 async def test_every_run_is_claimed_once_by_whoever_comes_first(shared_url: str, processes: int, batch: int) -> None:
     store = open_store(shared_url)
     ids = await add_many(store, [a_run() for _ in range(RUNS)])

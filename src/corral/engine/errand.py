@@ -1,7 +1,8 @@
-"""One task in a worker process of its own, for whoever has no node: nothing of it is written anywhere."""
+"""One task in a worker process beside the node's: nothing of it is written anywhere."""
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,12 +16,14 @@ from corral.engine.pool import Held, PoolEvents, WorkerPool, WorkerProcess
 
 _START_S = 15.0
 _MARGIN_S = 2.0
+# Whoever tries out selectors tries several; a process takes a second to start.
+_WARM_S = 60.0
 
 
 def errand(
     kind: str, payload: dict[str, Any], strategy: Strategy, session: SealedSession | None, job_id: str | None = None
 ) -> Lease:
-    """A run that is nowhere written, for `perform_apart`."""
+    """A run that is nowhere written, for `Errands`."""
     now = datetime.now(UTC)
     run = Run(
         id=RunId(new_id()),
@@ -43,34 +46,94 @@ def errand(
     return Lease(run, Owner("errand"), session)
 
 
-async def perform_apart(config: dict[str, Any], lease: Lease, timeout_s: float) -> Outcome:
-    done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-    ready = asyncio.Event()
+class Errands:
+    """Worker processes beside the node's: one per errand at a time, kept for a while for the next one."""
 
-    def end(outcome: Outcome) -> None:
-        if not done.done():
-            done.set_result(outcome)
+    def __init__(self, config: Callable[[], dict[str, Any]]) -> None:
+        self._config = config
+        self._idle: list[_Runner] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
-    def died(_: WorkerProcess, exit_status: str) -> None:
-        end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
+    async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
+        runner = await self._runner()
+        try:
+            outcome = await runner.perform(lease, timeout_s)
+        except BaseException:
+            await runner.pool.stop()
+            raise
+        if runner.is_sound:
+            runner.dismissal = asyncio.get_running_loop().call_later(_WARM_S, self._dismiss, runner)
+            self._idle.append(runner)
+        else:
+            self._end(runner)
+        return outcome
 
-    events = PoolEvents(
-        outcomes=lambda found: end(found[0][1]),
-        aborted=lambda _: end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug")),
-        died=died,
-        ready=ready.set,
-    )
-    pool = WorkerPool(1, config, events)
-    await pool.start()
-    try:
-        async with asyncio.timeout(_START_S):
-            await ready.wait()
-        [worker] = pool.workers.values()
-        worker.held[lease.key] = Held(lease, started=time.monotonic(), deadline=float("inf"))
-        worker.send([wire.task_message(lease.task(timeout_s))])
-        async with asyncio.timeout(timeout_s + _MARGIN_S):
-            return await done
-    except TimeoutError:
-        return Failed(FailureCode.TIMEOUT, "no answer in time", "errand")
-    finally:
-        await pool.stop()
+    async def close(self) -> None:
+        for runner in list(self._idle):
+            self._dismiss(runner)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    async def _runner(self) -> "_Runner":
+        """One that waits, unless it knows what is no longer so, as a key of the vault."""
+        config = self._config()
+        while self._idle:
+            runner = self._idle.pop()
+            if runner.dismissal is not None:
+                runner.dismissal.cancel()
+            if runner.is_sound and runner.config == config:
+                return runner
+            self._end(runner)
+        runner = _Runner(config)
+        await runner.pool.start()
+        return runner
+
+    def _dismiss(self, runner: "_Runner") -> None:
+        self._idle.remove(runner)
+        if runner.dismissal is not None:
+            runner.dismissal.cancel()
+        self._end(runner)
+
+    def _end(self, runner: "_Runner") -> None:
+        task = asyncio.create_task(runner.pool.stop(), name="errand ends")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class _Runner:
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.is_sound = True
+        self.dismissal: asyncio.TimerHandle | None = None
+        self._ready = asyncio.Event()
+        self._done: asyncio.Future[Outcome] | None = None
+        self.pool = WorkerPool(1, config, PoolEvents(self._ended, self._aborted, self._died, self._ready.set))
+
+    async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._done = done
+        try:
+            async with asyncio.timeout(_START_S):
+                await self._ready.wait()
+            [worker] = self.pool.workers.values()
+            worker.held[lease.key] = Held(lease, started=time.monotonic(), deadline=float("inf"))
+            worker.send([wire.task_message(lease.task(timeout_s))])
+            async with asyncio.timeout(timeout_s + _MARGIN_S):
+                return await done
+        except TimeoutError:
+            self.is_sound = False
+            return Failed(FailureCode.TIMEOUT, "no answer in time", "errand")
+
+    def _ended(self, found: list[tuple[Held, Outcome]]) -> None:
+        self._end(found[0][1])
+
+    def _aborted(self, _: list[Held]) -> None:
+        self.is_sound = False
+        self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
+
+    def _died(self, _: WorkerProcess, exit_status: str) -> None:
+        self.is_sound = False
+        self._end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
+
+    def _end(self, outcome: Outcome) -> None:
+        if self._done is not None and not self._done.done():
+            self._done.set_result(outcome)
