@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
+from corral.extract import page
 from corral.extract.fields import extract_fields
 from corral.extract.page import MAX_VALUE_CHARS, is_too_deep, title_of
 from corral.extract.selectors import compile_check
@@ -110,6 +111,17 @@ def test_a_good_selector_passes(css: str) -> None:
 def test_an_endless_selector_is_refused() -> None:
     with pytest.raises(BadInput):
         compile_check("x" * 100_000)
+
+
+TAGS = st.sampled_from(
+    ["<div>", "</div>", "<DIV>", "<p>", "</p>", "<a href=x>", "</a>", "</x>", "<", "</", "x", "<br/"]
+)
+
+
+@given(st.lists(st.tuples(TAGS, st.integers(1, 40)), max_size=30), st.integers(1, 60), st.integers(1, 200))
+def test_the_shorter_way_to_the_depth_ends_at_the_same(runs: list[tuple[str, int]], most: int, piece: int) -> None:
+    html = "".join(tag * times for tag, times in runs)
+    assert is_too_deep(html, most, piece) == page._is_counted_too_deep(html, most)
 
 
 def test_depth_is_judged_before_parsing() -> None:

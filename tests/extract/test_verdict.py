@@ -18,6 +18,8 @@ from corral.extract.verdict_signs import (
     CHALLENGE_MARKUP,
     CHALLENGE_SCRIPT,
     GUARD_WORDS,
+    LITTLE_PROSE_CHARS,
+    LONG_PROSE_CHARS,
     MAX_LOOKED_AT_CHARS,
     WATCHING_SCRIPT,
     WIDGETS,
@@ -77,6 +79,32 @@ def test_a_page_that_is_not_suspected_would_not_have_been_condemned(page: Answer
     missing = () if is_complete else ("price",)
     whole = verdict._weighed(Signs(page, missing))  # what is weighed for every page, were there no shorter way
     assert judge(page, missing).kind is whole.kind
+
+
+KNOWN = [*ALWAYS.values(), *WHEN_FOUND.values(), *(case.values[1] for case in CASES)]
+
+
+@given(st.sampled_from(KNOWN) | ANSWERS, st.booleans(), st.integers(0, 40), st.sampled_from([200, 403, 404, 500]))
+def test_suspicion_is_the_same_however_early_it_is_settled(
+    page: Answer, is_complete: bool, padding: int, status: int
+) -> None:
+    text = page.text.replace("<h1", f"<p>{'Ein ſaß ﬃ Wort. ' * 3 * padding}</p><h1", 1)
+    page = replace(page, content_type="text/html", text=text, status=status)
+    missing = () if is_complete else ("price",)
+    signs = Signs(page, missing)
+    seen = [row for row in TABLE if row.accuses and row.see(signs) is not None]
+    sums = [sum(max(row.weight(cause), 0.0) for row in seen) for cause in CAUSES]
+    assert verdict._is_suspected(Signs(page, missing)) == (max(sums) >= THRESHOLD)
+    assert (Signs(page, ()).has_little_prose, Signs(page, ()).has_long_prose) == (
+        len(signs.prose) < LITTLE_PROSE_CHARS,
+        len(signs.prose) >= LONG_PROSE_CHARS,
+    )
+
+
+def test_all_that_accuses_is_asked_once() -> None:
+    asked = [row for row, _ in verdict._ACCUSING]
+    assert len(asked) == len(set(asked))
+    assert set(asked) == {row for row in TABLE if row.accuses}
 
 
 def test_no_evidence_is_weighed_twice() -> None:

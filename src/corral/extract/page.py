@@ -13,6 +13,8 @@ MAX_VALUE_CHARS = 100_000
 # The parser's time grows with the square of the depth: 10,000 levels take 0.2 s, 100,000 take 22 s.
 MAX_DEPTH = 10_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+_TAG_TEXT = re.compile(r"</?[a-zA-Z][a-zA-Z0-9-]*")
+_PIECE_CHARS = 64 * 1024
 # Elements that hold nothing, and elements that a sibling of their kind closes: left open in masses.
 _FLAT = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
@@ -22,14 +24,40 @@ URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
 _MAX_WORDS = MAX_VALUE_CHARS // 2 + 1
 
 
-def is_too_deep(html: str) -> bool:
+def is_too_deep(html: str, most: int = MAX_DEPTH, piece_chars: int = _PIECE_CHARS) -> bool:
     """True where parsing would stall: counted over the text, in linear time, before the parser sees it.
 
     A closing tag counts only against an open one of its name, or any invented one would hide the depth.
     A page made for it can still mislead this count; the process that parses is the last wall.
     """
-    if html.count("<") <= MAX_DEPTH:
+    # No more can be open than is opened.
+    if html.count("<") <= most or html.count("<") - html.count("</") <= most:
         return False
+    return _may_be_too_deep(html, most, piece_chars) and _is_counted_too_deep(html, most)
+
+
+def _may_be_too_deep(html: str, most: int, piece_chars: int) -> bool:
+    """Nearly always False, and then it is so: the tags of a piece are counted without a look at their order."""
+    can_be_open: Counter[str] = Counter()
+    at = 0
+    while at < len(html):
+        end = html.find("<", at + piece_chars)  # no tag is cut in two
+        end = len(html) if end < 0 else end
+        opened: Counter[str] = Counter()
+        closed: Counter[str] = Counter()
+        for tag, times in Counter(_TAG_TEXT.findall(html, at, end)).items():
+            name = tag.lstrip("</").lower()
+            if name not in _FLAT:
+                (closed if tag[1] == "/" else opened)[name] += times
+        if can_be_open.total() + opened.total() > most:
+            return True
+        # What is opened here may all be open at its end: what is closed here may have come first.
+        can_be_open = can_be_open - closed + opened
+        at = end
+    return False
+
+
+def _is_counted_too_deep(html: str, most: int) -> bool:
     still_open: Counter[str] = Counter()
     depth = 0
     for match in _TAG.finditer(html):
@@ -42,7 +70,7 @@ def is_too_deep(html: str) -> bool:
         elif still_open[tag]:
             still_open[tag] -= 1
             depth -= 1
-        if depth > MAX_DEPTH:
+        if depth > most:
             return True
     return False
 
@@ -57,8 +85,9 @@ def squeezed(text: str | None) -> str | None:
 
 
 class Page:
-    def __init__(self, html: str, base_url: str = "") -> None:
-        self.tree = LexborHTMLParser("" if is_too_deep(html) else html)
+    def __init__(self, html: str, base_url: str = "", *, is_flat: bool = False) -> None:
+        """`is_flat` says that somebody has made sure that it is not too deep."""
+        self.tree = LexborHTMLParser(html if is_flat or not is_too_deep(html) else "")
         self._url = base_url
 
     @cached_property

@@ -175,7 +175,7 @@ def _document(text: str, content_type: str, url: str) -> _Read:
     if is_too_deep(text):
         raise _Refused(TOO_DEEP)
     try:
-        page = Page(text, url)
+        page = Page(text, url, is_flat=True)
     except SelectolaxError as error:
         raise _Refused(f"the parser gave up on it: {error}") from None
     return _Read(source_of(page), page, _shortened(page.title))

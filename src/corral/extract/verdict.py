@@ -11,15 +11,15 @@ from typing import Any
 
 from corral.domain.classify import failure_of_status
 from corral.domain.outcome import Failed, FailureCode
+from corral.extract import verdict_evidence as evidence
 from corral.extract.page import Page, is_too_deep
-from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause, challenge_header, challenge_markup, widget
+from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause, Row, challenge_header, challenge_markup, widget
 from corral.extract.verdict_plain import judge_plain
 from corral.extract.verdict_signs import Answer, Signs
 
 __all__ = ["Answer", "Kind", "Verdict", "failure_behind", "failure_of_verdict", "judge", "merged"]
 
 _MAX_NAMED = 4
-_ACCUSING = tuple(row for row in TABLE if row.accuses)
 _WITHOUT_CONTENT = frozenset({204, 205, 304})
 
 
@@ -51,6 +51,29 @@ _KINDS: dict[Cause, Kind] = {
     "gone": Kind.SOFT_404,
     "shell": Kind.EMPTY_SHELL,
 }
+# Asked first: what the head of the answer, its address and its title say. Asked last: what is rarely needed.
+_FIRST = (
+    *(evidence.challenge_header, evidence.refusing_status, evidence.vendor, evidence.fields_missing),
+    *(evidence.sent_to_login, evidence.return_address, evidence.dead_end, evidence.sent_home),
+    *(evidence.challenge_title, evidence.block_title, evidence.login_title),
+    *(evidence.gone_title, evidence.bare_gone_title),
+)
+_LAST = (
+    *(evidence.gone_class, evidence.noindex, evidence.password_form, evidence.login_button),
+    *(evidence.block_heading, evidence.gone_heading),
+)
+
+
+def _accusing() -> list[tuple[Row, tuple[tuple[Cause, float], ...]]]:
+    """With what each weighs against the page, by cause."""
+    rows = {row.see: row for row in TABLE if row.accuses}
+    order = [*_FIRST, *(see for see in rows if see not in _FIRST and see not in _LAST), *_LAST]
+    causes: tuple[Cause, ...] = tuple(_KINDS)
+    return [(rows[see], tuple((c, w) for c in causes if (w := rows[see].weight(c)) > 0)) for see in order]
+
+
+_ACCUSING = _accusing()
+_IN_ALL = {cause: sum(dict(weights).get(cause, 0.0) for _, weights in _ACCUSING) for cause in _KINDS}
 _FAILURES = {
     Kind.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
     Kind.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
@@ -132,9 +155,24 @@ def merged(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _is_suspected(signs: Signs) -> bool:
-    """Whether what speaks against the page would be enough, if nothing spoke for it. Nearly every page ends here."""
-    seen = [row for row in _ACCUSING if row.see(signs) is not None]
-    return any(sum(max(row.weight(cause), 0.0) for row in seen) >= THRESHOLD for cause in _KINDS)
+    """Whether what speaks against the page would be enough, if nothing spoke for it. Nearly every page ends here.
+
+    Asked in the order of what it costs to know, and only until what is left to ask could no longer matter.
+    """
+    most = _IN_ALL.copy()  # what each cause could come to yet
+    seen = dict.fromkeys(_KINDS, 0.0)
+    for row, weights in _ACCUSING:
+        is_seen = row.see(signs) is not None
+        for cause, weight in weights:
+            if is_seen:
+                seen[cause] += weight
+            else:
+                most[cause] -= weight
+        if max(most.values()) < THRESHOLD:
+            return False
+        if is_seen and max(seen.values()) >= THRESHOLD:
+            return True
+    return False  # not reached: with nothing left to ask, what was seen is all there could be
 
 
 def _weighed(signs: Signs) -> Verdict:

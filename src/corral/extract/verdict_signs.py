@@ -1,11 +1,12 @@
 """What an answer shows, each thing looked up at most once, in time that grows with the document and no faster."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborNode
 
 from corral.extract.page import Page
@@ -48,6 +49,8 @@ GUARD_WORDS = tuple(
     b"captcha challenge turnstile geetest cpt-container arkoselabs data-translate incapsula /cdn-cgi/ _cf_chl_opt "
     b"gokuprops sucuri ddos-guard /ips.js awswaf".split()
 )
+# All of them in one pass. Only of this kind, the searcher goes through the text many bytes at a time.
+_GUARDS = BytesAhoCorasick(GUARD_WORDS, matchkind=MatchKind.LeftmostFirst)
 
 _LOGIN_PLACES = frozenset(
     ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
@@ -96,7 +99,7 @@ class Signs:
 
     @cached_property
     def names_a_guard(self) -> bool:
-        return any(word in self.source for word in GUARD_WORDS)
+        return bool(_GUARDS.find_matches_as_indexes(self.source))
 
     @cached_property
     def page(self) -> Page:
@@ -111,17 +114,31 @@ class Signs:
         return tuple(text[:300] for node in self.page.tree.css("h1")[:3] if (text := self.page.text_of(node)))
 
     @cached_property
+    def _pieces(self) -> Iterator[str]:
+        return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.source)
+
+    @cached_property
+    def _beginning(self) -> list[str]:
+        return _so_much_of(self._pieces, LONG_PROSE_CHARS)
+
+    @cached_property
+    def _has_long_beginning(self) -> bool:
+        return sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
+
+    @cached_property
     def prose(self) -> str:
         """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
-        return plain_text(" ".join(_prose_of(self.page.tree.body, may_hide=b"hidden" in self.source)))
+        more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
+        return plain_text(" ".join([*self._beginning, *_so_much_of(self._pieces, more)]))
 
     @property
     def has_little_prose(self) -> bool:
-        return len(self.prose) < LITTLE_PROSE_CHARS
+        return not self._has_long_beginning and len(self.prose) < LITTLE_PROSE_CHARS
 
     @property
     def has_long_prose(self) -> bool:
-        return len(self.prose) >= LONG_PROSE_CHARS
+        # Nearly every page has, and then nobody asks for the words. The writing of the patterns makes no text shorter.
+        return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
 
     def first(self, selector: str) -> LexborNode | None:
         return self.page.tree.css_first(selector)
@@ -208,7 +225,7 @@ class Signs:
         """Nothing to read, to look at or to click."""
         seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
         seen += "form, input, button, textarea, select"
-        return len(self.prose) < 40 and self.first(seen) is None
+        return self.has_little_prose and len(self.prose) < 40 and self.first(seen) is None
 
     @cached_property
     def root_classes(self) -> str:
@@ -248,24 +265,27 @@ class Signs:
         return len(self._requested.path) > 1 and self._final.path in ("", "/") and not self._requested.query
 
 
-def _prose_of(body: LexborNode | None, *, may_hide: bool) -> list[str]:
-    """In document order, without what lies inside menus, links and scripts; stops when there is plenty."""
-    pieces: list[str] = []
-    chars = 0
+def _so_much_of(pieces: Iterator[str], chars: int) -> list[str]:
+    taken: list[str] = []
+    while chars > 0 and (piece := next(pieces, None)) is not None:
+        taken.append(piece)
+        chars -= len(piece)
+    return taken
+
+
+def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
+    """In document order, without what lies inside menus, links and scripts."""
     waiting = [body.first_child] if body is not None else []
-    while waiting and chars < 2 * LONG_PROSE_CHARS:
+    while waiting:
         node = waiting.pop()
         if node is None:
             continue
         waiting.append(node.next)
         tag = node.tag or "-"
         if tag == "-text":
-            text = " ".join((node.text_content or "").split())
-            pieces.append(text)
-            chars += len(text)
+            yield " ".join((node.text_content or "").split())
         elif tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
             waiting.append(node.first_child)
-    return pieces
 
 
 def _is_beside(node: LexborNode | None) -> bool:
