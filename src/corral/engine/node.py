@@ -364,7 +364,7 @@ class Node:
     async def _released(self, leases: Sequence[Lease], reason: str) -> None:
         await self._until_stored(lambda: self._store.release(leases, reason))
 
-    async def _until_stored(self, write: Callable[[], Awaitable[T]]) -> T:
+    async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
         """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""
         while True:
             try:
@@ -373,7 +373,8 @@ class Node:
                 self._storage_failed(error)
                 await asyncio.sleep(_STORAGE_PAUSE_S)
             else:
-                self._wake.set()
+                if makes_room:
+                    self._wake.set()
                 self._pulse.beat()
                 return stored
 

@@ -17,7 +17,9 @@ log = structlog.get_logger()
 
 
 class UntilStored(Protocol):
-    async def __call__(self, write: Callable[[], Awaitable[Step | None]]) -> Step | None: ...
+    async def __call__(
+        self, write: Callable[[], Awaitable[Step | None]], *, makes_room: bool = True
+    ) -> Step | None: ...
 
 
 class Steps:
@@ -34,7 +36,10 @@ class Steps:
     async def _stepped(self, worker: WorkerProcess, lease: Lease, report: Report) -> None:
         plan = CrawlPlan.of(lease.run.payload["crawl"])
         try:
-            step = await self._until_stored(lambda: self._store.crawl_step(lease, report, plan.max_pages))
+            # A crawl that gets on is no reason to look for more runs.
+            step = await self._until_stored(
+                lambda: self._store.crawl_step(lease, report, plan.max_pages), makes_room=False
+            )
         except Exception as error:
             # The database is well and refuses this: the run is told, and ends for it.
             log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
