@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from corral.domain.crawl import CrawlPlan, eta_range, percent
 from corral.domain.run import Run, RunState
-from corral.store.items import CrawlNow
+from corral.store.crawls import CrawlNow
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "cancelled"]
 ExportFormat = Literal["json", "csv", "jsonl", "parquet"]

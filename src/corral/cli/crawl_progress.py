@@ -10,7 +10,7 @@ from corral.cli.render import console
 from corral.domain.crawl import CrawlPlan, eta_range
 
 if TYPE_CHECKING:
-    from corral.store.items import CrawlNow
+    from corral.store.crawls import CrawlNow
 
 _LINE_EVERY_S = 5.0
 _RATE_OVER_S = 10.0

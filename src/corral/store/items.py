@@ -2,23 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl import Counts, ItemState
-from corral.domain.errors import RunNotFound
 from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import new_id
-from corral.domain.item import Ended, Found, Item, Report, Step, StoredItem
-from corral.domain.run import Lease, NewRun, Run, RunState
+from corral.domain.item import Ended, Found, Item, Report, Step
+from corral.domain.run import Lease, NewRun, RunState
 from corral.domain.scope import Refusal
 from corral.store import runs as runs_queries
-from corral.store.rows import run_of, storable, to_json
+from corral.store.rows import storable, to_json
 from corral.store.tables import crawls, items, records, runs
-from corral.store.tx import Row, Tx, first, insert_all, insert_params, is_state, param, values
+from corral.store.tx import Tx, first, insert_all, insert_params, is_state, param, values
 
 _PENDING = is_state(items.c.state, ItemState.PENDING)
 _LEASED = is_state(items.c.state, ItemState.LEASED)
@@ -106,54 +105,8 @@ _LEASE = (
     .values(state=ItemState.LEASED.value, updated_at=param("wall"))
 )
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
-_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank"))
-_BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
-_BY_ID = sa.select(*_SHOWN).where(items.c.id == param("id"))
-_IN_STATE = (
-    sa.select(*_SHOWN)
-    .where(_OF_RUN, items.c.state == param("state"), items.c.id > param("after"))
-    .order_by(items.c.id)
-    .limit(param("limit"))
-)
-_REASONS = (
-    sa.select(items.c.state, items.c.reason, sa.func.count())
-    .where(_OF_RUN, items.c.reason.is_not(None))
-    .group_by(items.c.state, items.c.reason)
-)
-_NOW = (*_COUNTS, crawls.c.current_url, crawls.c.updated_at)
-_WANTED = sa.or_(*(sa.and_(runs.c.state == state.value, param(state.value) == 1) for state in RunState))
-_NEWEST = (
-    sa.select(runs, *_NOW)
-    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
-    .where(_WANTED)
-    .order_by(crawls.c.run_id.desc())
-    .limit(param("limit"))
-)
-_BY_STATE = (
-    sa.select(runs.c.state, sa.func.count())
-    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
-    .group_by(runs.c.state)
-)
-_SUMS = sa.select(sa.func.sum(crawls.c.done), sa.func.sum(crawls.c.failed))
-_FAILED_FOR = (
-    sa.select(items.c.reason, sa.func.count()).where(is_state(items.c.state, "failed")).group_by(items.c.reason)
-)
 _DELETE_ITEMS = sa.delete(items).where(_OF_RUN)
 _DELETE_CRAWL = sa.delete(crawls).where(crawls.c.run_id == param("run_id"))
-
-
-class CrawlStatistics(NamedTuple):
-    states: dict[str, int]  # of crawls
-    done: int  # items of all of them
-    failed: int
-    reasons: "Counter[str]"  # failed items by the code of their failure
-
-
-class CrawlNow(NamedTuple):
-    counts: Counts
-    size: int
-    current_url: str | None
-    updated_at: int
 
 
 def add_crawl(
@@ -316,65 +269,8 @@ def _lease(tx: Tx, run_id: str, room: int, *, has_leased: bool) -> tuple[tuple[I
     return taken, None
 
 
-def now(tx: Tx, run_id: str) -> CrawlNow:
-    row = first(tx.all(_COUNTS_OF, values(run_id=run_id)))
-    if row is None:
-        raise RunNotFound(run_id)
-    return _now_of(row)
-
-
-def newest(tx: Tx, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, CrawlNow]]:
-    """Crawls, the newest first."""
-    wanted = tuple(RunState if states is None else states)
-    rows = tx.all(_NEWEST, {**values(limit=limit), **{state.value: int(state in wanted) for state in RunState}})
-    width = len(runs.columns)
-    return [(run_of(row[:width]), _now_of(row[width:])) for row in rows]
-
-
-def _now_of(row: Row) -> CrawlNow:
-    return CrawlNow(Counts(*map(int, row[:-3])), int(row[-3]), row[-2], row[-1])
-
-
-def statistics(tx: Tx) -> CrawlStatistics:
-    states = {state: int(count) for state, count in tx.all(_BY_STATE)}
-    done, failed = (int(number or 0) for number in tx.all(_SUMS)[0])
-    reasons: Counter[str] = Counter()
-    for reason, count in tx.all(_FAILED_FOR):
-        reasons[(reason or "").partition(":")[0]] += int(count)
-    return CrawlStatistics(states, done, failed, reasons)
-
-
 def _counts(counts: "Counter[str]") -> Counts:
     return Counts(**{name: counts[name] for name in Counts._fields})
-
-
-def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
-    """How many items are in which state for which reason."""
-    return [(state, reason, int(count)) for state, reason, count in tx.all(_REASONS, values(run_id=run_id))]
-
-
-def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
-    rows = tx.all(_IN_STATE, values(run_id=run_id, state=state.value, after=after, limit=limit))
-    return [_stored(tx, row) for row in rows]
-
-
-def way_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
-    """The item, the one it was found on, and so on to the start."""
-    way: list[StoredItem] = []
-    row = first(tx.all(_BY_KEY, values(run_id=run_id, url_key=url_key)))
-    while row is not None:
-        way.append(_stored(tx, row))
-        parent = way[-1].parent
-        seen = {each.id for each in way}
-        row = None if parent is None or parent in seen else first(tx.all(_BY_ID, values(id=parent)))
-    return way
-
-
-def _stored(tx: Tx, row: Row) -> StoredItem:
-    cell = dict(zip((column.name for column in _SHOWN), row, strict=True))
-    due_at = cell.pop("due_at")
-    due_in_s = max(0.0, (due_at - tx.now_ms) / 1000) if due_at else 0.0
-    return StoredItem(**{**cell, "state": ItemState(cell["state"]), "due_in_s": due_in_s})
 
 
 def forget(tx: Tx, run_id: str) -> None:

@@ -24,6 +24,7 @@ from corral.store import (
     artifacts,
     audit,
     claims,
+    crawls,
     events,
     feed,
     idempotency,
@@ -178,28 +179,28 @@ class Store:
         step: Step | None = await self._db.write(_op(items.step, lease, report, max_pages), essential=True)
         return step
 
-    async def crawl_now(self, run_id: str) -> items.CrawlNow:
-        found: items.CrawlNow = await self._db.read(_op(items.now, run_id))
+    async def crawl_now(self, run_id: str) -> crawls.CrawlNow:
+        found: crawls.CrawlNow = await self._db.read(_op(crawls.now, run_id))
         return found
 
     async def crawl_items(self, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
-        found: list[StoredItem] = await self._db.read(_op(items.in_state, run_id, state, after, limit))
+        found: list[StoredItem] = await self._db.read(_op(crawls.in_state, run_id, state, after, limit))
         return found
 
-    async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, items.CrawlNow]]:
-        found: list[tuple[Run, items.CrawlNow]] = await self._db.read(_op(items.newest, states, limit))
+    async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, crawls.CrawlNow]]:
+        found: list[tuple[Run, crawls.CrawlNow]] = await self._db.read(_op(crawls.newest, states, limit))
         return found
 
     async def crawl_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
-        found: list[tuple[str, str, int]] = await self._db.read_slow(_op(items.reasons, run_id))
+        found: list[tuple[str, str, int]] = await self._db.read_slow(_op(crawls.reasons, run_id))
         return found
 
-    async def crawl_statistics(self) -> items.CrawlStatistics:
-        found: items.CrawlStatistics = await self._db.read_slow(items.statistics)
+    async def crawl_statistics(self) -> crawls.CrawlStatistics:
+        found: crawls.CrawlStatistics = await self._db.read_slow(crawls.statistics)
         return found
 
     async def way_to(self, run_id: str, url_key: str) -> list[StoredItem]:
-        found: list[StoredItem] = await self._db.read(_op(items.way_to, run_id, url_key))
+        found: list[StoredItem] = await self._db.read(_op(crawls.way_to, run_id, url_key))
         return found
 
     # -- histories ---------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from corral.domain.crawl import CrawlPlan
     from corral.domain.run import Run
     from corral.settings import Settings
-    from corral.store.items import CrawlNow
+    from corral.store.crawls import CrawlNow
     from corral.wiring import App
 
 _BATCH = 200

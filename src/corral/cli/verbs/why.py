@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from corral.domain.item import StoredItem
     from corral.domain.run import Run
     from corral.settings import Settings
-    from corral.store.items import CrawlNow
+    from corral.store.crawls import CrawlNow
     from corral.store.store import Store
 
 _CRAWLS = 200
