@@ -63,6 +63,10 @@ class Settings(BaseSettings):
     retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
     retention_keep_records: bool = Field(True, description="records outlive the runs that found them")
 
+    crawl_retention_hours: float = Field(
+        24.0, ge=0, le=1_000_000, description="forget finished crawls and their records after this; 0 keeps them"
+    )
+
     http_cache: CacheMode = Field(CacheMode.OFF, description="off, revalidate or replay")
     http_cache_max_bytes: int = Field(512 * 1024**2, ge=1024**2, description="room for answers in the cache")
     artifacts_max_bytes: int = Field(

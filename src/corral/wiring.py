@@ -303,4 +303,9 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
 
 
 def retention(settings: Settings) -> Retention:
-    return Retention(settings.retention_days, settings.retention_max_runs, keep_records=settings.retention_keep_records)
+    return Retention(
+        settings.retention_days,
+        settings.retention_max_runs,
+        settings.retention_keep_records,
+        settings.crawl_retention_hours or None,
+    )

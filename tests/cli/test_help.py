@@ -8,9 +8,9 @@ from tests.cli.command import Corral
 
 VERBS = ["up", "serve", "worker", "demo", "scrape", "crawl", "events", "records", "why", "doctor", "bench"]
 JOB_VERBS = ["add", "list", "show", "rm"]
-SITE_VERBS = ["list", "show"]
+SITE_VERBS = ["list", "show", "stats"]
 SESSION_VERBS = ["add", "capture", "list", "check", "rotate", "rm"]
-RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry"]
+RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "keep"]
 
 
 @pytest.mark.parametrize(

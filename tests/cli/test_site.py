@@ -1,4 +1,5 @@
 import asyncio
+import sqlite3
 
 import pytest
 
@@ -7,6 +8,7 @@ from corral.domain.recipe import Lesson
 from corral.domain.site import Observation
 from corral.store.open import open_store
 from tests.cli.command import Corral
+from tests.crawl.site import Page, served
 
 DOCUMENT = {
     "calls": [{"method": "GET", "url": "{origin}/api/{path.1}", "headers": {}, "body": None}],
@@ -51,6 +53,36 @@ def test_an_unknown_site_is_told_apart_from_a_bad_one(taught: Corral) -> None:
     assert (unknown.code, unknown.out) == (1, "")
     assert "nothing is known about elsewhere.test" in unknown.err
     assert taught.here("site", "show", "no host").code == 2
+
+
+def test_what_crawls_got_from_sites_is_listed_and_shown(corral: Corral) -> None:
+    assert "no site has been crawled yet" in corral.here("site", "stats").out
+    with served({"/": Page(["/gone"])}) as site:
+        crawled = corral("crawl", f"{site.url}/", "--keep", "--json")
+        assert crawled.code == 3, crawled.err
+        [told] = corral.here("site", "stats", "--json").json
+        assert (told["host"], told["pages_done"], told["failed"]) == ("127.0.0.1", 1, {"bad_response": 1})
+        assert corral.here("site", "stats", site.url, "--json").json == told
+        assert corral.here("site", "show", "127.0.0.1", "--json").json["statistics"] == told
+    for shown in (corral.here("site", "stats").out, corral.here("site", "show", "127.0.0.1").out):
+        assert "bad_response 1" in shown
+        assert "50.0%" in shown
+    assert corral.here("site", "stats", "elsewhere.test").code == 1
+
+    run_id = crawled.json["run"]["id"]
+    assert _kept(corral) == [run_id]
+    assert "would let go" in corral.here("run", "keep", run_id, "--undo", "--dry-run").out
+    assert corral.here("run", "keep", run_id, "--undo", "--json").json == {"run_id": run_id, "keep": False}
+    assert _kept(corral) == []
+    assert corral.here("run", "keep", run_id).out == f"run {run_id} is kept\n"
+    assert corral.here("run", "keep", "01890000-0000-7000-8000-000000000000").code == 1
+
+
+def _kept(corral: Corral) -> list[str]:
+    with sqlite3.connect(corral.data / "corral.db") as connection:
+        found = [row[0] for row in connection.execute("SELECT run_id FROM kept_runs")]
+    connection.close()
+    return found
 
 
 def test_before_the_first_run_there_is_nothing_to_list(corral: Corral) -> None:

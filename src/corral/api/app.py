@@ -16,6 +16,7 @@ from corral.api.metrics import Metrics
 from corral.api.query import check_query
 from corral.api.routes import (
     artifacts,
+    crawls,
     events,
     field_maps,
     health,
@@ -26,6 +27,7 @@ from corral.api.routes import (
     runs,
     scraping,
     sessions,
+    site_statistics,
     sites,
 )
 from corral.api.schemas import ProblemBody
@@ -66,8 +68,10 @@ def create_app(app: App) -> FastAPI:
         records.router,
         artifacts.router,
         sites.router,
+        site_statistics.router,
         runs.router,
         scraping.router,
+        crawls.router,
         sessions.router,
         interventions.router,
         preview.router,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from corral.domain.crawl import CrawlPlan, eta_range, percent
-from corral.domain.run import Run, RunState
+from corral.domain.run import Run, RunState, spoken
 from corral.store.crawls import CrawlNow
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "cancelled"]
@@ -30,6 +30,7 @@ class AsyncScrapeRequest(BaseModel):
     max_pages: int = Field(_MAX_PAGES, ge=1, le=1_000_000)
     include: list[Pattern] = Field(default_factory=list, max_length=100, description="such as /articles/*")
     exclude: list[Pattern] = Field(default_factory=list, max_length=100)
+    keep: StrictBool = Field(False, description="do not forget it, and its records, a day after its end")
 
     def plan(self) -> CrawlPlan:
         include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
@@ -72,6 +73,9 @@ class TaskProgress(BaseModel):
     completed_at: datetime | None
     duration_seconds: float | None
     eta_seconds: float | None
+    url: str = Field(description="where it begins")
+    run_status: str = Field(description="as runs speak of it: paused is not pending")
+    started_at: datetime | None
 
 
 class TaskMessage(BaseModel):
@@ -128,6 +132,9 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
         "completed_at": run.finished_at,
         "duration_seconds": took_s,
         "eta_seconds": eta,
+        "url": plan.start_urls[0],
+        "run_status": spoken(run.state.value, run.hold_reason),
+        "started_at": run.started_at,
     }
 
 

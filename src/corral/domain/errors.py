@@ -81,6 +81,11 @@ class SiteNotFound(NotFound):
         super().__init__(f"nothing is known about {host}", hint="`corral site list` shows the sites that were visited")
 
 
+class PageNotSeen(NotFound):
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url[:200]} was not seen by this crawl", hint="a greater depth or scope lets it see further")
+
+
 class SessionNotFound(NotFound):
     def __init__(self, session_id: str) -> None:
         super().__init__(f"no session {session_id}", hint="list sessions with `corral session list`")

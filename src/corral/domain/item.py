@@ -48,6 +48,7 @@ class Ended(NamedTuple):
     http_status: int | None = None
     size: int = 0  # bytes that arrived
     is_late: bool = False  # not at its first attempt: others may have gone deeper meanwhile
+    took_ms: int = 0
 
 
 class Report(NamedTuple):

@@ -91,6 +91,10 @@ class LeaseStore(Protocol):
 
     async def prune(self, policy: Retention, batch: int = 200) -> int: ...
 
+    async def clear_leftovers(self, rows: int = 1_000) -> bool:
+        """Remove some of what is left of forgotten crawls; False where nothing is."""
+        ...
+
     def relay_ballast(self) -> None: ...
 
 

@@ -5,8 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """None keeps for ever. Records go with their run unless they are to be kept."""
+    """None keeps for ever. Records go with their run unless they are to be kept.
+
+    Crawls have a term of their own, after which they go with their records, except for those somebody asked to keep;
+    of those, the records stay whatever happens to the run.
+    """
 
     max_age_days: float | None = None
     max_finished_runs: int | None = None
     keep_records: bool = True
+    max_crawl_age_hours: float | None = None

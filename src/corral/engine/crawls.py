@@ -21,7 +21,12 @@ _LONGEST_S = 30 * 86_400.0
 
 class CrawlStore(Protocol):
     async def add_crawl(
-        self, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[Found], key: IdempotencyKey | None = None
+        self,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        seeds: Sequence[Found],
+        key: IdempotencyKey | None = None,
+        keep: bool = False,
     ) -> tuple[str, bool]:
         """Write a run with where it begins. With a key seen before: the id from then, and True."""
         ...
@@ -45,8 +50,12 @@ class Crawls:
         trusted_hosts: Sequence[str] = (),
         about: dict[str, object] | None = None,
         key: IdempotencyKey | None = None,
+        keep: bool = False,
     ) -> tuple[Run, bool]:
-        """A crawl of this plan, queued. Nobody asks the target first: it may take its time, or hang."""
+        """A crawl of this plan, queued. Nobody asks the target first: it may take its time, or hang.
+
+        One to `keep` is not forgotten a while after its end.
+        """
         if key is not None and (known := await self._store.created_by(key)) is not None:
             return await self._store.run(known), True
         seeds = {seed.key: seed for seed in (self._seed(url, trusted_hosts) for url in plan.start_urls)}
@@ -68,7 +77,7 @@ class Crawls:
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(seeds)}
         drafts = [EventDraft(EventKind.CREATED, meta)]
-        run_id, replayed = await self._store.add_crawl(run, drafts, list(seeds.values()), key)
+        run_id, replayed = await self._store.add_crawl(run, drafts, list(seeds.values()), key, keep)
         self._wake()
         return await self._store.run(run_id), replayed
 

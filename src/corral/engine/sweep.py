@@ -15,6 +15,7 @@ log = structlog.get_logger()
 
 _EVERY_S = 1.0
 _PRUNE_EVERY_S = 60.0
+_BREATH_S = 0.02
 # Who has not looked for so long was stopped, or the database was: then every lease looks expired, and those
 # who hold them get the time to renew before any is taken back.
 _AWAY_S = 4.0
@@ -83,8 +84,12 @@ class Sweeper:
         """A batch per transaction, with a breath between: retention must not hold anybody up."""
         pruned = await self._store.prune(self._retention)
         while pruned:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(_BREATH_S)
             pruned = await self._store.prune(self._retention)
+        is_more = await self._store.clear_leftovers()
+        while is_more:
+            await asyncio.sleep(_BREATH_S)
+            is_more = await self._store.clear_leftovers()
 
 
 async def _repeated(work: Callable[[], Awaitable[None]]) -> None:

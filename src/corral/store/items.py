@@ -15,6 +15,7 @@ from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import Lease, NewRun, RunState
 from corral.domain.scope import Refusal
 from corral.store import runs as runs_queries
+from corral.store import site_statistics
 from corral.store.rows import storable, to_json
 from corral.store.tables import crawls, items, records, runs
 from corral.store.tx import Tx, first, insert_all, insert_params, is_state, param, values
@@ -63,7 +64,7 @@ _END = (
         http_status=param("http_status"),
         updated_at=param("wall"),
     )
-    .returning(items.c.state)
+    .returning(items.c.host)
 )
 _FIND = (
     insert(items)
@@ -105,7 +106,6 @@ _LEASE = (
     .values(state=ItemState.LEASED.value, updated_at=param("wall"))
 )
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
-_DELETE_ITEMS = sa.delete(items).where(_OF_RUN)
 _DELETE_CRAWL = sa.delete(crawls).where(crawls.c.run_id == param("run_id"))
 
 
@@ -160,6 +160,8 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
         return
     rows = tx.many_returning(_END, [_end_values(tx, each) for each in ended])
     landed = [each for each, row in zip(ended, rows, strict=True) if row is not None]
+    hosts = [row[0] for row in rows if row is not None]
+    site_statistics.add(tx, lease.run_id, zip(hosts, landed, strict=True))
     for each in landed:
         counts.update({"leased": -1, each.state.value: 1, "size": each.size})
     if landed and lease.run.losses:
@@ -273,6 +275,6 @@ def _counts(counts: "Counter[str]") -> Counts:
     return Counts(**{name: counts[name] for name in Counts._fields})
 
 
-def forget(tx: Tx, run_id: str) -> None:
-    tx.run(_DELETE_ITEMS, values(run_id=run_id))
-    tx.run(_DELETE_CRAWL, values(run_id=run_id))
+def close(tx: Tx, run_id: str) -> bool:
+    """The crawl is there no more; its items are, until somebody clears them away."""
+    return tx.run(_DELETE_CRAWL, values(run_id=run_id)) > 0

@@ -4,9 +4,9 @@ import sqlalchemy as sa
 
 from corral.domain.retention import Retention
 from corral.domain.run import TERMINAL
-from corral.store import artifacts, idempotency, items
+from corral.store import artifacts, idempotency, items, kept, leftovers, site_statistics
 from corral.store import runs as runs_queries
-from corral.store.tables import events, interventions, records, runs, slots
+from corral.store.tables import crawls, events, interventions, kept_runs, records, runs, slots
 from corral.store.tx import Tx, param, values
 
 _FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
@@ -17,6 +17,19 @@ _OLD = (
     .order_by(runs.c.id)
     .limit(param("limit"))
 )
+# Of the crawls, which are few, not of all runs.
+_OLD_CRAWLS = (
+    sa.select(runs.c.id)
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .where(
+        _FINISHED,
+        runs.c.finished_at < param("before"),
+        crawls.c.run_id < param("before_id"),
+        ~sa.exists().where(kept_runs.c.run_id == crawls.c.run_id),
+    )
+    .order_by(crawls.c.run_id)
+    .limit(param("limit"))
+)
 _COUNT = sa.select(sa.func.count()).select_from(runs)
 _OLDEST = sa.select(runs.c.id).where(_FINISHED).order_by(runs.c.id).limit(param("limit"))
 _DELETE_EVENTS = sa.delete(events).where(events.c.run_id == param("id"))
@@ -25,10 +38,13 @@ _DELETE_INTERVENTIONS = sa.delete(interventions).where(interventions.c.run_id ==
 _DELETE_RUN = sa.delete(runs).where(runs.c.id == param("id"), _FINISHED)
 _FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
 
-_DAY_MS = 24 * 3600 * 1000
+_HOUR_MS = 3600 * 1000
+_DAY_MS = 24 * _HOUR_MS
 # Slots are remembered longer than any clock is set back by accident.
 _SLOT_MEMORY_MS = 30 * _DAY_MS
 _KEY_MEMORY_MS = _DAY_MS
+# Of sites nobody has crawled for so long, once their crawls are forgotten.
+_STATISTICS_MEMORY_MS = 90 * _DAY_MS
 
 
 def _id_at(millis: int) -> str:
@@ -41,6 +57,24 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
     """Forget up to `batch` runs that are too old or too many; how many were forgotten."""
     idempotency.forget(tx, tx.wall_ms - _KEY_MEMORY_MS)
     tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
+    site_statistics.forget(tx, tx.wall_ms - _STATISTICS_MEMORY_MS)
+    crawls_over = _old_crawls(tx, retention, batch)
+    others = [run_id for run_id in _too_old_or_many(tx, retention, batch) if run_id not in set(crawls_over)]
+    for run_id in crawls_over:
+        _forget(tx, run_id, keep_records=False)
+    for run_id in others[: batch - len(crawls_over)]:
+        _forget(tx, run_id, keep_records=retention.keep_records)
+    return len(crawls_over) + len(others[: batch - len(crawls_over)])
+
+
+def _old_crawls(tx: Tx, retention: Retention, batch: int) -> list[str]:
+    if retention.max_crawl_age_hours is None:
+        return []
+    before = tx.wall_ms - round(retention.max_crawl_age_hours * _HOUR_MS)
+    return [row[0] for row in tx.all(_OLD_CRAWLS, values(before=before, before_id=_id_at(before), limit=batch))]
+
+
+def _too_old_or_many(tx: Tx, retention: Retention, batch: int) -> list[str]:
     doomed: list[str] = []
     if retention.max_age_days is not None:
         before = tx.wall_ms - round(retention.max_age_days * _DAY_MS)
@@ -52,12 +86,17 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
         if excess > 0:
             rows = tx.all(_OLDEST, values(limit=min(batch, excess + len(doomed))))
             doomed += [row[0] for row in rows if row[0] not in set(doomed)]
-    for run_id in doomed:
-        tx.run(_DELETE_EVENTS, values(id=run_id))
-        tx.run(_DELETE_INTERVENTIONS, values(id=run_id))
-        artifacts.forget_of_run(tx, run_id)
-        items.forget(tx, run_id)
-        if not retention.keep_records:
-            tx.run(_DELETE_RECORDS, values(id=run_id))
-        tx.run(_DELETE_RUN, values(id=run_id))
-    return len(doomed)
+    return doomed
+
+
+def _forget(tx: Tx, run_id: str, *, keep_records: bool) -> None:
+    keep_records = keep_records or kept.is_kept(tx, run_id)
+    tx.run(_DELETE_EVENTS, values(id=run_id))
+    tx.run(_DELETE_INTERVENTIONS, values(id=run_id))
+    artifacts.forget_of_run(tx, run_id)
+    kept.let_go(tx, run_id)
+    if items.close(tx, run_id):
+        leftovers.leave(tx, run_id, with_records=not keep_records)
+    elif not keep_records:
+        tx.run(_DELETE_RECORDS, values(id=run_id))
+    tx.run(_DELETE_RUN, values(id=run_id))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from corral.domain.artifact import StoredArtifact
 from corral.domain.crawl import ItemState
@@ -31,6 +31,7 @@ from corral.store import (
     interventions,
     items,
     jobs,
+    kept,
     recipes,
     records,
     retention,
@@ -38,26 +39,16 @@ from corral.store import (
     sessions,
     sites,
 )
+from corral.store.database import Database
 from corral.store.tx import Tx
-
-
-class Database(Protocol):
-    is_postgres: bool
-
-    async def write(self, op: Callable[[Tx], Any], *, essential: bool = False) -> Any: ...
-    def write_from_thread(self, op: Callable[[Tx], Any]) -> Any: ...
-    async def read(self, op: Callable[[Tx], Any]) -> Any: ...
-    async def read_slow(self, op: Callable[[Tx], Any]) -> Any: ...
-    async def close(self) -> None: ...
-    def close_now(self) -> None: ...
-    def relay_ballast(self) -> None: ...
+from corral.store.upkeep import Upkeep
 
 
 def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
     return lambda tx: function(tx, *args)
 
 
-class Store:
+class Store(Upkeep):
     def __init__(self, database: Database) -> None:
         self._db = database
 
@@ -170,9 +161,20 @@ class Store:
     # -- crawls ------------------------------------------------------------------------------------
 
     async def add_crawl(
-        self, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[Found], key: IdempotencyKey | None = None
+        self,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        seeds: Sequence[Found],
+        key: IdempotencyKey | None = None,
+        keep: bool = False,
     ) -> tuple[str, bool]:
-        found: tuple[str, bool] = await self._db.write(_op(items.add_crawl, run, drafts, seeds, key))
+        def add(tx: Tx) -> tuple[str, bool]:
+            run_id, is_replayed = items.add_crawl(tx, run, drafts, seeds, key)
+            if keep and not is_replayed:
+                kept.keep(tx, run_id)
+            return run_id, is_replayed
+
+        found: tuple[str, bool] = await self._db.write(add)
         return found
 
     async def crawl_step(self, lease: Lease, report: Report, max_pages: int | None) -> Step | None:

@@ -205,6 +205,35 @@ crawls = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
+# What became of the pages of each host, per crawl; of all crawls that are forgotten, under an empty run_id.
+site_statistics = sa.Table(
+    "site_statistics",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("pages", sa.BigInteger, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("took_ms", sa.BigInteger, nullable=False),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
+kept_runs = sa.Table(
+    "kept_runs",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("created_at", Millis, nullable=False),
+)
+
+# Crawls that are forgotten, and of which rows are left: too many to remove them in one go.
+leftovers = sa.Table(
+    "leftovers",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("with_records", sa.SmallInteger, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,
@@ -243,3 +272,4 @@ _index("items_by_key", items.c.run_id, items.c.url_key, unique=True)
 _index("items_pending", items.c.run_id, items.c.due_at, items.c.rank, items.c.id, where="state = 'pending'")
 _index("items_failed", items.c.run_id, items.c.id, where="state = 'failed'")
 _index("items_leased", items.c.run_id, items.c.depth, where="state = 'leased'")
+_index("site_statistics_by_host", site_statistics.c.host)

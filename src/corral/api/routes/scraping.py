@@ -40,7 +40,7 @@ _STATES = {"pending": (RunState.QUEUED, RunState.HELD)}
 async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response:
     plan = body.plan()
     about: dict[str, object] = {"export_format": body.export_format}
-    run, replayed = await corral.crawls.start(plan, about=about, key=key)
+    run, replayed = await corral.crawls.start(plan, about=about, key=key, keep=body.keep)
     answer = {
         "task_id": run.id,
         # As it was when it was accepted; by now somebody may have claimed it.

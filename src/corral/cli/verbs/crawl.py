@@ -41,6 +41,7 @@ NoRobots = Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.t
 OutputFile = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the pages as .jsonl, .json or .csv.")
 ]
+Keep = Annotated[bool, typer.Option("--keep", help="Do not forget it after APP_CRAWL_RETENTION_HOURS.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew where an interrupted one could go on.")]
 
 
@@ -57,6 +58,7 @@ def crawl(
     retries: Retries = 3,
     no_robots: NoRobots = False,
     output: OutputFile = None,
+    keep: Keep = False,
     fresh: Fresh = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -83,10 +85,10 @@ def crawl(
         "retry_attempts": retries,
         "respect_robots": not no_robots,
     }
-    _begin(CrawlPlan.of(asked), output, fresh=fresh, dry_run=dry_run, as_json=as_json)
+    _begin(CrawlPlan.of(asked), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
 
 
-def _begin(plan: "CrawlPlan", output: Path | None, *, fresh: bool, dry_run: bool, as_json: bool) -> None:
+def _begin(plan: "CrawlPlan", output: Path | None, *, keep: bool, fresh: bool, dry_run: bool, as_json: bool) -> None:
     from corral.cli import render
     from corral.cli.files import check_output
     from corral.cli.options import trusted_for
@@ -98,11 +100,11 @@ def _begin(plan: "CrawlPlan", output: Path | None, *, fresh: bool, dry_run: bool
     trusted = trusted_for(settings, url)
     path = None if output is None else check_output(output)
     if dry_run:
-        about = {"plan": plan.document(), "output": str(path) if path else None}
+        about = {"plan": plan.document(), "output": str(path) if path else None, "keep": keep}
         what = f"crawl {url}, {plan.max_depth} deep, {plan.max_pages} pages at most"
         render.print_plan(what, about, as_json=as_json)
         return
-    finish_serving(_crawl(settings, plan, trusted, path, fresh=fresh, as_json=as_json))
+    finish_serving(_crawl(settings, plan, trusted, path, keep=keep, fresh=fresh, as_json=as_json))
 
 
 async def _crawl(
@@ -111,6 +113,7 @@ async def _crawl(
     trusted: tuple[str, ...],
     path: Path | None,
     *,
+    keep: bool,
     fresh: bool,
     as_json: bool,
 ) -> int:
@@ -123,7 +126,7 @@ async def _crawl(
     stop = Stop()
     stop.listen()
     async with opened(settings, works=False) as app:
-        run = await _begun(app, plan, trusted, fresh=fresh)
+        run = await _begun(app, plan, trusted, keep=keep, fresh=fresh)
     async with opened(settings, works=True, only_run=run.id) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
@@ -134,7 +137,7 @@ async def _crawl(
         return await _told(app, run.id, path, as_json=as_json)
 
 
-async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, fresh: bool) -> "Run":
+async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, keep: bool, fresh: bool) -> "Run":
     """A new run, or the one of the same plan that was interrupted."""
     from corral.cli import exits
     from corral.domain.run import HoldReason, Move, RunState
@@ -144,9 +147,11 @@ async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, fre
         if run.payload.get("crawl") == same and run.hold_reason in (HoldReason.PAUSED, None):
             if run.state is RunState.HELD:
                 await app.submitter.move(run.id, Move.RESUME)
+            if keep:
+                await app.store.keep_run(run.id, keep=True)
             exits.complain(f"going on with run {run.id}: {now.counts.done} pages are done", "--fresh begins anew")
             return run
-    run, _ = await app.crawls.start(plan, trusted_hosts=trusted)
+    run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep)
     return run
 
 
@@ -195,6 +200,8 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
         render.print_json({"run": shapes.run_shape(run), "counts": counts, "reasons": why})
     else:
         _summed_up(run, now, path, written)
+        if not written and now.counts.done and not await app.store.is_kept(run_id):
+            _say_how_long(run_id, app.settings.crawl_retention_hours)
         rows = [(state, reason, str(count)) for state, reason, count in reasons]
         if rows:
             render.print_table(("state", "reason", "pages"), rows)
@@ -210,6 +217,11 @@ def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> 
     print(f"{written} records written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
     if stopped := run.stats.get("stopped_by"):
         print(f"stopped by its {stopped}: {counts.pending} more are known")
+
+
+def _say_how_long(run_id: str, hours: float) -> None:
+    if hours:
+        print(f"a running Corral forgets them {hours:g} h after the end; `corral run keep {run_id}` keeps them")
 
 
 def _short_of(run: "Run", now: "CrawlNow") -> str:

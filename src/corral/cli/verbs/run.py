@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corral.cli.options import AsJson, DryRun, Limit, MaxAttempts, PriorityName, checked_id
+from corral.cli.verbs.run_keep import RunArgument, keep
 from corral.domain.job import Strategy
 from corral.domain.run import Move, RunState, advance, spoken
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from corral.engine.submit import Overrides
     from corral.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, help="Executions of jobs: start, list, show, cancel, pause, resume, retry.")
+app = typer.Typer(
+    no_args_is_help=True, help="Executions of jobs: start, list, show, cancel, pause, resume, retry, keep."
+)
 
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
+app.command("keep")(keep)
 _MANY = 1000
 RUN_COLUMNS = ("id", "status", "try", "by?", "started", "took?", "why")
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corral.cli.options import AsJson, Limit
+from corral.cli.verbs.site_stats import print_statistics, stats
 
 if TYPE_CHECKING:
     from corral.domain.recipe import StoredRecipe
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from corral.settings import Settings
 
 app = typer.Typer(no_args_is_help=True, help="What was learnt about sites: which strategy works, and recipes.")
+
+app.command("stats")(stats)
 
 _MAX_RECIPES = 200
 
@@ -51,7 +54,7 @@ def show(
     host: Annotated[str, typer.Argument(metavar="HOST", help="A host, or the URL of a page of it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show which strategies work on a site, how surely, at what cost, and the recipes recorded there.
+    """Show which strategies work on a site, how surely, at what cost, recipes, and what crawls got from it.
 
     \b
     corral site show example.com
@@ -66,6 +69,7 @@ def show(
 
 
 async def _show(settings: "Settings", host: str, *, as_json: bool) -> int:
+    from corral.api.schemas_site_statistics import site_statistics_read
     from corral.api.schemas_sites import evidence, intelligence, recipe_read
     from corral.cli import exits, render
     from corral.cli.running import read_store
@@ -74,17 +78,24 @@ async def _show(settings: "Settings", host: str, *, as_json: bool) -> int:
     async with read_store(settings) as store:
         memories = await store.site(host)
         recipes = await store.newest_recipes(host, None, _MAX_RECIPES)
-    if not memories and not recipes:
+        crawled = await store.site_statistics(host)
+    if not memories and not recipes and crawled is None:
         raise SiteNotFound(host)
     told = intelligence(host, memories)
     if as_json:
         shown = [evidence(memory) for memory in memories]
-        render.print_json({**told, "evidence": shown, "recipes": [recipe_read(recipe) for recipe in recipes]})
+        of_crawls = None if crawled is None else site_statistics_read(crawled)
+        also = {"recipes": [recipe_read(recipe) for recipe in recipes], "statistics": of_crawls}
+        render.print_json({**told, "evidence": shown, **also})
         return exits.DONE
-    _print_evidence(memories, told["proven"])
+    if memories:
+        _print_evidence(memories, told["proven"])
     if recipes:
         print()
         _print_recipes(recipes)
+    if crawled is not None:
+        print()
+        print_statistics([crawled])
     return exits.DONE
 
 

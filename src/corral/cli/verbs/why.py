@@ -1,6 +1,6 @@
 """`corral why`: what became of a URL in a crawl, and how it was found."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,6 +39,7 @@ def why(
 
 
 async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: bool) -> int:
+    from corral.api.shapes_crawl import because, page_shape
     from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.domain.canonical import url_key
@@ -54,10 +55,10 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
         return exits.FAILED
     run, now, way = found
     if as_json:
-        about = {"run_id": run.id, "item": _shape(way[0]), "because": _because(run, now, way[0])}
-        render.print_json({**about, "way": [_shape(each) for each in way[1:]]})
+        about = {"run_id": run.id, "item": page_shape(way[0]), "because": because(run, now, way[0])}
+        render.print_json({**about, "way": [page_shape(each) for each in way[1:]]})
         return exits.DONE
-    print(f"{way[0].state}: {render.printable(_because(run, now, way[0]))}")
+    print(f"{way[0].state}: {render.printable(because(run, now, way[0]))}")
     print(f"  {way[0].url} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
     for each in way[1:]:
         print(f"  found on {render.printable(each.url)} (depth {each.depth}, {each.state})")
@@ -69,38 +70,3 @@ async def _found(store: "Store", key: str, run_id: str | None) -> "tuple[Run, Cr
         if run_id in (None, run.id) and (way := await store.way_to(run.id, key)):
             return run, now, way
     return None
-
-
-def _because(run: "Run", now: "CrawlNow", item: "StoredItem") -> str:
-    from corral.domain.crawl import ItemState
-
-    match item.state:
-        case ItemState.DONE:
-            return f"read with status {item.http_status}"
-        case ItemState.FAILED:
-            return f"{item.reason}: {item.message or 'no more is known'}"
-        case ItemState.SKIPPED:
-            return f"by the rule {item.reason}" + (f": {item.message}" if item.message else "")
-        case ItemState.LEASED if not run.state.is_terminal:
-            return "it is being read"
-    return _waits_for(run, now, item)
-
-
-def _waits_for(run: "Run", now: "CrawlNow", item: "StoredItem") -> str:
-    from corral.domain.crawl import CrawlPlan
-
-    if run.state.is_terminal:
-        stopped = run.stats.get("stopped_by")
-        return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"
-    if run.state.value != "running":
-        return f"the crawl is {run.hold_reason or run.state.value}"
-    if now.counts.fetched + now.counts.leased >= CrawlPlan.of(run.payload["crawl"]).max_pages:
-        return "the page budget of the crawl is used up"
-    if item.due_in_s:
-        return f"tried again in {item.due_in_s:.0f} s, after {item.reason}"
-    return "its turn has not come"
-
-
-def _shape(item: "StoredItem") -> dict[str, Any]:
-    names = ("url", "depth", "state", "attempt", "reason", "message", "http_status", "due_in_s")
-    return {name: getattr(item, name) for name in names}

@@ -117,10 +117,12 @@ class _Crawl:
             self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
 
     async def _visit(self, item: Item) -> None:
+        began = time.monotonic()
         try:
             ended = await self._visited(item)
             if isinstance(ended, Failed):
                 ended = self._failed(item, ended)
+            ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000))
             self._ended.append(ended._replace(is_late=True) if item.attempt > 1 else self._without_known(ended))
         finally:
             del self._visits[item.id]

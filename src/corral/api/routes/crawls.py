@@ -1,0 +1,78 @@
+"""One crawl, looked at closely: counts, pages by state, reasons, and why a page is where it is."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Id, Limit
+from corral.api.schemas_crawls import CrawlRead, KeepRead, KeepRequest, ListedPage, ReasonRead, WhyRead, crawl_read
+from corral.api.shapes_crawl import because, page_shape
+from corral.domain.canonical import url_key
+from corral.domain.crawl import ItemState
+from corral.domain.errors import PageNotSeen, RunNotFound
+from corral.domain.item import short_key
+from corral.domain.run import CRAWL, Run
+from corral.domain.url import parse_target
+
+router = APIRouter(prefix="/scraping/tasks/{task_id}", tags=["crawls"])
+
+
+async def _task(corral: Corral, task_id: Id) -> Run:
+    run = await corral.store.run(str(task_id))
+    if run.kind != CRAWL:
+        raise RunNotFound(str(task_id))
+    return run
+
+
+@router.get("", response_model=CrawlRead)
+async def read_crawl(corral: Corral, task_id: Id) -> Response:
+    run = await _task(corral, task_id)
+    now = await corral.store.crawl_now(run.id)
+    hours = corral.settings.crawl_retention_hours
+    return render.answer(crawl_read(run, now, kept=await corral.store.is_kept(run.id), keep_hours=hours))
+
+
+@router.get("/reasons", response_model=list[ReasonRead])
+async def reasons(corral: Corral, task_id: Id) -> Response:
+    """How many pages are in which state for which reason. Of a large crawl it takes a while to count them."""
+    run = await _task(corral, task_id)
+    found = await corral.store.crawl_reasons(run.id)
+    told = [{"state": state, "reason": reason, "count": count} for state, reason, count in found]
+    return render.answer(sorted(told, key=lambda each: -int(str(each["count"]))))
+
+
+@router.get("/pages", response_model=list[ListedPage])
+async def pages(
+    corral: Corral,
+    task_id: Id,
+    state: Annotated[ItemState, Query()] = ItemState.FAILED,
+    limit: Limit = 50,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="the id of the last one seen")] = 0,
+) -> Response:
+    """In the order they were found in."""
+    run = await _task(corral, task_id)
+    found = await corral.store.crawl_pages(run.id, state, after, limit)
+    return render.answer([{"id": each.id, **page_shape(each)} for each in found])
+
+
+@router.get("/why", response_model=WhyRead)
+async def why(corral: Corral, task_id: Id, url: Annotated[str, Query(max_length=8192)]) -> Response:
+    """What became of a URL, and by which way it was found."""
+    run = await _task(corral, task_id)
+    way = await corral.store.way_to(run.id, short_key(url_key(parse_target(url, field="url"))))
+    if not way:
+        raise PageNotSeen(url)
+    told = because(run, await corral.store.crawl_now(run.id), way[0])
+    first, *rest = (page_shape(each) for each in way)
+    return render.answer({"task_id": run.id, "page": first, "because": told, "way": rest})
+
+
+@router.post("/keep", response_model=KeepRead)
+async def keep(corral: Corral, task_id: Id, body: KeepRequest | None = None) -> Response:
+    """Do not forget it, and its records, when its time is over; or do."""
+    run = await _task(corral, task_id)
+    is_kept = body is None or body.keep
+    await corral.store.keep_run(run.id, keep=is_kept)
+    return render.answer({"task_id": run.id, "keep": is_kept})

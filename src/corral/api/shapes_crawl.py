@@ -1,0 +1,40 @@
+"""Pages of a crawl as they are shown, and why they are in the state they are in. The command line says the same."""
+
+from typing import Any
+
+from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.item import StoredItem
+from corral.domain.run import Run
+from corral.store.crawls import CrawlNow
+
+_SHOWN = ("url", "depth", "state", "attempt", "reason", "message", "http_status", "due_in_s")
+
+
+def page_shape(item: StoredItem) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in _SHOWN}
+
+
+def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
+    match item.state:
+        case ItemState.DONE:
+            return f"read with status {item.http_status}"
+        case ItemState.FAILED:
+            return f"{item.reason}: {item.message or 'no more is known'}"
+        case ItemState.SKIPPED:
+            return f"by the rule {item.reason}" + (f": {item.message}" if item.message else "")
+        case ItemState.LEASED if not run.state.is_terminal:
+            return "it is being read"
+    return _waits_for(run, now, item)
+
+
+def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
+    if run.state.is_terminal:
+        stopped = run.stats.get("stopped_by")
+        return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"
+    if run.state.value != "running":
+        return f"the crawl is {run.hold_reason or run.state.value}"
+    if now.counts.fetched + now.counts.leased >= CrawlPlan.of(run.payload["crawl"]).max_pages:
+        return "the page budget of the crawl is used up"
+    if item.due_in_s:
+        return f"tried again in {item.due_in_s:.0f} s, after {item.reason}"
+    return "its turn has not come"

@@ -1,0 +1,46 @@
+"""`corral run keep`: a crawl that is not to be forgotten."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, DryRun, checked_id
+
+if TYPE_CHECKING:
+    from corral.settings import Settings
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Let it go after its time again.")]
+
+
+def keep(run_id: RunArgument, undo: Undo = False, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Keep a crawl, and its records, beyond APP_CRAWL_RETENTION_HOURS after its end.
+
+    \b
+    corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --undo
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    asked = checked_id(run_id, "run")
+    finish(_kept(load_settings(), asked, keep=not undo, dry_run=dry_run, as_json=as_json))
+
+
+async def _kept(settings: "Settings", run_id: str, *, keep: bool, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import opened_store, read_store
+
+    if dry_run:
+        async with read_store(settings) as store:
+            await store.run(run_id)
+        render.print_plan(f"{'keep' if keep else 'let go'} run {run_id}", {"run_id": run_id}, as_json=as_json)
+        return exits.DONE
+    async with opened_store(settings) as store:
+        run = await store.run(run_id)
+        await store.keep_run(run.id, keep=keep)
+    if as_json:
+        render.print_json({"run_id": run.id, "keep": keep})
+    else:
+        print(f"run {run.id} is kept" if keep else f"run {run.id} is forgotten after its time")
+    return exits.DONE
