@@ -17,6 +17,7 @@ import pytest
 
 from corral.cli.main import main
 from corral.store.open import open_store
+from tests.slack import SLACK
 
 _COMMAND = (sys.executable, "-m", "corral")
 
@@ -59,7 +60,7 @@ class Corral:
             env=self.environment(settings),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=60 * SLACK,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)

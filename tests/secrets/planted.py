@@ -80,18 +80,20 @@ class Watcher(threading.Thread):
         self._pid = pid
         self.done = threading.Event()
         self.seen: set[str] = set()
+        self._own: set[bytes] = set()  # its command line; a process that has just ended has none
 
     def run(self) -> None:
         while not self.done.wait(0.05):
             try:
+                self._own.add(Path(f"/proc/{self._pid}/cmdline").read_bytes())
                 below = psutil.Process(self._pid).children(recursive=True)
-            except psutil.Error:
+            except (psutil.Error, OSError):
                 return
             for process in below:
                 try:
                     told = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
                     # Until it has become another program it is a copy of whoever starts it, environment and all.
-                    if told[0] == Path(f"/proc/{self._pid}/cmdline").read_bytes():
+                    if told[0] in self._own:
                         continue
                 except OSError:
                     continue

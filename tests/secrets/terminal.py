@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.secrets.planted import Planted, Watcher
+from tests.slack import SLACK
 from tests.stack import Stack, environment
 
 
@@ -110,7 +111,7 @@ def _said(arguments: list[str], is_good: bool | None, given: dict[str, str], fol
     )
     watcher = Watcher(process.pid)
     watcher.start()
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=60 * SLACK)
     watcher.done.set()
     assert is_good in (None, process.returncode == 0), (arguments, output)
     return output + "\n".join(watcher.seen)
