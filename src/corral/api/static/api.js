@@ -128,6 +128,15 @@ export async function download(path, name, { signal } = {}) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** A large file: straight to the disk where the browser may ask for it by itself, which it cannot with a token. */
+export async function save(path, name, query = {}) {
+  if (token()) return download(address(path, query), name);
+  const link = document.createElement("a");
+  link.href = address(path, query);
+  link.download = name;
+  link.click();
+}
+
 const openKeys = new Map();
 
 /** A POST that creates something. Repeated after a lost answer it carries the same key, so it creates once. */

@@ -4,10 +4,15 @@ import { get, isAbort } from "./api.js";
 import { setUpAuth } from "./auth.js";
 import { announce, byId, facts, h, heading, problem, setText, tick } from "./dom.js";
 import { plain, words } from "./format.js";
+import { showCrawl } from "./page-crawl.js";
+import { showCrawls } from "./page-crawls.js";
+import { showInterventions } from "./page-interventions.js";
 import { showJobs } from "./page-jobs.js";
+import { showPreview } from "./page-preview.js";
 import { showRecords } from "./page-records.js";
 import { showRun } from "./page-run.js";
 import { showRuns } from "./page-runs.js";
+import { showSites } from "./page-sites.js";
 import { healthOf } from "./states.js";
 
 const HEALTH_EVERY_MS = 10_000;
@@ -30,10 +35,20 @@ function safeDecode(text) {
   }
 }
 
+const LISTS = {
+  runs: { show: showRuns, title: "Runs" },
+  crawls: { show: showCrawls, title: "Crawls" },
+  jobs: { show: showJobs, title: "Jobs" },
+  records: { show: showRecords, title: "Records" },
+  sites: { show: showSites, title: "Sites" },
+  interventions: { show: showInterventions, title: "Waiting for a person" },
+  preview: { show: showPreview, title: "Preview" },
+};
+const SINGLE = { runs: { show: showRun, title: "Run" }, crawls: { show: showCrawl, title: "Crawl" } };
+
 function pageFor({ page, id }) {
-  if (page === "runs" && id) return { show: showRun, title: "Run" };
-  if (id !== "") return null;
-  return { runs: { show: showRuns, title: "Runs" }, jobs: { show: showJobs, title: "Jobs" }, records: { show: showRecords, title: "Records" } }[page] ?? null;
+  const pages = id === "" ? LISTS : id ? SINGLE : {};
+  return Object.hasOwn(pages, page) ? pages[page] : null;
 }
 
 async function route({ isFirst = false } = {}) {
@@ -43,8 +58,10 @@ async function route({ isFirst = false } = {}) {
   const where = parseHash(location.hash);
   const found = pageFor(where);
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.page === where.page) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.page === where.page) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "center" }); // on a narrow screen they do not all fit
+    } else link.removeAttribute("aria-current");
   }
   document.title = `${found?.title ?? "Not found"} · Corral`;
   const main = byId("main");

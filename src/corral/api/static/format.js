@@ -54,6 +54,21 @@ export function duration(ms) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** "12 s to 3 min", or one of them where they are the same. */
+export function durationRange(lowMs, highMs) {
+  const [low, high] = [duration(lowMs), duration(highMs)];
+  return low === high ? low : `${low} to ${high}`;
+}
+
+export function bytes(size) {
+  let rest = size;
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (rest < 1024) return unit === "B" ? `${rest} B` : `${rest.toFixed(1)} ${unit}`;
+    rest /= 1024;
+  }
+  return `${rest.toFixed(1)} TiB`;
+}
+
 export function count(value, one, many = `${one}s`) {
   return `${value.toLocaleString()} ${value === 1 ? one : many}`;
 }

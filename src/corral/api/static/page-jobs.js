@@ -2,6 +2,7 @@
 
 import { create, isAbort, list, remove } from "./api.js";
 import { announce, badge, busy, cell, command, confirmed, emptyState, h, heading, loading, outLink, problem, row, table, toast } from "./dom.js";
+import { choice, clearErrors, controlFor, labelled, showFieldError } from "./form.js";
 import { clip, count } from "./format.js";
 
 const PAGE = 50;
@@ -14,28 +15,18 @@ function fieldNames(job) {
   return (Array.isArray(job.fields) ? job.fields : []).map((field) => String(field?.name ?? field));
 }
 
-function choice(name, options, chosen) {
-  return h("select", { name, id: `job-${name}` }, options.map(([value, label]) => h("option", { value, selected: value === chosen }, label)));
-}
-
-/** A labelled control with a place for its error. */
-function labelled(name, label, control, help = "") {
-  control.setAttribute("aria-describedby", `job-${name}-help job-${name}-error`);
-  return h("div", { class: "field", "data-field": name },
-    h("label", { for: `job-${name}` }, label), control,
-    h("p", { class: "help", id: `job-${name}-help` }, help),
-    h("p", { class: "error foreign", id: `job-${name}-error`, role: "alert" }));
-}
+const PREFIX = "job";
+const labelledJob = (name, label, control, help) => labelled(PREFIX, name, label, control, help);
 
 function buildForm() {
   const cron = h("input", { name: "cron", id: "job-cron", placeholder: "*/15 * * * *", autocomplete: "off", spellcheck: "false", "aria-label": "Cron expression", hidden: true });
-  const frequency = choice("frequency", FREQUENCIES, "on_demand");
+  const frequency = choice(PREFIX, "frequency", FREQUENCIES, "on_demand");
   const form = h("form", { class: "job-form", novalidate: true },
-    labelled("target_url", "Target URL", h("input", { name: "target_url", id: "job-target_url", type: "url", inputmode: "url", placeholder: "https://example.org/page", autocomplete: "off", required: true })),
-    labelled("fields", "Fields", h("input", { name: "fields", id: "job-fields", placeholder: "title, price, author", autocomplete: "off", required: true }), "Separated by commas"),
-    labelled("strategy", "Strategy", choice("strategy", STRATEGIES, "auto")),
-    labelled("frequency", "Frequency", frequency),
-    labelled("priority", "Priority", choice("priority", PRIORITIES, "medium")),
+    labelledJob("target_url", "Target URL", h("input", { name: "target_url", id: "job-target_url", type: "url", inputmode: "url", placeholder: "https://example.org/page", autocomplete: "off", required: true })),
+    labelledJob("fields", "Fields", h("input", { name: "fields", id: "job-fields", placeholder: "title, price, author", autocomplete: "off", required: true }), "Separated by commas"),
+    labelledJob("strategy", "Strategy", choice(PREFIX, "strategy", STRATEGIES, "auto")),
+    labelledJob("frequency", "Frequency", frequency),
+    labelledJob("priority", "Priority", choice(PREFIX, "priority", PRIORITIES, "medium")),
     h("div", { class: "form-error" }),
     h("div", { class: "row between" },
       h("label", { class: "check" }, h("input", { type: "checkbox", name: "start", checked: true }), "Start a run now"),
@@ -57,29 +48,6 @@ function readForm(form) {
     frequency: value("frequency") === "cron" ? value("cron") : value("frequency"),
     priority: value("priority"),
   };
-}
-
-function clearErrors(form) {
-  form.querySelector(".form-error").replaceChildren();
-  for (const field of form.querySelectorAll("[data-field]")) {
-    field.querySelector(".error").replaceChildren();
-    field.querySelector("input, select").removeAttribute("aria-invalid");
-  }
-}
-
-function showFieldError(form, name, message, hint = "") {
-  const field = [...form.querySelectorAll("[data-field]")].find((node) => node.dataset.field === name);
-  if (!field) return false;
-  field.querySelector(".error").replaceChildren(message, ...(hint ? [h("span", { class: "hint" }, hint)] : []));
-  const control = field.querySelector("input:not([hidden]), select");
-  control.setAttribute("aria-invalid", "true");
-  control.focus();
-  return true;
-}
-
-/** "body.fields.0.name" and "fields[0]" both belong to the control called "fields". */
-function controlFor(field) {
-  return field.replace(/^body\./, "").split(/[.[]/)[0];
 }
 
 function checkBeforeSending(form, job) {

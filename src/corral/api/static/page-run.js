@@ -24,7 +24,7 @@ function factList(run) {
   return facts([
     ["Target", target ? outLink(target) : null],
     ["Job", run.job_id ? h("a", { href: `#/runs?job_id=${encodeURIComponent(run.job_id)}` }, `${shortId(run.job_id)} (all its runs)`) : null],
-    ["Kind", run.kind],
+    ["Kind", run.kind === "crawl" ? h("a", { href: `#/crawls/${encodeURIComponent(run.id)}` }, "crawl (its pages)") : run.kind],
     ["Priority", run.priority],
     ["Strategy", strategyText(run)],
     ["Attempt", `${run.attempt ?? "–"} of ${run.max_attempts ?? "–"}`],

@@ -30,7 +30,7 @@ export function percentOf(run) {
 function runRow(run) {
   const failure = failureText(run);
   const target = run.target_url ?? run.payload?.target_url;
-  const href = `#/runs/${encodeURIComponent(run.id)}`;
+  const href = `#/${run.kind === "crawl" ? "crawls" : "runs"}/${encodeURIComponent(run.id)}`;
   return row({ "data-id": run.id },
     cell("State", h("a", { href, class: "state", "aria-label": `${run.status}, show run ${shortId(run.id)}` }, badge(run.status, percentOf(run)))),
     cell("Target", target ? targetLink(target, href) : h("span", { class: "faint" }, run.job_id ? `job ${shortId(run.job_id)}` : "–")),
