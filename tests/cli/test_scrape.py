@@ -2,13 +2,17 @@ import csv
 import json
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Corral, all_gone, descendants
+from tests.fetch.certificates import certificate
 from tests.slack import SLACK
 
 Started = Callable[..., subprocess.Popen[str]]
@@ -31,6 +35,49 @@ def test_json_and_a_file_carry_the_same_records(shared: Corral, site: str) -> No
     assert done.json["records"] == [{"heading": done.json["records"][0]["heading"]}]
     lines = (shared.folder / "found.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == done.json["records"]
+
+
+_SHELL = b"""<html><head><title>App</title></head><body><div id=root></div>
+<script>document.getElementById("root").innerHTML = "<h1 class=price>12</h1>"</script></body></html>"""
+
+
+@contextmanager
+def _app_that_nobody_vouches_for(folder: Path) -> Iterator[str]:
+    """A page that scripts fill, behind a certificate of its own making."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_page = self.path == "/"
+            self.send_response(200 if is_page else 404)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(_SHELL if is_page else b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = certificate(None).context(folder, "own").wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.browser
+def test_any_certificate_is_taken_where_so_wanted_by_the_first_look_too(shared: Corral, tmp_path: Path) -> None:
+    with _app_that_nobody_vouches_for(tmp_path) as url:
+        refused = shared("scrape", url, "--css", "price=.price", "--max-attempts", "1")
+        assert (refused.code, "tls" in refused.err) == (1, True), refused.err
+        taken = shared("scrape", url, "--css", "price=.price", "--no-verify-tls", "--json")
+    assert taken.code == 0, taken.err
+    assert taken.json["records"] == [{"price": "12"}]
+    # Plain HTTP would have found nothing; that a script fills the page was seen behind the same certificate.
+    assert (taken.json["run"]["resolved_strategy"], taken.json["run"]["attempt"]) == ("browser", 1)
+    assert "not verified" in taken.err
 
 
 def test_fields_by_xpath_and_by_json_path(shared: Corral, site: str) -> None:

@@ -23,29 +23,33 @@ def open_page(tab: Tab, where: str) -> None:
     expect(tab.locator("main h1")).to_be_visible()
 
 
+def start_crawl(page: Tab, url: str) -> None:
+    """By the form, with mistakes on the way."""
+    open_page(page, "crawls")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    if not page.get_by_role("button", name="Start crawl").is_visible():  # it is where there are no crawls yet
+        page.get_by_text("New crawl").click()
+    page.get_by_role("button", name="Start crawl").click()
+    expect(page.get_by_text("Say where to begin")).to_be_visible()
+    page.get_by_label("Start page").fill(url)
+    page.get_by_label("Depth").fill("9")
+    page.get_by_role("button", name="Start crawl").click()
+    expect(page.locator("#crawl-max_depth-error")).not_to_be_empty()
+    page.get_by_label("Depth").fill("2")
+    page.get_by_text("More options").click()
+    page.get_by_label("Never follow").fill("/secret/*")
+    page.get_by_label("Pages at once").fill("2")
+    page.get_by_label("Tries for each page").fill("1")
+    page.get_by_role("button", name="Start crawl").click()
+
+
 def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
     pages = tree(width=4, depth=2)
     for path in pages:
         pages[path].takes_s = 0.4
     pages["/"].links = [*pages["/"].links, "/gone", "/secret/x"]
     with served(pages) as site:
-        open_page(page, "crawls")
-        expect(page.locator("[aria-busy]")).to_have_count(0)
-        if not page.get_by_role("button", name="Start crawl").is_visible():  # it is where there are no crawls yet
-            page.get_by_text("New crawl").click()
-        page.get_by_role("button", name="Start crawl").click()
-        expect(page.get_by_text("Say where to begin")).to_be_visible()
-        page.get_by_label("Start page").fill(f"{site.url}/")
-        page.get_by_label("Depth").fill("9")
-        page.get_by_role("button", name="Start crawl").click()
-        expect(page.locator("#crawl-max_depth-error")).not_to_be_empty()
-        page.get_by_label("Depth").fill("2")
-        page.get_by_text("More options").click()
-        page.get_by_label("Never follow").fill("/secret/*")
-        page.get_by_label("Pages at once").fill("2")
-        page.get_by_label("Tries for each page").fill("1")
-        page.get_by_role("button", name="Start crawl").click()
-
+        start_crawl(page, f"{site.url}/")
         expect(page.locator(".badge")).to_have_text("Running")
         expect(page.locator(".progress")).to_contain_text(re.compile(r"\d left|\d+ m?s to|s left"))
         expect(page.get_by_text("Now: http")).to_be_visible()

@@ -25,6 +25,7 @@ from corral.fetch.browser_login import LoginFailed, login_page
 from corral.fetch.cache import PageCache
 from corral.fetch.cache_disk import DiskCache
 from corral.fetch.http import HttpExecutor
+from corral.fetch.probe import probe
 from corral.fetch.robots import Robots
 from tests.fetch.arena import EXECUTORS, LIMITS, Arena, arena_with, name_of
 from tests.fetch.browsing import a_task
@@ -205,6 +206,15 @@ async def test_a_job_may_take_any_certificate_and_no_other_job_does_for_that(
         assert isinstance(taken, Fetched), taken
         refused = await servers.arena.run(executor, servers.url(name), "title")
         assert name_of(refused) == "network:tls", refused
+
+
+@pytest.mark.parametrize("name", ["self-signed", "h2-stranger"])
+async def test_the_look_at_the_target_of_such_a_job_takes_any_certificate_too(servers: Range, name: str) -> None:
+    egress, url = servers.arena.egress, servers.url(name)
+    refused = await probe(egress, url, ())
+    assert (refused.status, refused.failure and refused.failure.detail) == (None, "tls")
+    assert (await probe(egress, url, (), verifies_tls=False)).status == 200
+    assert (await probe(egress, url, ())).status is None
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

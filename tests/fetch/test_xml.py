@@ -199,15 +199,52 @@ async def test_an_expression_that_never_ends_costs_its_field_in_a_browser_too(
 
 
 @pytest.mark.browser
-async def test_a_json_answer_over_http(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("executor", EXECUTORS)
+async def test_a_json_answer(arena: Arena, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
     serve(monkeypatch, "/api", '{"items": [{"price": 9.5}, {"price": 0}]}', "Content-Type: application/json")
     fields = (
         {"name": "all", "jsonpath": "$.items[*].price", "all": True},
         {"name": "last", "jsonpath": "$..[-1].price"},
     )
-    outcome = await arena.run("http", arena.den.url("/api"), *fields)
+    outcome = await arena.run(executor, arena.den.url("/api"), *fields)
     assert isinstance(outcome, Fetched), outcome
     assert (outcome.records, outcome.missing) == (({"all": [9.5, 0], "last": 0},), ())
+    assert outcome.stats["content_type"] == "application/json"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("executor", EXECUTORS)
+async def test_xml_and_plain_text_are_read_as_they_were_sent(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    feed = "<?xml version='1.0'?><rss><channel><title>Feed</title><item><Link>http://a.test/1</Link></item></channel></rss>"
+    serve(monkeypatch, "/feed", feed, "Content-Type: application/xml")
+    serve(monkeypatch, "/text", "price: 12 EUR <b>", "Content-Type: text/plain")
+    serve(monkeypatch, "/bomb", BOMBS["billion laughs"], "Content-Type: text/xml")
+    link = {"name": "link", "xpath": "//Link"}
+    read = await arena.run(executor, arena.den.url("/feed"), "title", link)
+    assert isinstance(read, Fetched), read
+    assert read.records == ({"title": "Feed", "link": "http://a.test/1"},)
+    text = await arena.run(executor, arena.den.url("/text"), {"name": "price", "regex": "price: ([0-9]+) EUR <b>$"})
+    assert isinstance(text, Fetched), text
+    assert text.records == ({"price": "12"},)
+    bomb = await arena.run(executor, arena.den.url("/bomb"), "title")
+    assert isinstance(bomb, Failed)
+    assert (bomb.code, bomb.detail) == ("bad_response", "xml_dtd")
+
+
+@pytest.mark.browser
+async def test_a_page_that_is_sent_as_xml_is_read_after_its_scripts_have_run(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>before</title></head>'
+        "<body><h1>before</h1><script>document.querySelector('h1').textContent = 'after'</script></body></html>"
+    )
+    serve(monkeypatch, "/page", page, "Content-Type: application/xml")
+    outcome = await arena.run("browser", arena.den.url("/page"), {"name": "h1", "css": "h1"})
+    assert isinstance(outcome, Fetched), outcome
+    assert outcome.records == ({"h1": "after"},)
 
 
 @pytest.mark.browser

@@ -189,4 +189,6 @@ class Executor(Protocol):
 
 
 class Prober(Protocol):
-    async def __call__(self, url: str, fields: Sequence[FieldSpec], trusted_hosts: frozenset[str]) -> Probe: ...
+    async def __call__(
+        self, url: str, fields: Sequence[FieldSpec], trusted_hosts: frozenset[str], *, verifies_tls: bool = True
+    ) -> Probe: ...

@@ -86,7 +86,7 @@ class Jobs:
         check_fields(job.fields)
         check_frequency(job.frequency)
         if probes and not is_proxied(job):
-            refuse_unreachable(await self._prober(target.url, job.fields, trusted))
+            refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
         return replace(job, target_url=target.url)
 
 

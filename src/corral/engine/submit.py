@@ -127,7 +127,9 @@ class Submitter:
             return remembered
         if is_proxied(job):
             return resolve(job, asked, None)
-        return resolve(job, asked, await self._prober(job.target_url, job.fields, frozenset(job.trusted_hosts)))
+        trusted = frozenset(job.trusted_hosts)
+        probe = await self._prober(job.target_url, job.fields, trusted, verifies_tls=job.verify_tls)
+        return resolve(job, asked, probe)
 
 
 def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from corral.domain.classify import failure_of_status
@@ -11,14 +11,14 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Outcome
 from corral.domain.url import parse_target
-from corral.extract.reading import ReadAnswer, ReadRequest
+from corral.extract.reading import ReadRequest
 from corral.extract.verdict import Answer
+from corral.fetch.browser_data import Look, Reading, as_sent
 from corral.fetch.browser_faults import browser_fault, fault_of_net_error
 from corral.fetch.browser_visit import Arrival, Snapshot, Visit
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
-from corral.fetch.parse_pool import PageReader
 from corral.fetch.verdict import failure_behind, failure_read
 
 _COST = 100
@@ -39,30 +39,13 @@ _MAX_HEADER_BYTES = 64 * 1024
 _HTML = ("content-type", "text/html; charset=utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What is looked for on a page, by whom, and how long."""
-
-    asked_url: str
-    fields: tuple[FieldSpec, ...]
-    reader: PageReader
-    until: float  # on the monotonic clock
-    max_chars: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    snapshot: Snapshot
-    request: ReadRequest
-    answer: ReadAnswer
-    first_at: float  # when a document was first there to be read
-
-
 async def settled(visit: Visit, granted: ProxyPass, look: Look) -> Reading | Failed | None:
     """The page once every field is there, or once nothing more is coming; None where there is nothing to read."""
     until, max_chars = look.until, look.max_chars
     if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
         return fault("limit:body_too_large", f"it announces {visit.arrival.announced_bytes} bytes, {max_chars} allowed")
+    if (sent := await as_sent(visit, look)) is not None:
+        return sent
     reading: Reading | None = None
     while not _is_over(visit, granted):
         await visit.parsed(min(_LARGE_PAGE_S, until - time.monotonic()))

@@ -15,11 +15,12 @@ from corral.domain.session import SessionState
 from corral.domain.url import BadScheme, Target, parse_target
 from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_calls import taught
+from corral.fetch.browser_data import Look
 from corral.fetch.browser_engine import CannotStart, Engine
 from corral.fetch.browser_evidence import WITHIN_S, evidence
 from corral.fetch.browser_faults import browser_fault
 from corral.fetch.browser_host import BrowserHost
-from corral.fetch.browser_reading import Look, out_of_time, outcome_of, settled
+from corral.fetch.browser_reading import out_of_time, outcome_of, settled
 from corral.fetch.browser_visit import Visit
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies, RunWay

@@ -188,6 +188,17 @@ class Visit:
         self.last_html = value["html"]
         return Snapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
 
+    async def body(self, within_s: float) -> bytes | None:
+        """The document as it was sent, once it is here; None where it cannot be had."""
+        arrival = self.arrival
+        if arrival is None:
+            return None
+        with contextlib.suppress(PlaywrightError, TimeoutError):
+            async with asyncio.timeout(within_s):
+                response = await arrival.request.response()
+                return None if response is None else await response.body()
+        return None
+
     async def screenshot(self) -> str:
         """What a person would see, without scrolling, as a PNG in base64."""
         assert self._session is not None

@@ -11,6 +11,7 @@ from corral.domain.url import parse_target
 from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import UnverifiedWay
 from corral.fetch.limits import MIB
 from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.response import Response
@@ -28,11 +29,13 @@ async def probe(
     *,
     reader: PageReader | None = None,
     cache: PageCache = NO_CACHE,
+    verifies_tls: bool = True,
 ) -> Probe:
     """Ask once and look at the whole document, up to two megabytes of it."""
     ends_at = time.monotonic() + budget_s
-    answer = await _recorded(cache, url, trusted_hosts) or await egress.fetch(
-        url, timeout_s=budget_s, max_bytes=_MAX_BYTES, trusted_hosts=trusted_hosts, truncate=True
+    via = None if verifies_tls else UnverifiedWay(egress)
+    answer = await _recorded(cache, url, trusted_hosts, via) or await egress.fetch(
+        url, timeout_s=budget_s, max_bytes=_MAX_BYTES, trusted_hosts=trusted_hosts, truncate=True, via=via
     )
     if isinstance(answer, Failed):
         unresolved = answer.code is FailureCode.NETWORK and answer.detail == "dns"
@@ -46,14 +49,17 @@ async def probe(
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
 
 
-async def _recorded(cache: PageCache, url: str, trusted_hosts: frozenset[str]) -> Response | None:
+async def _recorded(
+    cache: PageCache, url: str, trusted_hosts: frozenset[str], via: UnverifiedWay | None
+) -> Response | None:
     """The page as a replay would answer it: a choice for a run that asks nobody is made without asking either."""
     try:
         target = parse_target(url)
     except BadInput:
         return None
     for respects in (True, False):
-        asked = Asked(target.url, trusted_hosts=trusted_hosts, respects_robots=respects)
+        through = via.through if via else ""
+        asked = Asked(target.url, trusted_hosts=trusted_hosts, respects_robots=respects, through=through)
         if (found := await cache.peek(asked)) is not None:
             return found
     return None

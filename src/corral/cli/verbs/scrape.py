@@ -15,6 +15,7 @@ from corral.cli.options import (
     Fields,
     Jsonpath,
     MaxAttempts,
+    NoVerifyTls,
     ProxyOption,
     StrategyOption,
     TimeoutS,
@@ -61,6 +62,7 @@ def scrape(
     max_attempts: MaxAttempts = None,
     output: OutputFile = None,
     proxy: ProxyOption = None,
+    no_verify_tls: NoVerifyTls = False,
     cache: Cache = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -90,6 +92,7 @@ def scrape(
         max_attempts=max_attempts,
         timeout_s=timeout,
         trusts_host=True,
+        verify_tls=not no_verify_tls,
         proxy=proxy_of(settings, proxy, dry_run=dry_run),
     )
     wanted = Output(None if output is None else check_output(output), as_json)
