@@ -43,7 +43,7 @@ class Ended(NamedTuple):
     reason: str | None = None  # code:detail of a failure, or the rule
     message: str | None = None
     due_in_s: float = 0.0
-    record: dict[str, Any] | None = None
+    record: dict[str, Any] | str | None = None  # packed as JSON, or still to be
     found: tuple[Found, ...] = ()
     http_status: int | None = None
     size: int = 0  # bytes that arrived

@@ -61,6 +61,20 @@ class Target:
 
 def parse_target(text: str, *, field: str = "target_url", max_chars: int = MAX_URL_CHARS) -> Target:
     """The one parse of a URL, or BadInput saying what is wrong with it and what to write instead."""
+    if len(text) <= max_chars:
+        try:
+            return _known(text)
+        except BadInput:
+            pass  # said again, with the name of the field
+    return _parsed(text, field, max_chars)
+
+
+@lru_cache(maxsize=512)  # on its way a page is asked for its address at every door
+def _known(text: str) -> Target:
+    return _parsed(text, "", len(text))
+
+
+def _parsed(text: str, field: str, max_chars: int) -> Target:
     _check_characters(text, field, max_chars)
     scheme, rest = _split_scheme(text, field)
     authority, tail = _split_authority(rest, field)

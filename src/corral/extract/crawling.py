@@ -1,5 +1,6 @@
-"""What a crawl wants of a page: its text, and where it leads, already judged by the scope of the crawl."""
+"""What a crawl wants of a page: its record, and where it leads, already judged by the scope of the crawl."""
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -7,16 +8,21 @@ from typing import Any
 
 import orjson
 
-from corral.domain.canonical import links_to
+from corral.domain.canonical import Link, links_to
 from corral.domain.crawl import CrawlPlan
 from corral.domain.errors import BadInput
 from corral.domain.item import short_key
 from corral.domain.scope import Refusal
 from corral.domain.traps import shape_of
 from corral.domain.url import parse_target
-from corral.extract.article import article_of
+from corral.extract.article import Article, article_of
 from corral.extract.links import Links, links_of
 from corral.extract.page import Page
+
+_TEXT_CHARS = 2000
+# Menus are the same on every page of a site. An entry takes half a kilobyte.
+_REMEMBERED = 16_384
+_NOTHING = Article(None, "", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,46 +31,85 @@ class CrawlAsk:
 
     plan: str
     depth: int
+    attempt: int = 1
+    began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
 
 
-def crawled(page: Page, url: str, ask: CrawlAsk) -> dict[str, Any]:
-    """JSON throughout: it crosses a process boundary."""
-    plan = _plan(ask.plan)
-    links = links_of(page)
-    article = article_of(page)
+class _Judge:
+    """One per plan, and told apart by being another one: to compare plans would take longer than to judge a link."""
+
+    def __init__(self, plan: CrawlPlan) -> None:
+        self.plan = plan
+
+
+def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it.
+
+    Only HTML leads anywhere and has a text; of other documents there are the fields.
+    """
+    judge = _judge(ask.plan)
+    links = links_of(page) if page is not None else None
+    is_noindex = links is not None and links.directives.noindex
+    is_kept = not (is_noindex and judge.plan.obey_noindex)
     return {
-        "title": article.title,
-        "full_text": article.text,
-        "word_count": article.word_count,
-        "char_count": article.char_count,
-        "found": _judged(plan, links, url, ask.depth + 1),
-        "dropped": links.dropped,
-        "is_noindex": links.directives.noindex,
+        "record": _record(page, title, url, ask, fields) if is_kept else None,
+        "found": _judged(judge, links, url, ask.depth + 1) if links is not None else [],
+        "dropped": links.dropped if links is not None else 0,
+        "is_noindex": is_noindex,
     }
 
 
+def _record(page: Page | None, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> str:
+    article = article_of(page) if page is not None else _NOTHING
+    record = {
+        "url": url,
+        "title": article.title or title,
+        "text": article.text[:_TEXT_CHARS],
+        "full_text": article.text,
+        "depth": ask.depth,
+        "source": parse_target(url, max_chars=len(url)).host,
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "word_count": article.word_count,
+        "char_count": article.char_count,
+        "retry_attempt": ask.attempt - 1,
+        "scrape_duration": round(time.monotonic() - ask.began, 4),
+        **fields,
+    }
+    return orjson.dumps(record).decode()
+
+
 @lru_cache(maxsize=64)
-def _plan(packed: str) -> CrawlPlan:
-    return CrawlPlan.of(orjson.loads(packed))
+def _judge(packed: str) -> _Judge:
+    return _Judge(CrawlPlan.of(orjson.loads(packed)))
 
 
-def _judged(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[list[Any]]:
+def _judged(judge: _Judge, links: Links, url: str, depth: int) -> list[list[Any]]:
     """As the fields of domain.item.Found; the rule that refuses a link comes with it."""
     try:
         base = parse_target(links.base_url or url)
     except BadInput:
         return []
-    today = datetime.now(UTC).date()
+    plan, today = judge.plan, datetime.now(UTC).date().toordinal()
+    is_too_deep = depth > plan.max_depth
+    is_nofollow = links.directives.nofollow
     found: dict[str, list[Any]] = {}
     for link, reference in zip(links_to(base, links.references), links.references, strict=True):
         if link is None or link.key in found:
             continue
-        reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
-        is_nofollow = links.directives.nofollow or reference in links.nofollow
-        if reason is None and is_nofollow and not plan.follow_nofollow:
+        key, host, reason = _judged_link(judge, link, is_too_deep, today)
+        if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
             reason = Refusal.NOFOLLOW
-        found[link.key] = [link.url, short_key(link.key), _host_of(link.url), depth, reason, float(depth)]
+        found[link.key] = [link.url, key, host, depth, reason, float(depth)]
     return list(found.values())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _judged_link(judge: _Judge, link: Link, is_too_deep: bool, today: int) -> tuple[str, str, str | None]:
+    """The short key, the host, and the rule that refuses it. Of the page nothing matters but whether it is the last."""
+    plan = judge.plan
+    depth = plan.max_depth + 1 if is_too_deep else plan.max_depth
+    reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.fromordinal(today).date())
+    return short_key(link.key), _host_of(link.url), reason
 
 
 def _host_of(url: str) -> str:

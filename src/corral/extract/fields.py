@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corral.domain.job import FieldSpec
 from corral.domain.json_path import shown
+from corral.extract.once import once
 from corral.extract.page import Page
 from corral.extract.patterns import searched
 from corral.extract.said import EVERY, MAX_VALUES, Said
@@ -173,7 +173,7 @@ class HtmlSource:
     def _by_xpath(self, expression: str) -> list[Any]:
         return [] if self._elements is None else self._elements.by_xpath(expression)
 
-    @cached_property
+    @once
     def _elements(self) -> "Elements | None":
         from corral.extract.elements import TooMuch, html_elements  # noqa: PLC0415 - most pages do without lxml
 

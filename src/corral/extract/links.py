@@ -1,11 +1,14 @@
 """Where a page leads, and what it asks of those who follow."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from corral.extract.page import Page
 
 MAX_LINKS = 10_000
+_REMEMBERED = 8_192
+_REMEMBERED_CHARS = 200
 _SPACE = " \t\n\r\f"
 _BREAKS = re.compile("[\t\n\r]")
 # Nothing that could be fetched begins like this, whatever follows.
@@ -42,7 +45,8 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         reference = attributes.get("href") or attributes.get("src")
         if not reference:
             continue
-        reference = _cleaned(reference)
+        # Most links of a page are on others, too; what is longer is not worth remembering.
+        reference = _cleaned_before(reference) if len(reference) <= _REMEMBERED_CHARS else _cleaned(reference)
         if not reference:
             continue
         rel = attributes.get("rel")
@@ -79,6 +83,9 @@ def _cleaned(reference: str) -> str:
     if not text.isprintable():
         text = _BREAKS.sub("", text)
     return "" if ":" in text[:11] and _ELSEWHERE.match(text) else text
+
+
+_cleaned_before = lru_cache(maxsize=_REMEMBERED)(_cleaned)
 
 
 def _canonical(page: Page) -> str | None:

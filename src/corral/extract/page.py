@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from functools import cached_property
 from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
+from corral.extract.once import once
 
 MAX_VALUE_CHARS = 100_000
 # The parser's time grows with the square of the depth: 10,000 levels take 0.2 s, 100,000 take 22 s.
@@ -79,6 +79,8 @@ def squeezed(text: str | None) -> str | None:
     """One line of text without surplus space; None where nothing is left."""
     if text is None:
         return None
+    if len(text) <= MAX_VALUE_CHARS and text.isprintable() and "  " not in text:
+        return text.strip() or None  # nothing to squeeze: no space is printable but the one
     # More words than these do not fit, however long the text is.
     words = text.split(maxsplit=_MAX_WORDS)[:_MAX_WORDS]
     return clean_text(" ".join(words)[:MAX_VALUE_CHARS]).strip() or None
@@ -90,13 +92,13 @@ class Page:
         self.tree = LexborHTMLParser(html if is_flat or not is_too_deep(html) else "")
         self._url = base_url
 
-    @cached_property
+    @once
     def base_url(self) -> str:
         node = self.tree.css_first("base[href]")
         href = node.attributes.get("href") if node is not None else None
         return joined(self._url, href) if href else self._url
 
-    @cached_property
+    @once
     def title(self) -> str | None:
         # `head title` first: an <svg> in the body may have a title of its own.
         for selector in ("head title", "title"):
@@ -105,7 +107,7 @@ class Page:
                 return found
         return None
 
-    @cached_property
+    @once
     def body_text(self) -> str:
         """What a reader sees, roughly: scripts, styles and templates are left out."""
         body = self.tree.body

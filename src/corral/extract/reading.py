@@ -96,7 +96,8 @@ class ReadAnswer:
         failure = parts["failure"]
         if failure is not None:
             parts["failure"] = Failed(**{**failure, "code": FailureCode(failure["code"]), "artifacts": ()})
-        return cls(**{**parts, "missing": tuple(parts["missing"])})
+        parts["missing"] = tuple(parts["missing"])
+        return cls(**parts)
 
 
 class _Refused(Exception):
@@ -154,9 +155,15 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         verdict,
         failure,
         dropped=extraction.dropped,
-        crawled=None if read.page is None or request.crawl is None else crawled(read.page, request.url, request.crawl),
+        crawled=_crawled(request, read, extraction) if failure is None else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
+
+
+def _crawled(request: ReadRequest, read: _Read, extraction: Extraction) -> dict[str, Any] | None:
+    if request.crawl is None:
+        return None
+    return crawled(read.page, read.title, request.url, request.crawl, extraction.record)
 
 
 def _decoded(request: ReadRequest, content_type: str) -> Decoded:

@@ -1,10 +1,10 @@
 """What a page says about itself under the names that people give to fields."""
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import islice
 
 from corral.extract import structured
+from corral.extract.once import once
 from corral.extract.page import Page
 from corral.extract.structured import Found, plain
 
@@ -17,19 +17,19 @@ class Said:
     def __init__(self, page: Page) -> None:
         self._page = page
 
-    @cached_property
+    @once
     def _json_ld(self) -> Found:
         return structured.json_ld(self._page)
 
-    @cached_property
+    @once
     def _metas(self) -> Found:
         return structured.metas(self._page)
 
-    @cached_property
+    @once
     def _microdata(self) -> Found:
         return structured.microdata(self._page)
 
-    @cached_property
+    @once
     def _labelled(self) -> Found:
         return structured.labelled(self._page)
 

@@ -64,16 +64,17 @@ _LAST = (
 )
 
 
-def _accusing() -> list[tuple[Row, tuple[tuple[Cause, float], ...]]]:
-    """With what each weighs against the page, by cause."""
+def _accusing() -> list[tuple[Row, tuple[tuple[int, float], ...]]]:
+    """With what each weighs against the page, by the place of the cause."""
     rows = {row.see: row for row in TABLE if row.accuses}
     order = [*_FIRST, *(see for see in rows if see not in _FIRST and see not in _LAST), *_LAST]
-    causes: tuple[Cause, ...] = tuple(_KINDS)
-    return [(rows[see], tuple((c, w) for c in causes if (w := rows[see].weight(c)) > 0)) for see in order]
+    weights = {see: [max(0.0, row.weight(cause)) for cause in _KINDS] for see, row in rows.items()}
+    return [(rows[see], tuple((place, w) for place, w in enumerate(weights[see]) if w)) for see in order]
 
 
 _ACCUSING = _accusing()
-_IN_ALL = {cause: sum(dict(weights).get(cause, 0.0) for _, weights in _ACCUSING) for cause in _KINDS}
+_CHEAP = frozenset(_FIRST)  # after these alone there is always more to ask
+_IN_ALL = [sum(dict(weights).get(place, 0.0) for _, weights in _ACCUSING) for place in range(len(_KINDS))]
 _FAILURES = {
     Kind.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
     Kind.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
@@ -160,7 +161,7 @@ def _is_suspected(signs: Signs) -> bool:
     Asked in the order of what it costs to know, and only until what is left to ask could no longer matter.
     """
     most = _IN_ALL.copy()  # what each cause could come to yet
-    seen = dict.fromkeys(_KINDS, 0.0)
+    seen = [0.0] * len(most)
     for row, weights in _ACCUSING:
         is_seen = row.see(signs) is not None
         for cause, weight in weights:
@@ -168,10 +169,11 @@ def _is_suspected(signs: Signs) -> bool:
                 seen[cause] += weight
             else:
                 most[cause] -= weight
-        if max(most.values()) < THRESHOLD:
+        if is_seen:
+            if max(seen) >= THRESHOLD:
+                return True
+        elif row.see not in _CHEAP and max(most) < THRESHOLD:
             return False
-        if is_seen and max(seen.values()) >= THRESHOLD:
-            return True
     return False  # not reached: with nothing left to ask, what was seen is all there could be
 
 

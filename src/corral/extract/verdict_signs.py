@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborNode
 
+from corral.extract.once import once
 from corral.extract.page import Page
 from corral.extract.verdict_words import plain_text
 
@@ -88,44 +88,44 @@ class Signs:
         self.fields_missing = fields_missing
         self._parsed = parsed if len(answer.text) <= MAX_LOOKED_AT_CHARS else None
 
-    @cached_property
+    @once
     def html(self) -> str:
         return self.answer.text[:MAX_LOOKED_AT_CHARS]
 
-    @cached_property
+    @once
     def source(self) -> bytes:
         """The document in lower case, to ask for words before the tree is asked for elements: that takes far longer."""
         return self.html.encode("utf-8", "replace").lower()
 
-    @cached_property
+    @once
     def names_a_guard(self) -> bool:
         return bool(_GUARDS.find_matches_as_indexes(self.source))
 
-    @cached_property
+    @once
     def page(self) -> Page:
         return self._parsed or Page(self.html, self.answer.final_url)
 
-    @cached_property
+    @once
     def title(self) -> str | None:
         return self.answer.title or self.page.title
 
-    @cached_property
+    @once
     def headings(self) -> tuple[str, ...]:
         return tuple(text[:300] for node in self.page.tree.css("h1")[:3] if (text := self.page.text_of(node)))
 
-    @cached_property
+    @once
     def _pieces(self) -> Iterator[str]:
         return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.source)
 
-    @cached_property
+    @once
     def _beginning(self) -> list[str]:
         return _so_much_of(self._pieces, LONG_PROSE_CHARS)
 
-    @cached_property
+    @once
     def _has_long_beginning(self) -> bool:
         return sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
 
-    @cached_property
+    @once
     def prose(self) -> str:
         """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
         more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
@@ -143,31 +143,31 @@ class Signs:
     def first(self, selector: str) -> LexborNode | None:
         return self.page.tree.css_first(selector)
 
-    @cached_property
+    @once
     def widget(self) -> LexborNode | None:
         """Something to be solved that stands in the middle of the page."""
         if not self.names_a_guard:
             return None
         return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
 
-    @cached_property
+    @once
     def password(self) -> LexborNode | None:
         found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.source else []
         return next((node for node in found if not _is_beside(node)), None)
 
-    @cached_property
+    @once
     def has_other_inputs(self) -> bool:
         """Something a person fills in that is not part of a captcha."""
         return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select"))
 
-    @cached_property
+    @once
     def submit_labels(self) -> tuple[str, ...]:
         buttons = self.page.tree.css("button")[:50]
         inputs = self.page.tree.css("input[type=submit i]")[:50]
         said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
         return tuple(text[:100] for text in said if text)
 
-    @cached_property
+    @once
     def _scripts(self) -> list[LexborNode]:
         return self.page.tree.css("script") if self.names_a_guard else []
 
@@ -178,7 +178,7 @@ class Signs:
                 return found[0]
         return None
 
-    @cached_property
+    @once
     def content_mark(self) -> str | None:
         """The page's own statement that it is an article, a product, a listing."""
         described = self.page.tree.css('script[type="application/ld+json" i]')[:50] if b"ld+json" in self.source else []
@@ -195,19 +195,19 @@ class Signs:
         node = self.first(selector)
         return (node.attributes.get("content") or "").lower()[:500] if node is not None else ""
 
-    @cached_property
+    @once
     def is_article(self) -> bool:
         if b"<article" not in self.source or len(self.prose) < 400:
             return False
         return self.first("article") is not None and len(self.page.tree.css("p")) >= 3
 
-    @cached_property
+    @once
     def is_noindex(self) -> bool:
         if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
             return True
         return b"noindex" in self.source and "noindex" in self._meta("meta[name=robots i]")
 
-    @cached_property
+    @once
     def is_listing(self) -> bool:
         """Much to follow or to look at, though little to read."""
         counts = {"a[href]": (b"<a", 30), "img": (b"<img", 8), "tr": (b"<tr", 8), "li": (b"<li", 40)}
@@ -216,52 +216,60 @@ class Signs:
             for selector, (tag, count) in counts.items()
         )
 
-    @cached_property
+    @once
     def refresh(self) -> bool:
         return "url=" in self._meta("meta[http-equiv=refresh i]").replace(" ", "")
 
-    @cached_property
+    @once
     def is_blank(self) -> bool:
         """Nothing to read, to look at or to click."""
         seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
         seen += "form, input, button, textarea, select"
         return self.has_little_prose and len(self.prose) < 40 and self.first(seen) is None
 
-    @cached_property
+    @once
     def root_classes(self) -> str:
-        nodes = (self.first("html"), self.page.tree.body)
+        nodes = (self.page.tree.root, self.page.tree.body)
         return " ".join((node.attributes.get("class") or "")[:1000] for node in nodes if node is not None).lower()
 
     # -- addresses ---------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
+    def _is_moved(self) -> bool:
+        return self.answer.final_url != self.answer.requested_url
+
+    @once
     def _final(self) -> SplitResult:
         return _split(self.answer.final_url)
 
-    @cached_property
+    @once
     def _requested(self) -> SplitResult:
         return _split(self.answer.requested_url)
 
-    @cached_property
+    @once
     def is_login_asked(self) -> bool:
         return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
 
-    @cached_property
+    @once
     def is_sent_to_login(self) -> bool:
+        if not self._is_moved:
+            return False
         is_there = bool(_places(self._final) & _LOGIN_PLACES) or self._final.netloc.startswith(_LOGIN_HOSTS)
         return is_there and not self.is_login_asked
 
-    @cached_property
+    @once
     def is_asked_path_carried(self) -> bool:
-        path = self._requested.path
+        path = self._requested.path if self._is_moved else ""
         return len(path) > 1 and path != self._final.path and path in unquote(self._final.query)
 
-    @cached_property
+    @once
     def is_sent_to_dead_end(self) -> bool:
-        return bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
+        return self._is_moved and bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
 
-    @cached_property
+    @once
     def is_sent_home(self) -> bool:
+        if not self._is_moved:
+            return False
         return len(self._requested.path) > 1 and self._final.path in ("", "/") and not self._requested.query
 
 

@@ -1,7 +1,6 @@
 """One page of a crawl, over HTTP: allowed by robots.txt, fetched, read apart, turned into a record and into links."""
 
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -22,12 +21,13 @@ from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 from corral.fetch.verdict import failure_read
 
-_TEXT_CHARS = 2000
+_MAX_PLANS = 64
 
 
 class HttpVisitor:
     def __init__(self, egress: Egress, robots: Robots, reader: PageReader, page_s: float = 20.0) -> None:
         self._page_s = page_s
+        self._plans: dict[int, tuple[CrawlPlan, str]] = {}
         self._egress = egress
         self._robots = robots
         self._reader = reader
@@ -44,8 +44,17 @@ class HttpVisitor:
         answer = await self._egress.fetch(target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts)
         if isinstance(answer, Failed):
             return answer
-        ask = CrawlAsk(orjson.dumps(task.payload["crawl"]).decode(), item.depth)
+        ask = CrawlAsk(self._packed(plan, task), item.depth, item.attempt, began)
         return await self._read(item, plan, answer, ask, began)
+
+    def _packed(self, plan: CrawlPlan, task: Task) -> str:
+        """The plan of a crawl that is under way is always the same object, and never changes."""
+        known = self._plans.get(id(plan))
+        if known is None:
+            while len(self._plans) >= _MAX_PLANS:
+                del self._plans[next(iter(self._plans))]
+            known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
+        return known[1]
 
     async def _refusal(self, target: Target, trusted_hosts: frozenset[str]) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
@@ -70,38 +79,25 @@ class HttpVisitor:
         failure = failure_read(read, {})
         if failure is not None:
             return failure
-        return _ended(item, plan, answer, read, took_s=time.monotonic() - began)
+        return _ended(item, plan, answer, read)
 
 
-def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, took_s: float) -> Ended:
+def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> Ended:
     seen: dict[str, Any] = read.crawled or {}
-    target = parse_target(answer.url)
-    key = short_key(url_key(target)) if answer.chain else item.key
-    if answer.chain and (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
-        return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
-    found = tuple(Found(*each) for each in seen.get("found", ()))
+    key = item.key
+    if answer.chain:
+        target = parse_target(answer.url)
+        key = short_key(url_key(target))
+        if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
+            return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
+    found = tuple(map(Found._make, seen.get("found", ())))
     if seen.get("is_noindex") and plan.obey_noindex:
         return Ended(item.id, key, ItemState.SKIPPED, "noindex", found=found, http_status=answer.status)
-    full_text = seen.get("full_text", "")
-    record = {
-        "url": answer.url,
-        "title": seen.get("title") or read.title,
-        "text": full_text[:_TEXT_CHARS],
-        "full_text": full_text,
-        "depth": item.depth,
-        "source": target.host,
-        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "word_count": seen.get("word_count", 0),
-        "char_count": seen.get("char_count", 0),
-        "retry_attempt": item.attempt - 1,
-        "scrape_duration": round(took_s, 4),
-        **read.record,
-    }
     return Ended(
         item.id,
         key,
         ItemState.DONE,
-        record=record,
+        record=seen.get("record"),
         found=found,
         http_status=answer.status,
         size=answer.raw_bytes,

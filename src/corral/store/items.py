@@ -16,7 +16,7 @@ from corral.domain.run import Lease, NewRun, RunState
 from corral.domain.scope import Refusal
 from corral.store import runs as runs_queries
 from corral.store import site_statistics
-from corral.store.rows import storable, to_json
+from corral.store.rows import packed_json, storable
 from corral.store.tables import crawls, items, records, runs
 from corral.store.tx import Tx, first, insert_all, insert_params, is_state, param, values
 
@@ -196,7 +196,7 @@ def _record_values(tx: Tx, lease: Lease, each: Ended) -> dict[str, Any]:
         run_id=run.id,
         job_id=run.job_id,
         item_key=each.key,
-        data=to_json(each.record),
+        data=packed_json(each.record),
         created_at=tx.wall_ms,
     )
 

@@ -52,6 +52,13 @@ def to_json(value: Any) -> str:
     return encoded.decode()
 
 
+def packed_json(value: Any) -> str:
+    """The same, of a value that may have been packed where it was made."""
+    if isinstance(value, str) and "\\u0000" not in value:
+        return value
+    return to_json(orjson.loads(value) if isinstance(value, str) else value)
+
+
 def _fitted(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return storable(value)
