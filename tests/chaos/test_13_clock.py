@@ -40,7 +40,7 @@ class JumpingClock(SystemClock):
 @asynccontextmanager
 async def node_on(store: Store, folder: Path) -> AsyncIterator[Node]:
     node = Node(store, RetryPolicy(), node_options(settings_for(folder)), Pulse())
-    submitter = Submitter(store, lambda *_: pytest.fail("nothing is probed"))
+    submitter = Submitter(store, lambda *_, **__: pytest.fail("nothing is probed"))
     sweeper = Sweeper(store, Scheduler(store, submitter), Retention(), node.look)
     await node.start()
     sweeping = asyncio.create_task(sweeper.run())

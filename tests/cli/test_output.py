@@ -17,7 +17,7 @@ def test_a_cell_that_a_spreadsheet_would_execute_gets_an_apostrophe(tmp_path: Pa
     files.write_records(path, ["formula", "number", "list"], records)
 
     with path.open(newline="") as file:
-        assert list(csv.reader(file)) == [["formula", "number", "list"], [f"'{start}cmd()", "-5", '["a", "b\\"c"]']]
+        assert list(csv.reader(file)) == [["formula", "number", "list"], [f"'{start}cmd()", "-5", '["a","b\\"c"]']]
 
 
 def test_jsonl_and_json_keep_every_character(tmp_path: Path) -> None:

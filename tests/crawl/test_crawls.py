@@ -115,10 +115,10 @@ async def test_a_page_budget_ends_it_well(app: App) -> None:
 async def test_its_time_ends_it_with_what_it_has(app: App) -> None:
     pages = tree(width=3, depth=3)
     for path in pages:
-        pages[path].takes_s = 0.3 if path != "/" else 0.0
+        pages[path].takes_s = 0.5 if path != "/" else 0.0
     with served(pages) as site:
         began = time.monotonic()
-        run, found, counts = await crawled(app, f"{site.url}/", max_seconds=1.5, concurrency=2)
+        run, found, counts = await crawled(app, f"{site.url}/", max_seconds=4, concurrency=2)
         assert time.monotonic() - began < 4 * SLACK
         assert (run.state, run.stats["stopped_by"]) == (RunState.PARTIAL, "time")
         assert 1 < len(found) < len(pages)

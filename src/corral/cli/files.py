@@ -1,33 +1,33 @@
 """Records into a file: the whole file or none, in the format its name says."""
 
-import csv
-import errno
-import json
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any
 
 from corral.domain.errors import BadInput, CorralError
+from corral.export.file import place_of, replaced
+from corral.export.formats import SUFFIXES, Format, format_of
+
+if TYPE_CHECKING:
+    from corral.export.stream import Export, ExportStore, Progress
 
 Records = Sequence[dict[str, Any]]
 
-# What a spreadsheet takes for the start of a formula, the full-width forms included.
-_FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 
-
-def check_output(path: Path) -> Path:
-    """The path, or BadInput where writing to it later could not work."""
-    if path.suffix.lower() not in _FORMATS:
+def check_output(path: Path, kind: Format | None = None, *, keeps_pages: bool = False) -> Path:
+    """The path, or BadInput where writing to it later could not work. `kind` was named beside it."""
+    known = [each for each in SUFFIXES if keeps_pages or ".warc" not in each]
+    wanted = kind or format_of(path)
+    if wanted is None or (wanted is Format.WARC and not keeps_pages):
         raise BadInput(
             f"{path} does not say in which format to write",
             field="output",
-            hint=f"end the file name in {', '.join(_FORMATS)}",
+            hint=f"end the file name in {', '.join(known)}",
         )
     try:
-        place = _place_of(path)
+        place = place_of(path)
     except OSError as error:
         raise BadInput(f"{path} leads nowhere ({error.strerror})", field="output", hint="name another file") from None
     folder = place.parent
@@ -41,128 +41,42 @@ def check_output(path: Path) -> Path:
     return path
 
 
-def _place_of(path: Path) -> Path:
-    """Where the file really lies: what a link leads to is written, and the link stays."""
-    try:
-        return path.resolve()
-    except RuntimeError:  # links in a circle
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+def is_archive(path: Path | None) -> bool:
+    return path is not None and format_of(path) is Format.WARC
 
 
 def write_records(path: Path, names: Sequence[str], records: Records) -> None:
-    columns = list(dict.fromkeys([*names, *(name for record in records for name in record)]))
-    with written(path, columns) as add:
-        add(records)
+    """A few of them, which are in memory anyway."""
+    from corral.export.columns import Columns
+    from corral.export.outbox import Outbox
+    from corral.export.stream import writer_for
+
+    kind = format_of(path)
+    assert kind is not None
+    columns, out = Columns(names), Outbox()
+    columns.look_at(records)
+    writer = writer_for(kind, out, columns)
+    writer.add(records)
+    writer.end()
+    with _said(path), replaced(path) as file:
+        file.write(out.taken())
+
+
+async def write_export(path: Path, store: "ExportStore", export: "Export", progress: "Progress") -> None:
+    """Any number of records, a few at a time."""
+    from corral.export.stream import chunks
+
+    with _said(path), replaced(path) as file:
+        async for chunk in chunks(store, export, progress):
+            file.write(chunk)
 
 
 @contextmanager
-def written(path: Path, columns: Sequence[str]) -> Iterator[Callable[[Iterable[dict[str, Any]]], None]]:
-    """Any number of records, a few at a time: written beside the file, which is put in place at the end.
-
-    A reader never sees half of it, and where something goes wrong what was there before stays.
-    """
+def _said(path: Path) -> Iterator[None]:
     try:
-        with _replaced(_place_of(path)) as file:
-            writer = _FORMATS[path.suffix.lower()](file, columns)
-
-            def add(records: Iterable[dict[str, Any]]) -> None:
-                for record in records:
-                    writer.add(record)
-
-            yield add
-            writer.end()
+        yield
     except OSError as error:
         raise CorralError(
             f"cannot write {path}: {error.strerror or error}",
-            hint="the records are stored all the same; see `corral records RUN`",
+            hint="what was collected is stored all the same; `corral export RUN -o FILE` writes it",
         ) from None
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[TextIO]:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.chmod(_mode_for(path))
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _mode_for(path: Path) -> int:
-    """As if the file had been opened in the ordinary way; `mkstemp` makes private ones."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-class _Json:
-    def __init__(self, file: TextIO, _: Sequence[str]) -> None:
-        self._file = file
-        self._before = "[\n"
-
-    def add(self, record: dict[str, Any]) -> None:
-        text = json.dumps(record, ensure_ascii=False, indent=2).replace("\n", "\n  ")
-        self._file.write(f"{self._before}  {text}")
-        self._before = ",\n"
-
-    def end(self) -> None:
-        self._file.write("[]\n" if self._before == "[\n" else "\n]\n")
-
-
-class _JsonLines:
-    def __init__(self, file: TextIO, _: Sequence[str]) -> None:
-        self._file = file
-
-    def add(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-    def end(self) -> None:
-        pass
-
-
-class _Csv:
-    """A column per field. Text that a spreadsheet would execute gets a leading apostrophe."""
-
-    def __init__(self, file: TextIO, columns: Sequence[str]) -> None:
-        self._columns = columns
-        # With the line end of the standard; given a bare \n the writer leaves a bare \r inside a cell unquoted.
-        self._writer = csv.writer(file, lineterminator="\r\n")
-        self._writer.writerow([_cell(name) for name in columns])
-
-    def add(self, record: dict[str, Any]) -> None:
-        self._writer.writerow([_cell(record.get(name)) for name in self._columns])
-
-    def end(self) -> None:
-        pass
-
-
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, dict | list | bool):
-        value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str):
-        plain = value.replace("\0", "")
-        return f"'{plain}" if plain.startswith(_FORMULA_STARTS) else plain
-    return value
-
-
-class _Writer(Protocol):
-    def add(self, record: dict[str, Any]) -> None: ...
-
-    def end(self) -> None: ...
-
-
-_FORMATS: dict[str, Callable[[TextIO, Sequence[str]], _Writer]] = {
-    ".json": _Json,
-    ".jsonl": _JsonLines,
-    ".csv": _Csv,
-}

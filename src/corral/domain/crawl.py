@@ -75,6 +75,7 @@ _FLAGS = frozenset(
         "use_canonical",
         "use_sitemaps",
         "avoid_traps",
+        "keep_pages",
     }
 )
 
@@ -99,6 +100,7 @@ class CrawlPlan:
     use_canonical: bool = True  # a page that names another as its original counts as that one
     use_sitemaps: bool = False
     avoid_traps: bool = True  # without: for sites whose pages are all alike, and all wanted
+    keep_pages: bool = False  # what came is kept as it came, beside what was read from it
     fields: tuple[dict[str, Any], ...] = ()
 
     @property

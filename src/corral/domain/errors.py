@@ -7,7 +7,8 @@ CorralError
 │                       InterventionNotFound, ArtifactNotFound, FieldNotFound
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
-├── TooManyLooks        over a quota of ours
+├── PagesNotKept        an archive is asked for of a run that kept none
+├── TooManyLooks        over a quota of ours; so is TooManyExports
 ├── CannotLook          our side failed at looking at a page
 ├── BadConfiguration    settings or files; all problems at once
 └── StorageError
@@ -114,6 +115,23 @@ class TooManyLooks(CorralError):
 
     def __init__(self) -> None:
         super().__init__("too many pages are being looked at", hint="try again in a moment")
+
+
+class TooManyExports(CorralError):
+    code = "too_many_exports"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"{most} exports are being read already", hint="try again when one of them is done")
+
+
+class PagesNotKept(CorralError):
+    code = "pages_not_kept"
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"run {run_id} did not keep its pages, so there is nothing to make a WARC of",
+            hint="crawl again with --keep-pages, or with -o FILE.warc.gz; its records can be had as jsonl",
+        )
 
 
 class CannotLook(CorralError):

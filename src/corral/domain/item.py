@@ -49,6 +49,7 @@ class Ended(NamedTuple):
     size: int = 0  # bytes that arrived
     is_late: bool = False  # not at its first attempt: others may have gone deeper meanwhile
     took_ms: int = 0
+    page: dict[str, Any] | None = None  # the answer itself, where the plan keeps pages: see domain/kept.py
 
 
 class Report(NamedTuple):

@@ -36,6 +36,11 @@ def secrets_in(text: str) -> list[str]:
     return list(dict.fromkeys((*found, *(unquote(each) for each in found))))
 
 
+def names_a_secret(name: str) -> bool:
+    """Of a parameter or a header: whether its value opens something."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def masked_deeply(value: Any) -> Any:
     if isinstance(value, str):
         return masked(value)

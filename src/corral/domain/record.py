@@ -4,6 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+# What every record of a crawl has.
+CRAWL_FIELDS = (
+    *("url", "title", "depth", "source", "timestamp", "word_count", "char_count", "retry_attempt", "scrape_duration"),
+    *("text", "full_text"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

@@ -9,6 +9,7 @@ from corral.domain.canonical import canonical_url, url_key
 from corral.domain.crawl import CrawlPlan, ItemState
 from corral.domain.errors import BadInput
 from corral.domain.item import Ended, Found, Item, short_key
+from corral.domain.kept import page_document
 from corral.domain.outcome import Failed, Task
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
@@ -101,4 +102,17 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
         found=found,
         http_status=answer.status,
         size=answer.raw_bytes,
+        page=_kept(answer) if plan.keep_pages else None,
+    )
+
+
+def _kept(answer: Response) -> dict[str, Any]:
+    asked_url = answer.chain[0] if answer.chain else None
+    return page_document(
+        answer.url,
+        asked_url,
+        http_status=answer.status,
+        headers=answer.headers,
+        body=answer.body,
+        fetched_at=round(time.time() * 1000),
     )

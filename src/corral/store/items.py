@@ -14,8 +14,8 @@ from corral.domain.ids import new_id
 from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import Lease, NewRun, RunState
 from corral.domain.scope import Refusal
+from corral.store import pages, site_statistics
 from corral.store import runs as runs_queries
-from corral.store import site_statistics
 from corral.store.rows import packed_json, storable
 from corral.store.tables import crawls, items, records, runs
 from corral.store.tx import Tx, first, insert_all, insert_params, is_state, param, values
@@ -169,6 +169,7 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
     kept = [_record_values(tx, lease, each) for each in landed if each.record is not None]
     if kept:
         tx.many(_KEPT, kept)
+    pages.keep(tx, lease.run_id, landed)
     counts.update(_found(tx, lease.run_id, [(found, each.id) for each in landed for found in each.found]))
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.store import site_statistics
-from corral.store.tables import items, leftovers, records
+from corral.store.tables import items, leftovers, pages, records
 from corral.store.tx import Tx, first, insert_params, param, values
 
 _LEAVE = insert(leftovers).values(insert_params(leftovers)).on_conflict_do_nothing(index_elements=["run_id"])
@@ -19,6 +19,7 @@ def _some_of(table: sa.Table) -> sa.Delete:
 
 _SOME_ITEMS = _some_of(items)
 _SOME_RECORDS = _some_of(records)
+_SOME_PAGES = _some_of(pages)
 
 
 def leave(tx: Tx, run_id: str, *, with_records: bool) -> None:
@@ -31,7 +32,7 @@ def clear(tx: Tx, limit: int) -> bool:
     if found is None:
         return False
     key = values(run_id=found[0], limit=limit)
-    removed = [tx.run(_SOME_ITEMS, key)]
+    removed = [tx.run(_SOME_ITEMS, key), tx.run(_SOME_PAGES, key)]
     if found[1]:
         removed.append(tx.run(_SOME_RECORDS, key))
     removed.append(site_statistics.fold(tx, found[0], limit))

@@ -13,6 +13,7 @@ from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention, InterventionStatus
 from corral.domain.item import Found, Report, Step, StoredItem
 from corral.domain.job import DueJob, Job, StoredJob
+from corral.domain.kept import KeptPage
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
@@ -32,6 +33,7 @@ from corral.store import (
     items,
     jobs,
     kept,
+    pages,
     recipes,
     records,
     retention,
@@ -221,6 +223,18 @@ class Store(Upkeep):
 
     async def records_of(self, run_id: str, after: str, limit: int) -> list[Record]:
         found: list[Record] = await self._db.read(_op(records.of_run, run_id, after, limit))
+        return found
+
+    async def next_records(self, run_id: str, after: str) -> list[Record]:
+        found: list[Record] = await self._db.read(_op(pages.next_records, run_id, after))
+        return found
+
+    async def next_pages(self, run_id: str, after: int) -> list[KeptPage]:
+        found: list[KeptPage] = await self._db.read(_op(pages.next_pages, run_id, after))
+        return found
+
+    async def count_pages(self, run_id: str) -> int:
+        found: int = await self._db.read_slow(_op(pages.count, run_id))
         return found
 
     async def newest_records(self, wanted: RecordFilter, before: str | None, limit: int) -> list[Record]:

@@ -234,6 +234,20 @@ leftovers = sa.Table(
     sa.Column("with_records", sa.SmallInteger, nullable=False),
 )
 
+pages = sa.Table(
+    "pages",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("item_key", sa.Text, nullable=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("asked_url", sa.Text),
+    sa.Column("http_status", sa.Integer, nullable=False),
+    sa.Column("headers", sa.Text, nullable=False),  # JSON as text: their order counts
+    sa.Column("body", sa.LargeBinary, nullable=False),  # packed by zstd
+    sa.Column("fetched_at", Millis, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,
@@ -263,6 +277,9 @@ for _state in ("queued", "held", "partial", "failed", "cancelled"):
 _index("events_by_run", events.c.run_id, events.c.seq, unique=True)
 _index("records_by_run", records.c.run_id, records.c.item_key, unique=True)
 _index("records_by_job", records.c.job_id, records.c.id)
+_index("records_in_order", records.c.run_id, records.c.id)
+_index("pages_by_key", pages.c.run_id, pages.c.item_key, unique=True)
+_index("pages_in_order", pages.c.run_id, pages.c.id)
 _index("recipes_by_page", recipes.c.host, recipes.c.fields_key, recipes.c.url_pattern, unique=True)
 _index("sessions_by_job", sessions.c.job_id, sessions.c.name, unique=True)
 _index("artifacts_by_run", artifacts.c.run_id)

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 _BATCH = 200
 _SHOW_EVERY_S = 0.25
 
-# What every record of a crawl has.
-COLUMNS = (
-    *("url", "title", "depth", "source", "timestamp", "word_count", "char_count", "retry_attempt", "scrape_duration"),
-    *("text", "full_text"),
-)
-
 
 Start = Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
 Depth = Annotated[int, typer.Option("--depth", min=1, max=100, help="How many links away from URL.")]
@@ -39,9 +33,13 @@ Exclude = Annotated[list[str] | None, typer.Option("--exclude", metavar="PATTERN
 Retries = Annotated[int, typer.Option("--retries", min=1, max=5, help="Tries for each page.")]
 NoRobots = Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")]
 OutputFile = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the pages as .jsonl, .json or .csv.")
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write them as .jsonl .json .csv .parquet .xlsx; .warc.gz keeps pages."
+    ),
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Do not forget it after APP_CRAWL_RETENTION_HOURS.")]
+KeepPages = Annotated[bool, typer.Option("--keep-pages", help="Keep what came, too, for `corral export` as WARC.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew where an interrupted one could go on.")]
 
 
@@ -57,6 +55,7 @@ def crawl(
     exclude: Exclude = None,
     retries: Retries = 3,
     no_robots: NoRobots = False,
+    keep_pages: KeepPages = False,
     output: OutputFile = None,
     keep: Keep = False,
     fresh: Fresh = False,
@@ -73,6 +72,7 @@ def crawl(
     corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
     corral crawl https://example.com --include '/blog/*' --json | jq .counts
     """
+    from corral.cli.files import is_archive
     from corral.domain.crawl import CrawlPlan
 
     asked = {
@@ -84,6 +84,7 @@ def crawl(
         "concurrency": concurrency,
         "retry_attempts": retries,
         "respect_robots": not no_robots,
+        "keep_pages": keep_pages or is_archive(output),
     }
     _begin(CrawlPlan.of(asked), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
 
@@ -98,7 +99,7 @@ def _begin(plan: "CrawlPlan", output: Path | None, *, keep: bool, fresh: bool, d
     settings = load_settings()
     url = plan.start_urls[0]
     trusted = trusted_for(settings, url)
-    path = None if output is None else check_output(output)
+    path = None if output is None else check_output(output, keeps_pages=True)
     if dry_run:
         about = {"plan": plan.document(), "output": str(path) if path else None, "keep": keep}
         what = f"crawl {url}, {plan.max_depth} deep, {plan.max_pages} pages at most"
@@ -193,6 +194,8 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
 
     run, now = await app.store.run(run_id), await app.store.crawl_now(run_id)
     written = await _exported(app, run, path) if path is not None and now.counts.done else 0
+    if written is None:
+        return exits.INTERRUPTED
     reasons = await app.store.crawl_reasons(run_id)
     if as_json:
         counts = {**now.counts._asdict(), "discovered": now.counts.discovered}
@@ -212,9 +215,12 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
 
 
 def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> None:
+    from corral.cli.files import is_archive
+
     counts = now.counts
     # Pages that lead to the same one by a redirect are one record.
-    print(f"{written} records written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
+    things = "pages" if is_archive(path) else "records"
+    print(f"{written} {things} written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
     if stopped := run.stats.get("stopped_by"):
         print(f"stopped by its {stopped}: {counts.pending} more are known")
 
@@ -231,13 +237,9 @@ def _short_of(run: "Run", now: "CrawlNow") -> str:
     return ", ".join([*said, "its time was over"] if run.stats.get("stopped_by") == "time" else said)
 
 
-async def _exported(app: "App", run: "Run", path: Path) -> int:
-    from corral.cli.files import written
+async def _exported(app: "App", run: "Run", path: Path) -> int | None:
+    """How many records; None where it was interrupted."""
+    from corral.cli.verbs.export import wanted_of, written
 
-    with written(path, COLUMNS) as add:
-        after, count = "", 0
-        while batch := await app.store.records_of(run.id, after, _BATCH):
-            after = batch[-1].id
-            add(record.data for record in batch)
-            count += len(batch)
-    return count
+    wanted, progress = wanted_of(run, path)
+    return progress.written if await written(app.store, wanted, path, progress) else None

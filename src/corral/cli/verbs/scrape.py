@@ -37,7 +37,8 @@ _ALL = 1_000_000
 
 
 OutputFile = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl or .csv.")
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl, .csv, .parquet or .xlsx."),
 ]
 Cache = Annotated[
     CacheMode | None, typer.Option("--cache", help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")

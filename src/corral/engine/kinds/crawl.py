@@ -15,6 +15,7 @@ import structlog
 from corral.domain.crawl import Counts, CrawlPlan, ItemState, StoppedBy, final_state
 from corral.domain.crawl_item import decide_item
 from corral.domain.item import Ended, Item, Report, Step
+from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
 from corral.domain.retry import RetryPolicy
@@ -75,6 +76,8 @@ class _Crawl:
             # What was under way goes back, so that the counts speak of nothing that nobody does.
             async with asyncio.timeout(_LAST_STEP_S):
                 await self._step(want=0)
+                while self._ended:
+                    await self._step(want=0)
         return self._outcome(ran_out)
 
     async def _worked_off(self) -> StoppedBy | None:
@@ -161,12 +164,14 @@ class _Crawl:
         return Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
 
     async def _step(self, want: int | None = None) -> Step:
-        ended, self._ended = self._ended, []
-        holding = (*self._visits, *(item.id for item in self._ready))
+        ended, self._ended = told_at_once(self._ended)
+        # What is told later is held until then.
+        untold = tuple(each.id for each in self._ended)
+        holding = (*self._visits, *(item.id for item in self._ready), *untold)
         if want is None:
             want = max(0, _AHEAD * self._plan.concurrency - len(holding))
         elif want == 0:
-            holding = ()
+            holding = untold
             self._ready.clear()
         step = await self._desk.step(Report(tuple(ended), holding, want))
         self._counts = step.counts

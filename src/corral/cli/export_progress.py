@@ -1,0 +1,64 @@
+"""An export as it goes: a bar on a terminal, a line every few seconds in a pipe. On standard error."""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from corral.cli.render import console
+
+if TYPE_CHECKING:
+    from corral.export.stream import Progress
+
+_LOOK_EVERY_S = 0.2
+_LINE_EVERY_S = 5.0
+
+
+@asynccontextmanager
+async def shown(progress: "Progress", total: int, *, looks_first: bool) -> AsyncIterator[None]:
+    """Until the block is left. With columns to be found, everything is read twice."""
+    with ExitStack() as open_until_then:
+        show = _bar(open_until_then, 2 * total if looks_first else total) if sys.stderr.isatty() else _lines(total)
+        ticking = asyncio.create_task(_ticking(progress, show), name="progress")
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
+
+
+async def _ticking(progress: "Progress", show: "Callable[[Progress], None]") -> None:
+    while True:
+        await asyncio.sleep(_LOOK_EVERY_S)
+        show(progress)
+
+
+def _bar(open_until_then: ExitStack, total: int) -> "Callable[[Progress], None]":
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = open_until_then.enter_context(Bar(*columns, console=console(stderr=True), transient=True))
+    task = bar.add_task("exporting", total=total)
+
+    def show(progress: "Progress") -> None:
+        what = "writing" if progress.written or not progress.seen else "finding the columns"
+        bar.update(task, completed=progress.seen + progress.written, description=what)
+
+    return show
+
+
+def _lines(total: int) -> "Callable[[Progress], None]":
+    due = time.monotonic() + _LINE_EVERY_S
+
+    def show(progress: "Progress") -> None:
+        nonlocal due
+        if time.monotonic() < due:
+            return
+        due = time.monotonic() + _LINE_EVERY_S
+        looked = f"looked at {progress.seen:,}" if progress.seen and not progress.written else ""
+        print(looked or f"wrote {progress.written:,} of {total:,}", file=sys.stderr, flush=True)
+
+    return show

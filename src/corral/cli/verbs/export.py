@@ -1,0 +1,144 @@
+"""`corral export`: what a run collected, as a file."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson, DryRun, checked_id
+from corral.export.formats import Format
+
+if TYPE_CHECKING:
+    from corral.domain.run import Run
+    from corral.export.stream import Export, Progress
+    from corral.settings import Settings
+    from corral.store.store import Store
+
+_STANDARD_OUTPUT = Path("-")
+
+OutputFile = Annotated[
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Where to: .json .jsonl .csv .parquet .xlsx .warc.gz; - prints it."
+    ),
+]
+FormatOption = Annotated[Format | None, typer.Option("--format", help="Which format, where the name does not say.")]
+
+
+def export(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
+    output: OutputFile,
+    kind: FormatOption = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write what a run collected into a file, whatever its size; it appears whole or not at all.
+
+    A run that still goes on can be exported, too: as far as it is. A WARC needs a crawl that kept its pages.
+
+    \b
+    corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.parquet
+    corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.xlsx --json
+    corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --format jsonl -o - | gzip > pages.jsonl.gz
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    run = checked_id(run_id, "run")
+    wanted = _checked(output, kind, as_json=as_json)
+    finish(_exported(load_settings(), run, output, wanted, dry_run=dry_run, as_json=as_json))
+
+
+def _checked(output: Path, kind: Format | None, *, as_json: bool) -> Format:
+    from corral.cli.files import check_output
+    from corral.domain.errors import BadInput
+    from corral.export.formats import format_of
+
+    if output != _STANDARD_OUTPUT:
+        check_output(output, kind, keeps_pages=True)
+        found = kind or format_of(output)
+        assert found is not None
+        return found
+    if kind is None:
+        raise BadInput("standard output has no name that says the format", field="format", hint="add --format jsonl")
+    if as_json:
+        raise BadInput("--json and -o - would both print", field="output", hint="write into a file, or leave --json")
+    return kind
+
+
+async def _exported(
+    settings: "Settings", run_id: str, output: Path, kind: Format, *, dry_run: bool, as_json: bool
+) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+
+    async with read_store(settings) as store:
+        wanted, progress = wanted_of(await store.run(run_id), output, kind)
+        wanted.check()
+        total = await _total_of(store, wanted)
+        what = f"{total:,} {_things(kind)} of run {run_id}"
+        about: dict[str, Any] = {"run_id": run_id, "format": kind.value, "output": str(output)}
+        if dry_run:
+            render.print_plan(f"write {what} to {output}", {**about, "records": total}, as_json=as_json)
+            return exits.DONE
+        if not await written(store, wanted, output, progress):
+            return exits.INTERRUPTED
+    if as_json:
+        render.print_json({**about, "records": progress.written, "bytes": progress.size})
+    elif output != _STANDARD_OUTPUT:
+        print(f"{progress.written} {_things(kind)} written to {output}")
+    return exits.DONE
+
+
+def _things(kind: Format) -> str:
+    return "pages" if kind is Format.WARC else "records"
+
+
+def wanted_of(run: "Run", output: Path, kind: Format | None = None) -> "tuple[Export, Progress]":
+    from corral.export.formats import format_of
+    from corral.export.stream import Export, Progress
+
+    found = kind or format_of(output)
+    assert found is not None
+    return Export(run, found, packs=not output.name.lower().endswith(".warc")), Progress()
+
+
+async def _total_of(store: "Store", wanted: "Export") -> int:
+    from corral.domain.record import RecordFilter
+
+    if wanted.format is Format.WARC:
+        return await store.count_pages(wanted.run.id)
+    return (await store.record_statistics(RecordFilter(run_id=wanted.run.id)))[0]
+
+
+async def written(store: "Store", wanted: "Export", output: Path, progress: "Progress") -> bool:
+    """False where it was interrupted; then there is no file, or the one from before."""
+    from corral.cli import exits, export_progress
+    from corral.cli.files import write_export
+    from corral.cli.running import Stop, first_of
+
+    stop = Stop()
+    stop.listen()
+    total = await _total_of(store, wanted)
+    async with export_progress.shown(progress, total, looks_first=wanted.format.needs_columns):
+        if output == _STANDARD_OUTPUT:
+            done = await first_of(_printed(store, wanted, progress), stop)
+        else:
+            done = await first_of(write_export(output, store, wanted, progress), stop)
+    if not done:
+        hint = f"`corral export {wanted.run.id} -o {output}` begins anew"
+        exits.complain(f"interrupted; {output} was not written", hint)
+    return done
+
+
+async def _printed(store: "Store", wanted: "Export", progress: "Progress") -> None:
+    from corral.cli.streams import Unheard
+    from corral.export.stream import chunks
+
+    try:
+        async for chunk in chunks(store, wanted, progress):
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise Unheard(error.errno, error.strerror) from None

@@ -1,0 +1,128 @@
+"""Which columns a table of records has, and of which type each is: found out before the first row is written."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from corral.domain.errors import BadInput
+
+# A table with more columns is none; what makes so many is a key that should have been a value.
+MAX_COLUMNS = 10_000
+# Whole numbers up to here are the same number as a fraction.
+_EXACT = 2**53
+_LONGEST = 2**63
+_SHORT = 16_000
+
+
+class Kind(StrEnum):
+    """What values of a column are."""
+
+    TRUTH = "truth"
+    NUMBER = "number"
+    LONG = "long"  # too long to be a fraction without loss
+    FRACTION = "fraction"
+    TEXT = "text"
+    OTHER = "other"  # lists, objects, and numbers nobody else could read
+
+
+class ColumnType(StrEnum):
+    TRUTH = "truth"
+    WHOLE = "whole"
+    FRACTION = "fraction"
+    TEXT = "text"
+    JSON = "json"  # of every value, so that text and numbers in one column can be told apart
+
+
+_TYPES = (
+    (frozenset({Kind.TEXT}), ColumnType.TEXT),
+    (frozenset({Kind.TRUTH}), ColumnType.TRUTH),
+    (frozenset({Kind.NUMBER, Kind.LONG}), ColumnType.WHOLE),
+    (frozenset({Kind.NUMBER, Kind.FRACTION}), ColumnType.FRACTION),
+)
+
+
+def kind_of(value: Any) -> Kind | None:
+    """None for a value that is not there."""
+    if isinstance(value, str):
+        return Kind.TEXT
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return Kind.TRUTH
+    if isinstance(value, int):
+        if -_EXACT <= value <= _EXACT:
+            return Kind.NUMBER
+        return Kind.LONG if -_LONGEST <= value < _LONGEST else Kind.OTHER
+    return Kind.FRACTION if isinstance(value, float) else Kind.OTHER
+
+
+@dataclass(slots=True)
+class Column:
+    kinds: set[Kind] = field(default_factory=set)
+    longest: int = 0  # of its texts, in the units that spreadsheets count in
+
+    @property
+    def type(self) -> ColumnType:
+        return next((name for kinds, name in _TYPES if self.kinds <= kinds), ColumnType.JSON)
+
+
+class Columns:
+    """Those that were asked for, in that order; then what else was found, by name."""
+
+    def __init__(self, asked: Sequence[str] = ()) -> None:
+        self._asked = tuple(dict.fromkeys(asked))
+        self._all = {name: Column() for name in self._asked}
+        self.records = 0
+
+    def look_at(self, records: Iterable[Mapping[str, Any]]) -> None:
+        for record in records:
+            self.records += 1
+            for name, value in record.items():
+                column = self._all.get(name)
+                if column is None:
+                    column = self._all[name] = Column()
+                kind = kind_of(value)
+                if kind is None:
+                    continue
+                column.kinds.add(kind)
+                column.longest = max(column.longest, _length(value, kind))
+        if len(self._all) > MAX_COLUMNS:
+            raise BadInput(
+                f"the records have more than {MAX_COLUMNS:,} different fields, too many for a table",
+                field="format",
+                hint="export them as jsonl or json",
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self._asked, *sorted(name for name in self._all if name not in self._asked))
+
+    def __getitem__(self, name: str) -> Column:
+        return self._all[name]
+
+    def have(self, record: Mapping[str, Any]) -> bool:
+        """False for a record that was written after we looked: the table has no place for it."""
+        for name, value in record.items():
+            column = self._all.get(name)
+            if column is None:
+                return False
+            kind = kind_of(value)
+            if kind is not None and (kind not in column.kinds or _length(value, kind) > column.longest):
+                return False
+        return True
+
+
+def _length(value: Any, kind: Kind) -> int:
+    """Of a text in units of UTF-16, as far as it matters: short ones cannot become long by counting them so."""
+    if kind is Kind.OTHER:
+        value, kind = json_text(value), Kind.TEXT
+    if kind is not Kind.TEXT:
+        return 0
+    return len(value) if value.isascii() or len(value) < _SHORT else len(value.encode("utf-16-le", "replace")) // 2
+
+
+def json_text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -1,0 +1,43 @@
+"""The formats there are, how their files are named and what they are served as."""
+
+from enum import StrEnum
+from pathlib import Path
+
+
+class Format(StrEnum):
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    XLSX = "xlsx"
+    WARC = "warc"
+
+    @property
+    def content_type(self) -> str:
+        return _CONTENT_TYPES[self]
+
+    @property
+    def suffix(self) -> str:
+        return ".warc.gz" if self is Format.WARC else f".{self.value}"
+
+    @property
+    def needs_columns(self) -> bool:
+        """True where every record has the same columns, which have to be known before the first one is written."""
+        return self in (Format.CSV, Format.PARQUET, Format.XLSX)
+
+
+_CONTENT_TYPES = {
+    Format.JSON: "application/json",
+    Format.JSONL: "application/x-ndjson",
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.PARQUET: "application/vnd.apache.parquet",
+    Format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    Format.WARC: "application/warc",
+}
+SUFFIXES = (*(each.suffix for each in Format), ".warc")
+
+
+def format_of(path: Path) -> Format | None:
+    """What the name of the file asks for; None where it asks for nothing we know."""
+    name = path.name.lower()
+    return next((each for each in Format if name.endswith((each.suffix, f".{each.value}"))), None)

@@ -1,0 +1,137 @@
+"""From the store to a stream of bytes, a piece at a time: whoever reads slowly is waited for, nothing piles up."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from corral.domain.crawl import CrawlPlan
+from corral.domain.errors import PagesNotKept
+from corral.domain.kept import KeptPage
+from corral.domain.record import CRAWL_FIELDS, Record
+from corral.domain.run import CRAWL, Run
+from corral.export.columns import Columns
+from corral.export.formats import Format
+from corral.export.outbox import Outbox, Writer
+from corral.export.text import CsvWriter, JsonLinesWriter, JsonWriter
+
+T = TypeVar("T")
+
+# Pieces smaller than this are sent together with the next.
+_ENOUGH = 64 * 1024
+
+
+class ExportStore(Protocol):
+    async def next_records(self, run_id: str, after: str) -> list[Record]:
+        """What follows, as much as fits into memory whatever is in it; nothing at the end."""
+        ...
+
+    async def next_pages(self, run_id: str, after: int) -> list[KeptPage]: ...
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an export is: what has been looked at for its columns, and what has been written."""
+
+    seen: int = 0
+    written: int = 0
+    size: int = 0  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    run: Run
+    format: Format
+    packs: bool = True  # each record of a WARC, by gzip
+
+    def check(self) -> None:
+        """PagesNotKept where there is nothing this format could be made of."""
+        is_kept = self.run.kind == CRAWL and CrawlPlan.of(self.run.payload["crawl"]).keep_pages
+        if self.format is Format.WARC and not is_kept:
+            raise PagesNotKept(self.run.id)
+
+
+async def chunks(store: ExportStore, export: Export, progress: Progress | None = None) -> AsyncIterator[bytes]:
+    """The file, front to back. What is written to the run meanwhile may be in it or not."""
+    export.check()
+    progress = progress or Progress()
+    out = Outbox()
+    if export.format is Format.WARC:
+        from corral.export.warc import WarcWriter  # noqa: PLC0415 - as is needed
+
+        feed: AsyncIterator[Sequence[Any]] = _pages(store, export.run.id)
+        writer: Any = WarcWriter(out, export.run, packs=export.packs)
+    else:
+        columns = await _columns(store, export, progress)
+        writer = await _apart(writer_for, export.format, out, columns)
+        feed = _data(store, export.run.id)
+    try:
+        async for batch in feed:
+            progress.written += await _apart(writer.add, batch)
+            progress.size = out.tell()
+            if out.size >= _ENOUGH:
+                yield out.taken()
+    except BaseException:
+        # Nobody gets the rest; what is open inside is closed.
+        with contextlib.suppress(Exception):
+            writer.end()
+        raise
+    await _apart(writer.end)
+    progress.size = out.tell()
+    yield out.taken()
+
+
+def leading_columns(run: Run) -> list[str]:
+    """What was asked for, in that order."""
+    if run.kind == CRAWL:
+        return [*CRAWL_FIELDS, *(str(each["name"]) for each in run.payload["crawl"].get("fields", ()))]
+    return [str(each["name"]) for each in run.payload.get("fields") or ()]
+
+
+def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
+    """Imported when they are used: two of them bring much with them."""
+    if kind is Format.PARQUET:
+        from corral.export.parquet import ParquetWriter  # noqa: PLC0415
+
+        return ParquetWriter(out, columns)
+    if kind is Format.XLSX:
+        from corral.export.xlsx import XlsxWriter  # noqa: PLC0415
+
+        return XlsxWriter(out, columns)
+    if kind is Format.CSV:
+        return CsvWriter(out, columns)
+    return JsonWriter(out) if kind is Format.JSON else JsonLinesWriter(out)
+
+
+async def _columns(store: ExportStore, export: Export, progress: Progress) -> Columns:
+    columns = Columns(leading_columns(export.run))
+    if export.format.needs_columns:
+        async for batch in _data(store, export.run.id):
+            await _apart(columns.look_at, batch)
+            progress.seen = columns.records
+    return columns
+
+
+async def _data(store: ExportStore, run_id: str) -> AsyncIterator[list[dict[str, Any]]]:
+    after = ""
+    while batch := await store.next_records(run_id, after):
+        after = batch[-1].id
+        yield [record.data for record in batch]
+
+
+async def _pages(store: ExportStore, run_id: str) -> AsyncIterator[list[KeptPage]]:
+    after = 0
+    while batch := await store.next_pages(run_id, after):
+        after = batch[-1].id
+        yield batch
+
+
+async def _apart(work: Callable[..., T], *args: Any) -> T:
+    """In a thread, so that the event loop serves others meanwhile; not left before it is done."""
+    doing = asyncio.ensure_future(asyncio.to_thread(work, *args))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})
+        raise

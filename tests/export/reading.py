@@ -1,0 +1,48 @@
+"""Files read back by programs that know nothing of Corral."""
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import openpyxl
+import pyarrow.parquet as pq
+
+# How Excel writes characters that XML cannot; the reader leaves them as they are.
+_ESCAPED = re.compile("_x([0-9A-F]{4})_")
+_FORMULA = re.compile("'+[=+\\-@\t\r\n＝＋－＠]")
+
+
+def jsonl(data: bytes) -> list[Any]:
+    return [json.loads(line) for line in data.decode().split("\n") if line]
+
+
+def from_csv(data: bytes) -> list[dict[str, str]]:
+    """With the apostrophe taken away that the documentation tells of."""
+    rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
+    plain = [[cell[1:] if _FORMULA.match(cell) else cell for cell in row] for row in rows]
+    return [dict(zip(plain[0], row, strict=True)) for row in plain[1:]]
+
+
+def parquet(data: bytes) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(io.BytesIO(data)).to_pylist()
+    return found
+
+
+def xlsx(data: bytes) -> dict[str, list[list[Any]]]:
+    """The rows of every sheet, each cell a value and none a formula."""
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True)
+    found: dict[str, list[list[Any]]] = {}
+    for sheet in book.worksheets:
+        rows = list(sheet.iter_rows())
+        assert all(cell.data_type in ("s", "n", "b", "inlineStr") for row in rows for cell in row)
+        width = len(rows[0])  # of the head: what is empty at the end of a row is not written
+        values = [[_said(cell.value) for cell in row] for row in rows]
+        found[sheet.title] = [[*row, *[None] * (width - len(row))] for row in values]
+    book.close()
+    return found
+
+
+def _said(value: Any) -> Any:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) if isinstance(value, str) else value

@@ -1,0 +1,122 @@
+"""From a real store: in order, in pieces that fit into memory, however many records there are and however large."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from corral.domain.record import CRAWL_FIELDS
+from corral.export.formats import Format
+from corral.export.stream import Export, Progress, chunks
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests.chaos.level import LEVEL, by_level
+from tests.chaos.report import LINES
+from tests.export import reading
+from tests.export.fill import document, filled
+from tests.shape.files import ROOT
+
+RECORD_FORMATS = [each for each in Format if each is not Format.WARC]
+WORDS = ("it was a dark and stormy night " * 33)[:1000]
+
+
+async def exported(store: Store, run_id: str, kind: Format, progress: Progress | None = None) -> list[bytes]:
+    return [chunk async for chunk in chunks(store, Export(await store.run(run_id), kind), progress)]
+
+
+def read(kind: Format, data: bytes) -> list[dict[str, Any]]:
+    if kind is Format.XLSX:
+        [head, *rows] = reading.xlsx(data)["records"]
+        return [dict(zip(head, row, strict=True)) for row in rows]
+    if kind is Format.CSV:
+        return [dict(row) for row in reading.from_csv(data)]
+    if kind is Format.PARQUET:
+        return reading.parquet(data)
+    return list(json.loads(data)) if kind is Format.JSON else reading.jsonl(data)
+
+
+Opened = Callable[..., Awaitable[tuple[Store, str]]]
+
+
+@pytest.fixture
+async def opened(shared_url: str) -> AsyncIterator[Opened]:
+    """A store with a run that has so many records."""
+    stores: list[Store] = []
+
+    async def open_with(count: int, chars: int = 1000) -> tuple[Store, str]:
+        run_id = await asyncio.to_thread(filled, shared_url, count, chars)
+        stores.append(open_store(shared_url))
+        return stores[-1], run_id
+
+    yield open_with
+    for store in stores:
+        await store.close()
+
+
+async def test_every_format_has_every_record_in_the_order_it_was_found(opened: Opened) -> None:
+    store, run_id = await opened(1200)
+    for kind in RECORD_FORMATS:
+        progress = Progress()
+        pieces = await exported(store, run_id, kind, progress)
+        found = read(kind, b"".join(pieces))
+        assert (len(found), progress.written) == (1200, 1200)
+        assert [int(each["n"]) for each in found] == list(range(1200))
+        assert {name: found[7][name] for name in ("url", "title", "text")} == {
+            name: document(7, WORDS)[name] for name in ("url", "title", "text")
+        }
+        if kind.needs_columns:
+            assert list(found[0]) == [*CRAWL_FIELDS, "n"]
+            assert progress.seen == 1200
+        assert progress.size == sum(map(len, pieces))
+
+
+async def test_large_records_are_read_a_few_at_a_time(opened: Opened) -> None:
+    store, run_id = await opened(40, 500_000)
+    sizes, after = [], ""
+    while batch := await store.next_records(run_id, after):
+        after = batch[-1].id
+        sizes.append(len(batch))
+    assert sum(sizes) == 40
+    # PostgreSQL counts them as it keeps them: compressed.
+    assert max(sizes) <= (40 if store._db.is_postgres else 4)
+    store, run_id = await opened(1, 5_000_000)
+    assert len(await store.next_records(run_id, "")) == 1
+
+
+async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened: Opened) -> None:
+    store, run_id = await opened(1)
+    [record] = await store.next_records(run_id, "")
+    await store.delete_record(record.id)
+    assert (await exported(store, run_id, Format.CSV))[0].decode() == ",".join(CRAWL_FIELDS) + "\r\n"
+    assert reading.parquet(b"".join(await exported(store, run_id, Format.PARQUET))) == []
+    assert reading.xlsx(b"".join(await exported(store, run_id, Format.XLSX)))["records"] == [[*CRAWL_FIELDS]]
+
+
+async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> None:
+    store, run_id = await opened(1200)
+    for kind in RECORD_FORMATS:
+        reader = chunks(store, Export(await store.run(run_id), kind))
+        assert await anext(reader)
+        await reader.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.timeout(by_level(120, 3600))
+@pytest.mark.parametrize("shared_url", ("file", "postgres") if LEVEL else ("file",), indirect=True)
+def test_memory_does_not_grow_with_the_number_of_records(shared_url: str) -> None:
+    """A few are exported first, in every format, so that everything is loaded that is needed once."""
+    count, chars = by_level(20_000, 1_000_000), by_level(3000, 1000)
+    small, large = filled(shared_url, 400), filled(shared_url, count, chars)
+    command = [sys.executable, str(ROOT / "tests/export/exporting.py"), shared_url, small, large, *RECORD_FORMATS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=by_level(100, 3000), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    before, after = told[: len(RECORD_FORMATS)], told[len(RECORD_FORMATS) :]
+    assert [each["written"] for each in after] == [count] * len(RECORD_FORMATS)
+    grown = {each["kind"]: round(each["peak_mib"] - before[-1]["peak_mib"]) for each in after}
+    LINES.append(f"exports: {count:,} records from {shared_url.partition(':')[0]}, memory grown by {grown} MiB")
+    # Held in memory, the records of the short version alone would be twice as much.
+    assert max(grown.values()) < 110, grown
