@@ -40,7 +40,9 @@ def _page(number: int, count: int = COUNT) -> str:
     dice = random.Random(number)
     targets = [path_of(dice.randrange(count), count) for _ in range(_LINKS)]
     links = "".join(f'<li><a href="/{target}">{dice.choice(_WORDS)}</a></li>' for target in targets)
-    text = "".join(f"<p>{' '.join(dice.choices(_WORDS, k=60))}.</p>" for _ in range(16))
+    # Of words of its own: pages that all say the same are what crawlers keep away from.
+    own = ["".join(dice.choices(_WORDS, k=2)) for _ in range(40)]
+    text = "".join(f"<p>{' '.join(dice.choices([*own, *_WORDS], k=48))}.</p>" for _ in range(16))
     head = f"<head><meta charset=utf-8><title>{title_of(number)}</title></head>"
     body = f"<body><h1>Heading {number}</h1><ul>{links}</ul><main>{text}</main></body>"
     return f"<!doctype html><html>{head}{body}</html>"

@@ -72,7 +72,7 @@ def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
         wanted = {
             f"{site.url}/gone": ("failed", "bad_response:http_404"),
             "http://elsewhere.test/": ("skipped", "by the rule out_of_scope"),
-            f"{site.url}/b": ("pending", "the crawl ended before (its budget was used up)"),
+            f"{site.url}/b": ("pending", "the crawl ended before (its max_pages was used up)"),
         }
         for url, (state, because) in wanted.items():
             found = corral.here("why", url, "--json").json
@@ -80,3 +80,24 @@ def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
             assert found["because"].startswith(because)
         assert corral.here("why", f"{site.url}/never").code == 1
         assert corral.here("why", "nonsense").code == 2
+
+
+def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
+    given = {
+        "--max-mb 2": ("max_bytes", 2_000_000),
+        "--max-per-host 7": ("max_per_host", 7),
+        "--minutes 2": ("max_seconds", 120.0),
+        "--retries 5": ("retry_attempts", 5),
+        "--no-robots": ("respect_robots", False),
+        "--follow-nofollow": ("follow_nofollow", True),
+        "--keep-noindex": ("obey_noindex", False),
+        "--no-canonical": ("use_canonical", False),
+        "--no-avoid-traps": ("avoid_traps", False),
+        "--all-or-nothing": ("partial_results_ok", False),
+    }
+    plain = corral.here("crawl", "http://a.test/", "--dry-run", "--json").json["plan"]
+    for option, (name, value) in given.items():
+        plan = corral.here("crawl", "http://a.test/", *option.split(), "--dry-run", "--json").json["plan"]
+        assert plan == {**plain, name: value} != plain, option
+    scoped = corral.here("crawl", "http://a.test/", "--allow-domain", "b.test", "--dry-run", "--json").json["plan"]
+    assert scoped["scope"]["allowed_domains"] == ["b.test"]

@@ -1,9 +1,10 @@
 """A site made for one test: pages that lead to each other, answers of every kind, and a count of who was asked."""
 
+import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,7 @@ class Page:
     headers: Mapping[str, str] = field(default_factory=dict)
     fails_first: int = 0  # answers 503 so many times before it works
     takes_s: float = 0.0
+    on_ask: Callable[[], None] | None = None  # done before it is answered
 
 
 @dataclass
@@ -39,14 +41,20 @@ class Site:
         if page.raw is not None:
             return page.status, page.headers, page.raw
         links = "".join(f'<li><a href="{link}">to {link}</a>' for link in page.links)
-        text = page.text or f"The page {path} has some words of its own. " * 8
+        text = page.text or f"The page {path} has some words of its own: {words_of(path, 40)}"
         body = f"<title>Page {path}</title>{page.head}<body><main><h1>{path}</h1><p>{text}</main><ul>{links}</ul>"
         return page.status, page.headers, body
 
 
+def words_of(seed: str, count: int) -> str:
+    """Always the same for the same seed, and hardly any in common with another."""
+    dice = random.Random(seed)
+    return " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(count))
+
+
 @contextmanager
-def served(pages: dict[str, Page]) -> Iterator[Site]:
-    site = Site(pages)
+def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
+    site = pages if isinstance(pages, Site) else Site(pages)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -59,6 +67,8 @@ def served(pages: dict[str, Page]) -> Iterator[Site]:
             try:
                 page = site.pages.get(self.path)
                 time.sleep(page.takes_s if page else 0)
+                if page is not None and page.on_ask is not None:
+                    page.on_ask()
                 status, headers, text = site.answer(self.path)
                 body = text.encode()
                 self.send_response(status)

@@ -7,14 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.crawl import (
+    HOST_BUDGET,
+    Bounds,
     Counts,
     CrawlPlan,
     Order,
     StoppedBy,
-    budget_reached,
+    budget_used_up,
     eta_range,
     final_state,
     percent,
+    room_in,
 )
 from corral.domain.errors import BadInput
 from corral.domain.run import RunState
@@ -156,10 +159,18 @@ def test_progress_is_told_of_what_will_be_fetched() -> None:
 
 def test_the_budget_counts_what_is_under_way() -> None:
     given = plan(max_pages=10, max_bytes=1000)
+    assert room_in(given.bounds, Counts(done=5, failed=1, leased=3, pending=50), 0) == 1
+    assert room_in(given.bounds, Counts(done=5, failed=1, leased=4, pending=50), 0) == 0
+    assert room_in(given.bounds, Counts(done=1), 1000) == 0
+    assert room_in(Bounds(), Counts(done=10**9), 10**15) > 10**9
 
-    assert not budget_reached(Counts(done=5, failed=1, leased=3, pending=50), given)
-    assert budget_reached(Counts(done=5, failed=1, leased=4, pending=50), given)
-    assert budget_reached(Counts(done=1), given, total_bytes=1000)
+
+def test_which_budget_was_used_up_is_told() -> None:
+    given = plan(max_pages=10, max_bytes=1000)
+    assert budget_used_up(given, Counts(done=10, pending=1), 5, {}) == "max_pages"
+    assert budget_used_up(given, Counts(done=1, pending=1), 1000, {}) == "max_bytes"
+    assert budget_used_up(given, Counts(done=10), 1000, {}) is None, "there was no more"
+    assert budget_used_up(given, Counts(done=1), 5, {HOST_BUDGET: 3}) == "max_per_host"
 
 
 def test_the_time_left_is_a_range() -> None:

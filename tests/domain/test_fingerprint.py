@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain import fingerprint as fingerprint_module
-from corral.domain.fingerprint import fingerprint, is_near, rare_words
+from corral.domain.fingerprint import NUMBERS_FROM, fingerprint, is_near, rare_words, sketch
 
 _WORDS = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=6)) for number in range(5_000)]
 
@@ -50,17 +50,22 @@ def test_a_number_alone_is_nothing_new_and_a_table_of_numbers_is() -> None:
     assert fingerprint("Page 17: no results at all") == fingerprint("Page 18: no results at all")
     assert rare_words("Page 17: no results at all") == rare_words("Page 18: no results at all")
     assert not is_near(*(fingerprint(f"Temperature by hour {day}") for day in days))
+    month = f"no events {' '.join(map(str, range(1, 32)))}"
+    assert rare_words(f"2026: {month}") != rare_words(month) != rare_words("no events")
+    assert [word >= NUMBERS_FROM for word in rare_words(f"2026: {month}")] == [False] * 2 + [True] * 32
 
 
 def test_the_sample_of_a_text_is_small_and_does_not_depend_on_the_text() -> None:
     pool = text(1, 400)
-    samples = [rare_words(" ".join(random.Random(seed).sample(pool, 60))) for seed in range(100)]
+    samples = [rare_words(" ".join(random.Random(seed).sample(pool, 60)))[:16] for seed in range(100)]
 
-    assert {len(sample) for sample in samples} == {16}
+    assert len(rare_words(" ".join(pool))) == 64
+    assert rare_words(" ".join(pool))[:16] == tuple(sorted(rare_words(" ".join(pool))))[:16]
     first = set().union(*samples[:60])
     assert sum(first.issuperset(sample) for sample in samples[60:]) > 30
     assert not first.issuperset(rare_words(" ".join(_WORDS)))
     assert rare_words("") == ()
+    assert sketch("One text 17") == (fingerprint("One text 17"), rare_words("One text 17"))
 
 
 def test_what_is_remembered_of_words_is_bounded() -> None:

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from corral.domain.canonical import canonical_url
 from corral.domain.errors import BadInput
-from corral.domain.traps import Change, TemplateBudget, Trap, TrapLimits, family_of, shape_of, template_of
+from corral.domain.fingerprint import NUMBERS_FROM
+from corral.domain.traps import (
+    Change,
+    TemplateBudget,
+    Trap,
+    TrapLimits,
+    family_of,
+    shape_of,
+    template_of,
+    variants_of,
+)
 from corral.domain.url import parse_target
 
 TODAY = date(2026, 11, 15)
@@ -210,6 +220,44 @@ def test_words_that_were_forgotten_are_new_again() -> None:
     assert budget.observe("example.com/?q", 3, words=[0])["example.com/?…"] is Change.STARVED
 
 
+def test_a_new_year_on_the_same_calendar_is_nothing_new_and_a_new_name_is() -> None:
+    budget = TemplateBudget(LIMITS)
+    days = [NUMBERS_FROM + day for day in range(31)]
+    template = template_of(f"{SITE}/calendar/2026/11")
+    chance = random.Random(1)
+    changes = [
+        budget.observe(template, chance.getrandbits(64), words=[1, 2, *days, NUMBERS_FROM + 1000 + year])
+        for year in range(4)
+    ]
+    assert changes == [{}, {}, {}, {template: Change.STARVED, family_of(template): Change.STARVED}]
+    assert set(budget.observe(template, chance.getrandbits(64), words=[1, 3, *days]).values()) == {Change.LIFTED}
+
+
+def test_addresses_with_a_query_that_are_worth_it_make_room_for_more() -> None:
+    """A shop whose products are told apart by a parameter is no trap."""
+    budget = TemplateBudget(LIMITS)
+    product = template_of(f"{SITE}/product?id=1")
+    variants = variants_of(product)
+    assert variants is not None
+    assert [budget.admit(product) for _ in range(8)] == [None] * 5 + [Trap.QUERY_VARIANTS] * 3
+    assert budget.behind(product, Trap.QUERY_VARIANTS) == variants
+    chance = random.Random(1)
+    changes = [budget.observe(product, chance.getrandbits(64), words=[number]) for number in range(1, 4)]
+    assert changes == [{}, {}, {variants: Change.LIFTED}]
+    assert budget.room_for(variants) == 3
+    budget.came_back(variants, 3, is_all=True)
+    assert budget.room_for(variants) == 0
+    assert budget.admit(product) is Trap.QUERY_VARIANTS
+
+
+def test_what_was_on_any_page_of_the_crawl_is_nothing_new() -> None:
+    budget = TemplateBudget(LIMITS)
+    template = template_of(f"{SITE}/print/1")
+    for number in range(3):
+        budget.observe(template, random.Random(number).getrandbits(64), words=[number], is_again=True)
+    assert budget.starved_by(template) is Trap.NO_NEW_CONTENT
+
+
 _STEPS = st.lists(
     st.tuples(st.sampled_from(["admit", "hold", "observe"]), st.integers(0, 40), st.integers(0, 3)), max_size=80
 )
@@ -241,4 +289,4 @@ def test_the_document_of_a_budget_is_small_however_large_the_site() -> None:
         budget.admit(template)
         budget.observe(template, chance.getrandbits(64), words=[chance.getrandbits(32) for _ in range(16)])
 
-    assert len(json.dumps(budget.document())) < 500_000
+    assert len(json.dumps(budget.document())) < 2_000_000

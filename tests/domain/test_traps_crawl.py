@@ -120,8 +120,7 @@ def crawl(site: Site, most: int) -> Iterator[str]:
                 continue
             led_to.add(template_of(link.url))
             queue.append((link.url, depth + 1))
-        words = rare_words(text) if "?" in url else ()
-        changes = budget.observe(template, fingerprint(text), words=words, led_to=led_to)
+        changes = budget.observe(template, fingerprint(text), words=rare_words(text), led_to=led_to)
         if Change.LIFTED in changes.values():
             queue.extend(skipped)
             skipped.clear()

@@ -11,7 +11,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.errors import PagesNotKept
 from corral.domain.item import Ended, Report
 from corral.domain.kept import page_document, told_at_once
@@ -143,16 +143,16 @@ def kept(number: int, size: int = 100) -> dict[str, Any]:
 async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(store: Store, shared_url: str) -> None:
     run_id = await _filled(shared_url)
     [lease] = await store.claim_one(run_id, ME, 10)
-    step = await store.crawl_step(lease, Report((), (), 10), None)
+    step = await store.crawl_step(lease, Report((), (), 10), Bounds())
     assert step is not None
     [item] = step.items
     done = Ended(item.id, item.key, ItemState.DONE, record={"url": item.url}, page=kept(0))
     for _ in range(2):  # told twice: the first answer was lost
-        assert await store.crawl_step(lease, Report((done,), (), 0), None) is not None
+        assert await store.crawl_step(lease, Report((done,), (), 0), Bounds()) is not None
     [page] = await store.next_pages(run_id, 0)
     assert (page.url, page.headers, page.body[:6]) == ("http://a.test/0", [["x", "ü"]], b"page 0")
     assert (await store.count_pages(run_id), await store.next_pages(run_id, page.id)) == (1, [])
-    assert await store.crawl_step(lease._replace(owner=OTHER), Report((done,), (), 0), None) is None
+    assert await store.crawl_step(lease._replace(owner=OTHER), Report((done,), (), 0), Bounds()) is None
     await store.move(run_id, Move.CANCEL)
     assert await store.prune(Retention(max_finished_runs=0)) == 1
     while await store.clear_leftovers():

@@ -2,13 +2,15 @@
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
-from corral.domain.crawl import Counts, ItemState
+from corral.domain.crawl import HOST_BUDGET, Bounds, Counts, ItemState
 from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import Lease, Move
 from corral.domain.scope import Refusal
+from corral.domain.settlement import Loss
 from corral.store.store import Store
 from tests.store.build import CREATED, ME, OTHER, a_run
 from tests.store.conftest import Sql
@@ -34,8 +36,8 @@ def done(item: Item, *found: Found, **changed: object) -> Ended:
     return Ended(item.id, item.key, ItemState.DONE, record=record, found=found, size=10)._replace(**changed)  # type: ignore[arg-type]
 
 
-async def ask(store: Store, lease: Lease, report: Report, max_pages: int | None = None) -> Step:
-    step = await store.crawl_step(lease, report, max_pages)
+async def ask(store: Store, lease: Lease, report: Report, max_pages: int | None = None, **bounds: Any) -> Step:
+    step = await store.crawl_step(lease, report, Bounds(max_pages, **bounds))
     assert step is not None
     return step
 
@@ -84,12 +86,12 @@ async def test_whoever_lost_the_run_writes_nothing(store: Store, sql: Sql) -> No
     [start] = (await first(store, lease)).items
     await store.release([lease], "test")
     report = Report((done(start, url(1, 1)),), (), 10)
-    assert await store.crawl_step(lease, report, None) is None
-    assert await store.crawl_step(lease._replace(owner=OTHER), report, None) is None
+    assert await store.crawl_step(lease, report, Bounds()) is None
+    assert await store.crawl_step(lease._replace(owner=OTHER), report, Bounds()) is None
     again = await claimed(store, run_id)
-    assert await store.crawl_step(lease, report, None) is None
+    assert await store.crawl_step(lease, report, Bounds()) is None
     await store.move(run_id, Move.CANCEL)
-    assert await store.crawl_step(again, report, None) is None
+    assert await store.crawl_step(again, report, Bounds()) is None
     assert await store.records_of(run_id, "", 10) == []
     assert sql(f"SELECT count(*) FROM items WHERE run_id = '{run_id}'") == [(1,)]
 
@@ -210,3 +212,81 @@ async def test_a_link_that_one_page_does_not_want_followed_and_another_does_is_f
     step = await ask(store, lease, Report((done(other, url(9, 1)),), (), 10))
     assert [item.url for item in step.items] == ["http://a.test/9"]
     check_counts(sql, run_id, step.counts)
+
+
+async def test_of_one_host_no_more_pages_are_handed_out_than_allowed(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await ask(store, lease, Report((), (), 10), max_per_host=3)).items
+    other = Found("http://b.test/", "key-b", "b.test", 1, rank=1.0)
+    found = (*(url(number, 1) for number in range(1, 6)), other)
+    step = await ask(store, lease, Report((done(start, *found),), (), 10), max_per_host=3)
+    assert [item.url for item in step.items] == ["http://a.test/1", "http://a.test/2", "http://b.test/"]
+    assert step.counts == Counts(leased=3, done=1, skipped=3)
+    check_counts(sql, run_id, step.counts)
+    # Given back and taken again, they are counted once; one that is tried again is not counted again.
+    await store.release([lease], "test")
+    lease = await claimed(store, run_id)
+    step = await ask(store, lease, Report((), (), 10), max_per_host=3)
+    one, two, b = step.items
+    again = Ended(one.id, one.key, ItemState.PENDING, "timeout:total")
+    step = await ask(store, lease, Report((again, done(b, url(9, 2))), (two.id,), 10), max_per_host=3)
+    assert [(item.id, item.attempt) for item in step.items] == [(one.id, 2)]
+    step = await ask(store, lease, Report((done(two), done(one)), (), 10), max_per_host=3)
+    assert (step.items, step.next_due_s) == ((), 0.0)
+    assert sql(f"SELECT count(*) FROM items WHERE run_id = '{run_id}' AND reason = '{HOST_BUDGET}'") == [(4,)]
+    check_counts(sql, run_id, step.counts)
+
+
+async def test_no_page_is_handed_out_once_the_bytes_are_used_up(store: Store) -> None:
+    run_id = await crawl_of(store, seeds=5)
+    lease = await claimed(store, run_id)
+    one, two = (await ask(store, lease, Report((), (), 2), max_bytes=20)).items
+    step = await ask(store, lease, Report((done(one),), (two.id,), 1), max_bytes=20)
+    [three] = step.items
+    step = await ask(store, lease, Report((done(two),), (three.id,), 5), max_bytes=20)
+    assert (step.items, step.size, step.counts.done, step.counts.pending) == ((), 20, 2, 2)
+
+
+def dead(lease: Lease, *, alone: bool = True) -> Loss:
+    return Loss(lease, alone=alone, exit_status="SIGSEGV", stderr_tail="")
+
+
+async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_own(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=10)
+    killer = "key-7"
+    tried: list[int] = []
+    lease = await claimed(store, run_id)
+    step = await first(store, lease, 30)
+    for _ in range(30):
+        if killer in {item.key for item in step.items}:
+            tried.append(len(step.items))
+            assert await store.lose([dead(lease)]) == 1
+            lease = await claimed(store, run_id)
+            step = await first(store, lease, 30)
+        elif step.items:
+            step = await ask(store, lease, Report(tuple(map(done, step.items)), (), 30))
+        else:
+            break
+        check_counts(sql, run_id, step.counts)
+    assert tried == [10, 4, 1]
+    assert step.counts == Counts(done=9, failed=1)
+    [failed] = await store.crawl_items(run_id, ItemState.FAILED, 0, 10)
+    assert (failed.url, failed.reason) == ("http://a.test/7", "worker_lost:poison")
+    assert sql(f"SELECT suspects FROM crawls WHERE run_id = '{run_id}'") == [(0,)]
+    assert (await store.run(run_id)).suspect, "its last worker executed nothing else"
+
+
+async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    for _ in range(2):
+        lease = await claimed(store, run_id)
+        await first(store, lease)
+        await store.lose([Loss(lease, alone=True, exit_status="lease expired", stderr_tail="", witnessed=False)])
+    assert sql(f"SELECT losses FROM items WHERE run_id = '{run_id}'") == [(0,)]
+    for _ in range(5):
+        lease = await claimed(store, run_id)
+        await first(store, lease)
+        await store.lose([dead(lease, alone=False)])
+    assert sql(f"SELECT losses, state FROM items WHERE run_id = '{run_id}'") == [(2, "leased")]
+    assert (await store.run(run_id)).suspect

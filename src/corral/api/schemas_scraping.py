@@ -13,7 +13,13 @@ TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "ca
 ExportFormat = Literal["json", "csv", "jsonl", "parquet"]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
+Domain = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 _MAX_PAGES = 1_000
+# Options of the plan that are called the same there.
+_AS_THEY_ARE = (
+    *("partial_results_ok", "max_bytes", "max_per_host"),
+    *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps"),
+)
 
 
 class AsyncScrapeRequest(BaseModel):
@@ -31,19 +37,32 @@ class AsyncScrapeRequest(BaseModel):
     include: list[Pattern] = Field(default_factory=list, max_length=100, description="such as /articles/*")
     exclude: list[Pattern] = Field(default_factory=list, max_length=100)
     keep: StrictBool = Field(False, description="do not forget it, and its records, a day after its end")
+    max_bytes: int | None = Field(None, ge=1, le=10**15, description="arriving, of all pages together")
+    max_per_host: int | None = Field(None, ge=1, le=100_000_000, description="pages of one host at most")
+    allowed_domains: list[Domain] = Field(default_factory=list, max_length=1000, description="reached beside the site")
+    respect_robots: StrictBool = True
+    follow_nofollow: StrictBool = False
+    obey_noindex: StrictBool = True
+    use_canonical: StrictBool = Field(True, description="a page that names another as its original counts as that one")
+    avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
 
     def plan(self) -> CrawlPlan:
         include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
         return CrawlPlan.of(
             {
                 "start_urls": [self.url],
-                "scope": {"mode": "site", "include": include, "exclude": self.exclude},
+                "scope": {
+                    "mode": "site",
+                    "include": include,
+                    "exclude": self.exclude,
+                    "allowed_domains": self.allowed_domains,
+                },
                 "max_depth": self.max_depth,
                 "max_pages": self.max_pages,
                 "max_seconds": self.timeout_minutes * 60,
                 "concurrency": self.max_concurrent_articles,
                 "retry_attempts": self.retry_attempts,
-                "partial_results_ok": self.partial_results_ok,
+                **{name: getattr(self, name) for name in _AS_THEY_ARE},
             }
         )
 
@@ -150,4 +169,6 @@ def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
         "successful_pages": counts.done,
         "failed_pages": counts.failed,
         "total_processing_time": duration_s(run),
+        "stopped_by": run.stats.get("stopped_by"),
+        "reasons": run.stats.get("reasons", {}),
     }

@@ -13,6 +13,11 @@ from corral.domain.url import parse_target
 MAX_STARTS = 10_000
 MAX_FIELDS = 200
 
+# Rules that skip an item after it was found; the others are in domain.scope and domain.traps.
+HOST_BUDGET = "host_budget"
+CANONICAL = "canonical"
+NOINDEX = "noindex"
+
 
 class Order(StrEnum):
     BREADTH = "breadth"  # the nearest to the start first
@@ -54,6 +59,15 @@ class Counts(NamedTuple):
     @property
     def fetched(self) -> int:
         return self.done + self.failed
+
+
+class Bounds(NamedTuple):
+    """What a step of a crawl keeps to when it hands out items."""
+
+    max_pages: int | None = None
+    max_bytes: int | None = None
+    max_per_host: int | None = None
+    by_depth: bool = True  # nothing is handed out that is deeper than what is still being read
 
 
 # Every number of a plan: the least and the most it may be, and whether it may be left out.
@@ -107,6 +121,10 @@ class CrawlPlan:
     def max_depth(self) -> int:
         return self.scope.max_depth
 
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(self.max_pages, self.max_bytes, self.max_per_host, self.order is Order.BREADTH)
+
     def document(self) -> dict[str, Any]:
         """Plain values, as they are kept with the run; `of` makes the same plan of them."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -156,11 +174,22 @@ def final_state(counts: Counts, *, ran_out: StoppedBy | str | None, partial_resu
     return RunState.PARTIAL if partial_results_ok else RunState.FAILED
 
 
-def budget_reached(counts: Counts, plan: CrawlPlan, *, total_bytes: int = 0) -> bool:
-    """True where no further page may be started; those under way count."""
-    if counts.fetched + counts.leased >= plan.max_pages:
-        return True
-    return plan.max_bytes is not None and total_bytes >= plan.max_bytes
+def room_in(bounds: Bounds, counts: Counts, total_bytes: int) -> float:
+    """How many further pages may be started; those under way count."""
+    if bounds.max_bytes is not None and total_bytes >= bounds.max_bytes:
+        return 0
+    if bounds.max_pages is None:
+        return float("inf")
+    return max(0, bounds.max_pages - counts.fetched - counts.leased)
+
+
+def budget_used_up(plan: CrawlPlan, counts: Counts, total_bytes: int, reasons: Mapping[str, int]) -> str | None:
+    """Which budget of the plan keeps a crawl from what it knows of."""
+    if plan.max_bytes is not None and total_bytes >= plan.max_bytes and counts.pending:
+        return "max_bytes"
+    if counts.fetched >= plan.max_pages and counts.pending:
+        return "max_pages"
+    return "max_per_host" if reasons.get(HOST_BUDGET) else None
 
 
 def percent(counts: Counts, plan: CrawlPlan) -> float:

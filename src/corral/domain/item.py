@@ -7,6 +7,12 @@ from corral.domain.crawl import Counts, ItemState
 
 _KEY_BYTES = 15
 
+# So many rows are written in one transaction at most.
+MAX_ROWS = 1_000
+
+# Kinds of items. Only pages bring records.
+PAGE = "page"
+
 
 def short_key(key: str) -> str:
     """As long for every URL, so that a million of them are found as quickly as a thousand."""
@@ -22,6 +28,9 @@ class Found(NamedTuple):
     depth: int
     reason: str | None = None
     rank: float = 0.0  # lower is fetched first
+    message: str | None = None  # more of the reason
+    kind: str = PAGE
+    lastmod: str | None = None  # what a sitemap says
 
 
 class Item(NamedTuple):
@@ -32,6 +41,15 @@ class Item(NamedTuple):
     key: str
     depth: int
     attempt: int
+    kind: str = PAGE
+
+
+class Seen(NamedTuple):
+    """What else a page showed, for whoever decides what becomes of it. It stays in the worker."""
+
+    canonical: Found | None = None  # the page of which this one says that it is the same
+    print: int | None = None  # what its text is about, as a number
+    words: tuple[int, ...] = ()  # a sample of them: see domain.fingerprint
 
 
 class Ended(NamedTuple):
@@ -50,6 +68,7 @@ class Ended(NamedTuple):
     is_late: bool = False  # not at its first attempt: others may have gone deeper meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = None  # the answer itself, where the plan keeps pages: see domain/kept.py
+    seen: Seen | None = None
 
 
 class Report(NamedTuple):
@@ -58,6 +77,8 @@ class Report(NamedTuple):
     ended: tuple[Ended, ...]
     holding: tuple[int, ...]
     want: int
+    is_last: bool = False  # the answer says how many items ended for which reason
+    traps: dict[str, Any] | None = None  # what was learned of templates: see engine.kinds.crawl_traps
 
 
 class Step(NamedTuple):
@@ -68,6 +89,8 @@ class Step(NamedTuple):
     size: int = 0  # bytes fetched so far
     next_due_s: float | None = None  # until the next item is due, where none is due now
     left_s: float | None = None  # of the time the crawl may take
+    traps: dict[str, Any] | None = None  # the answer to what was told of templates
+    reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
 
 
 class StoredItem(NamedTuple):
@@ -86,3 +109,7 @@ class StoredItem(NamedTuple):
     parent: int | None
     due_in_s: float
     updated_at: int
+    kind: str = PAGE
+    losses: int = 0  # workers that died while they held it
+    change: str | None = None  # since an earlier crawl
+    lastmod: str | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from corral.domain.crawl import Bounds
 from corral.domain.event import Event, EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
@@ -79,8 +80,12 @@ class LeaseStore(Protocol):
 
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
 
-    async def crawl_step(self, lease: Lease, report: Report, max_pages: int | None) -> Step | None:
+    async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
         """Write what became of items and lease more; None where the run is not ours any more."""
+        ...
+
+    async def crawl_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
+        """How many items are in which state for which reason."""
         ...
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int: ...

@@ -24,3 +24,4 @@ class Loss:
     alone: bool
     exit_status: str
     stderr_tail: str
+    witnessed: bool = True  # the process was seen to end; else its lease ran out, and its whole node may be gone

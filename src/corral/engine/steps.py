@@ -1,12 +1,13 @@
 """The node's side of runs with items: what they report is written, and they are given more."""
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl import CrawlPlan, ItemState
 from corral.domain.item import Report, Step
 from corral.domain.ports import LeaseStore
 from corral.domain.run import Lease
@@ -14,6 +15,8 @@ from corral.engine import wire
 from corral.engine.pool import Held, WorkerProcess
 
 log = structlog.get_logger()
+
+_MAX_REASONS = 200
 
 
 class UntilStored(Protocol):
@@ -38,8 +41,10 @@ class Steps:
         try:
             # A crawl that gets on is no reason to look for more runs.
             step = await self._until_stored(
-                lambda: self._store.crawl_step(lease, report, plan.max_pages), makes_room=False
+                lambda: self._store.crawl_step(lease, report, plan.bounds), makes_room=False
             )
+            if step is not None and report.is_last:
+                step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
         except Exception as error:
             # The database is well and refuses this: the run is told, and ends for it.
             log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
@@ -47,6 +52,15 @@ class Steps:
             return
         if step is not None:  # else it is ours no longer, which the renewer finds out, too
             worker.send([wire.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
+
+
+def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    """Of items that have ended, the most frequent first; what is still to be tried again has a reason, too."""
+    found: Counter[str] = Counter()
+    for state, reason, count in told:
+        if state != ItemState.PENDING:
+            found[reason] += count
+    return dict(found.most_common(_MAX_REASONS))
 
 
 def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:

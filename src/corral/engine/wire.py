@@ -67,12 +67,12 @@ def report_message(task: Task, report: Report) -> Message:
     ended = [
         [*each[:_FOUND_AT], [list(found) for found in each.found], *each[_FOUND_AT + 1 :]] for each in report.ended
     ]
-    return ["report", task.run_id, task.epoch, ended, report.holding, report.want]
+    return ["report", task.run_id, task.epoch, ended, *report[1:]]
 
 
 def report_of(message: Message) -> Report:
     ended = tuple(_ended_of(cell) for cell in message[3])
-    return Report(ended, tuple(message[4]), message[5])
+    return Report(ended, tuple(message[4]), *message[5:])
 
 
 def _ended_of(cell: list[Any]) -> Ended:

@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 
-from corral.domain.canonical import Link, links_to
+from corral.domain.canonical import Link, link_to, links_to, url_key
 from corral.domain.crawl import CrawlPlan
 from corral.domain.errors import BadInput
+from corral.domain.fingerprint import sketch
 from corral.domain.item import short_key
 from corral.domain.scope import Refusal
 from corral.domain.traps import shape_of
@@ -51,16 +52,19 @@ def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, field
     links = links_of(page) if page is not None else None
     is_noindex = links is not None and links.directives.noindex
     is_kept = not (is_noindex and judge.plan.obey_noindex)
+    article = article_of(page) if page is not None else _NOTHING
     return {
-        "record": _record(page, title, url, ask, fields) if is_kept else None,
+        "record": _record(article, title, url, ask, fields) if is_kept else None,
         "found": _judged(judge, links, url, ask.depth + 1) if links is not None else [],
         "dropped": links.dropped if links is not None else 0,
         "is_noindex": is_noindex,
+        "canonical": _canonical(judge.plan, links, url, ask.depth) if links is not None else None,
+        # What it is about, to see when nothing new comes any more.
+        "sketch": sketch(article.text) if judge.plan.avoid_traps else None,
     }
 
 
-def _record(page: Page | None, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> str:
-    article = article_of(page) if page is not None else _NOTHING
+def _record(article: Article, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> str:
     record = {
         "url": url,
         "title": article.title or title,
@@ -110,6 +114,22 @@ def _judged_link(judge: _Judge, link: Link, is_too_deep: bool, today: int) -> tu
     depth = plan.max_depth + 1 if is_too_deep else plan.max_depth
     reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.fromordinal(today).date())
     return short_key(link.key), _host_of(link.url), reason
+
+
+def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any] | None:
+    """The page of the crawl that this one says it is, as the fields of Found; None where it is itself."""
+    if links.canonical is None or not plan.use_canonical:
+        return None
+    try:
+        here, base = parse_target(url), parse_target(links.base_url or url)
+    except BadInput:
+        return None
+    link = link_to(base, links.canonical)
+    if link is None or link.key == url_key(here):
+        return None
+    if plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date()):
+        return None
+    return [link.url, short_key(link.key), _host_of(link.url), depth, None, float(depth)]
 
 
 def _host_of(url: str) -> str:

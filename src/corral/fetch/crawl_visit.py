@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.crawl import NOINDEX, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
-from corral.domain.item import Ended, Found, Item, short_key
+from corral.domain.item import Ended, Found, Item, Seen, short_key
 from corral.domain.kept import page_document
 from corral.domain.outcome import Failed, Task
 from corral.domain.url import Target, parse_target
@@ -69,7 +69,9 @@ class HttpVisitor:
     async def _read(self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlAsk, began: float) -> Ended | Failed:
         content_type = (answer.header("content-type") or "").split(";")[0].strip().lower()
         if not is_text(content_type, answer.body):
-            return Ended(item.id, item.key, ItemState.SKIPPED, "not_a_page", http_status=answer.status)
+            return Ended(
+                item.id, item.key, ItemState.SKIPPED, "not_a_page", http_status=answer.status, size=answer.raw_bytes
+            )
         asked_url = answer.chain[0] if answer.chain else answer.url
         fields = fields_of({"fields": plan.fields})
         request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
@@ -91,9 +93,10 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
         key = short_key(url_key(target))
         if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
             return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
-    found = tuple(map(Found._make, seen.get("found", ())))
+    found = tuple(Found(*each) for each in seen.get("found", ()))
     if seen.get("is_noindex") and plan.obey_noindex:
-        return Ended(item.id, key, ItemState.SKIPPED, "noindex", found=found, http_status=answer.status)
+        ended = Ended(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status, size=answer.raw_bytes)
+        return ended._replace(found=found, seen=_seen(seen))
     return Ended(
         item.id,
         key,
@@ -103,6 +106,7 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
         http_status=answer.status,
         size=answer.raw_bytes,
         page=_kept(answer) if plan.keep_pages else None,
+        seen=_seen(seen),
     )
 
 
@@ -116,3 +120,9 @@ def _kept(answer: Response) -> dict[str, Any]:
         body=answer.body,
         fetched_at=round(time.time() * 1000),
     )
+
+
+def _seen(told: dict[str, Any]) -> Seen:
+    canonical = told.get("canonical")
+    print_, words = told.get("sketch") or (None, ())
+    return Seen(None if canonical is None else Found(*canonical), print_, tuple(words))

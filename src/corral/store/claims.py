@@ -14,7 +14,7 @@ from corral.domain.outcome import FailureCode
 from corral.domain.run import CRAWL, EVERY_LANE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.session import SealedSession
 from corral.domain.settlement import Loss, Settlement
-from corral.store import artifacts, events, interventions, sessions
+from corral.store import artifacts, events, interventions, item_losses, sessions
 from corral.store.rows import run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
@@ -22,6 +22,8 @@ from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 LOSS_CAP = 3
 # Of a node that vanished with several runs nobody knows whether a suspect ran or only waited its turn.
 _NODE_LOSS_CAP = 2 * LOSS_CAP
+# A page that kills workers is found after three of them; a crawl that still does not get on then has another problem.
+_CRAWL_LOSS_CAP = 3 * LOSS_CAP
 _STDERR_TAIL = 64 * 1024
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
@@ -316,12 +318,14 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
         if row is not None:
             events.insert(tx, events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms))
             written += 1
+            if loss.lease.run.kind == CRAWL and loss.witnessed:
+                item_losses.blame(tx, loss.lease.run_id, loss.exit_status, alone=loss.alone)
     return written
 
 
 def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dict[str, Any]]:
     meta: dict[str, Any] = {"exit": loss.exit_status, "losses": count, "alone": loss.alone}
-    if count < LOSS_CAP or not loss.alone:
+    if count < _cap(loss) or not loss.alone:
         drafts = [EventDraft(EventKind.WORKER_LOST, meta)]
         params = values(
             state=RunState.QUEUED.value,
@@ -354,6 +358,11 @@ def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dic
     return drafts, params
 
 
+def _cap(loss: Loss) -> int:
+    """Of a crawl, the page that kills its worker is ended first: see item_losses."""
+    return _CRAWL_LOSS_CAP if loss.lease.run.kind == CRAWL and loss.witnessed else LOSS_CAP
+
+
 def expire(tx: Tx, owner: Owner) -> int:
     """Let the leases of an owner that is known to be dead run out now; `reap` does the rest."""
     return tx.run(_EXPIRE, values(owner=owner, until=tx.now_ms - 1))
@@ -369,6 +378,7 @@ def reap(tx: Tx, limit: int) -> int:
             alone=held[run.owner] == 1 or (run.suspect and run.losses + 1 >= _NODE_LOSS_CAP),
             exit_status="lease expired",
             stderr_tail="",
+            witnessed=False,
         )
         for run in expired
     ]

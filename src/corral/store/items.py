@@ -7,18 +7,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.crawl import Counts, ItemState
+from corral.domain.crawl import Bounds, Counts, ItemState, room_in
 from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import new_id
 from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import Lease, NewRun, RunState
 from corral.domain.scope import Refusal
-from corral.store import pages, site_statistics
+from corral.store import item_hosts, item_losses, item_traps, pages, site_statistics
 from corral.store import runs as runs_queries
+from corral.store.item_rows import DEPTH, DUE_AT, HOST, NEXT
 from corral.store.rows import packed_json, storable
 from corral.store.tables import crawls, items, records, runs
-from corral.store.tx import Tx, first, insert_all, insert_params, is_state, param, values
+from corral.store.tx import Row, Tx, first, insert_all, insert_params, is_state, param, values
 
 _PENDING = is_state(items.c.state, ItemState.PENDING)
 _LEASED = is_state(items.c.state, ItemState.LEASED)
@@ -26,10 +27,10 @@ _OF_RUN = items.c.run_id == param("run_id")
 _COUNTED = (*Counts._fields, "size")
 _COUNTS = tuple(crawls.c[name] for name in _COUNTED)
 
-_OPEN = insert_all(crawls)
+_OPEN = insert_all(crawls, without=("suspects", "dropped", "copied"))
 # The row of the run is locked: whoever cancels it waits for this transaction, or this one finds it cancelled.
 _HELD = (
-    sa.select(crawls.c.epoch, *_COUNTS)
+    sa.select(crawls.c.epoch, crawls.c.suspects, *_COUNTS)
     .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
     .where(
         runs.c.id == param("run_id"),
@@ -94,10 +95,7 @@ _FOLLOW = (
 )
 _AGAIN = sa.update(items).where(*_DEEPER, is_state(items.c.state, "done")).values(_LIFTED)
 _NEXT = (
-    sa.select(items.c.id, items.c.url, items.c.url_key, items.c.depth, items.c.attempt, items.c.due_at)
-    .where(_OF_RUN, _PENDING)
-    .order_by(items.c.due_at, items.c.rank, items.c.id)
-    .limit(param("limit"))
+    sa.select(*NEXT).where(_OF_RUN, _PENDING).order_by(items.c.due_at, items.c.rank, items.c.id).limit(param("limit"))
 )
 _SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(_OF_RUN, _LEASED)
 _LEASE = (
@@ -127,7 +125,7 @@ def _open(tx: Tx, run_id: str, seeds: Sequence[Found]) -> None:
     tx.run(_OPEN, values(run_id=run_id, epoch=0, current_url=None, updated_at=tx.wall_ms, **{**empty, **counted}))
 
 
-def step(tx: Tx, lease: Lease, report: Report, max_pages: int | None) -> Step | None:
+def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
     """Write what became of items, and lease more of them; None where the lease of the run was lost.
 
     What is leased and not held was handed out in an answer that never arrived, or to a process that is gone, and is
@@ -137,22 +135,28 @@ def step(tx: Tx, lease: Lease, report: Report, max_pages: int | None) -> Step | 
     held = first(tx.all(_HELD, {**key, **values(epoch=lease.epoch, owner=lease.owner)}))
     if held is None:
         return None
-    counts = Counter(dict(zip(_COUNTED, map(int, held[1:]), strict=True)))
+    counts = Counter(dict(zip(_COUNTED, map(int, held[2:]), strict=True)))
     if held[0] != lease.epoch:
         back = tx.run(_GIVE_BACK, key)
         counts.update(pending=back, leased=-back)
+        if bounds.max_per_host is not None:
+            item_hosts.recount(tx, lease.run_id)
     _write_ends(tx, lease, report.ended, counts)
     if counts["leased"] != len(report.holding):
         back = _give_back_others(tx, lease.run_id, frozenset(report.holding))
         counts.update(pending=back, leased=-back)
-    pages = counts["done"] + counts["failed"] + counts["leased"]
-    room = report.want if max_pages is None else min(report.want, max_pages - pages)
-    taken, next_due_s = _lease(tx, lease.run_id, room, has_leased=counts["leased"] > 0)
-    counts.update(pending=-len(taken), leased=len(taken))
+        if bounds.max_per_host is not None:
+            item_hosts.recount(tx, lease.run_id)
+    traps, lifted = None, 0
+    if report.traps is not None:
+        traps, lifted = item_traps.stepped(tx, lease.run_id, report.traps, by_depth=bounds.by_depth)
+    counts.update(pending=lifted, skipped=-lifted)
+    room = int(min(report.want, room_in(bounds, _counts(counts), counts["size"])))
+    taken, next_due_s = _lease(tx, lease.run_id, room, bounds, counts, has_suspects=bool(held[1]))
     now = {name: counts[name] for name in _COUNTED}
     current = taken[-1].url if taken else None
     tx.run(_KEEP, {**key, **now, **values(epoch=lease.epoch, current_url=current, updated_at=tx.wall_ms)})
-    return Step(taken, _counts(counts), counts["size"], next_due_s)
+    return Step(taken, _counts(counts), counts["size"], next_due_s, traps=traps)
 
 
 def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[str]") -> None:
@@ -220,9 +224,14 @@ def _found(tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]]) -> di
                 due_at=0,
                 parent=parent,
                 reason=each.reason,
-                message=None,
+                message=each.message,
                 http_status=None,
                 updated_at=tx.wall_ms,
+                kind=each.kind,
+                losses=0,
+                version=None,
+                change=None,
+                lastmod=each.lastmod,
             )
         )
     # Those to be fetched first: what is skipped on one page and wanted on another is wanted.
@@ -253,23 +262,49 @@ def _give_back_others(tx: Tx, run_id: str, holding: frozenset[int]) -> int:
     return tx.many(_GIVE_BACK_ONE, [values(id=each) for each in others]) if others else 0
 
 
-def _lease(tx: Tx, run_id: str, room: int, *, has_leased: bool) -> tuple[tuple[Item, ...], float | None]:
-    """The next items, and when the first of the others is due where none is due now.
-
-    None that is deeper than one still being read: what that finds is judged by how deep it really lies.
-    """
+def _lease(
+    tx: Tx, run_id: str, room: int, bounds: Bounds, counts: "Counter[str]", *, has_suspects: bool
+) -> tuple[tuple[Item, ...], float | None]:
+    """The next items, and when the first of the others is due where none is due now."""
+    apart = item_losses.suspects(tx, run_id) if has_suspects and room > 0 else None
+    if apart is not None:
+        # Whoever is still at work gets no company of theirs.
+        return _taken(tx, [] if counts["leased"] else apart[:room], counts), None
     key = values(run_id=run_id)
     rows = tx.all(_NEXT, {**key, **values(limit=room)}) if room > 0 else []
     if not rows:
         return (), None
-    due = [row for row in rows if row[5] <= tx.now_ms]
+    due = [row for row in rows if row[DUE_AT] <= tx.now_ms]
     if not due:
-        return (), max(0.0, (rows[0][5] - tx.now_ms) / 1000)
-    deepest = tx.all(_SHALLOWEST, key)[0][0] if has_leased else None
-    level = due[0][3] if deepest is None else deepest
-    taken = tuple(Item(*row[:5]) for row in due if row[3] <= level)
-    tx.many(_LEASE, [values(id=each.id, wall=tx.wall_ms) for each in taken])
-    return taken, None
+        return (), max(0.0, (rows[0][DUE_AT] - tx.now_ms) / 1000)
+    # None that is deeper than one still being read: what that finds is judged by how deep it really lies.
+    level = tx.all(_SHALLOWEST, key)[0][0] if counts["leased"] else due[0][DEPTH]
+    chosen = [row for row in due if row[DEPTH] <= level]
+    if bounds.max_per_host is not None and chosen:
+        chosen, skipped = _of_hosts_with_room(tx, run_id, chosen, bounds.max_per_host)
+        counts.update(pending=-skipped, skipped=skipped)
+        if not chosen:
+            return (), 0.0  # those of other hosts come with the next step
+    return _taken(tx, chosen, counts), None
+
+
+def _taken(tx: Tx, rows: Sequence[Row], counts: "Counter[str]") -> tuple[Item, ...]:
+    if rows:
+        tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in rows])
+        counts.update(pending=-len(rows), leased=len(rows))
+    return tuple(Item(*row[:DUE_AT]) for row in rows)
+
+
+def _of_hosts_with_room(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
+    """Those that may be asked for, and how many others were skipped because their host has given all it may."""
+    kept = item_hosts.within(tx, run_id, rows, most)
+    if len(kept) == len(rows):
+        return kept, 0
+    # Leased first: what is pending then is what is too much.
+    tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in kept])
+    ids = {row[0] for row in kept}
+    skipped = item_hosts.skip(tx, run_id, {row[HOST] for row in rows if row[0] not in ids})
+    return kept, skipped
 
 
 def _counts(counts: "Counter[str]") -> Counts:
@@ -278,4 +313,6 @@ def _counts(counts: "Counter[str]") -> Counts:
 
 def close(tx: Tx, run_id: str) -> bool:
     """The crawl is there no more; its items are, until somebody clears them away."""
+    item_hosts.forget(tx, run_id)
+    item_traps.forget(tx, run_id)
     return tx.run(_DELETE_CRAWL, values(run_id=run_id)) > 0

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corral.domain.artifact import StoredArtifact
-from corral.domain.crawl import ItemState
+from corral.domain.crawl import Bounds, ItemState
 from corral.domain.event import Event, EventDraft
 from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
@@ -179,8 +179,8 @@ class Store(Upkeep):
         found: tuple[str, bool] = await self._db.write(add)
         return found
 
-    async def crawl_step(self, lease: Lease, report: Report, max_pages: int | None) -> Step | None:
-        step: Step | None = await self._db.write(_op(items.step, lease, report, max_pages), essential=True)
+    async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
+        step: Step | None = await self._db.write(_op(items.step, lease, report, bounds), essential=True)
         return step
 
     async def crawl_now(self, run_id: str) -> crawls.CrawlNow:

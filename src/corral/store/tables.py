@@ -187,6 +187,11 @@ items = sa.Table(
     sa.Column("message", sa.Text),
     sa.Column("http_status", sa.Integer),
     sa.Column("updated_at", Millis, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False, server_default="page"),  # or what leads to pages: see domain.item
+    sa.Column("losses", sa.Integer, nullable=False, server_default="0"),  # workers that died while they held it
+    sa.Column("version", sa.Text),  # what its content was, for the next crawl of the same site
+    sa.Column("change", sa.Text),  # since an earlier crawl
+    sa.Column("lastmod", sa.Text),  # what a sitemap says
 )
 
 crawls = sa.Table(
@@ -203,6 +208,27 @@ crawls = sa.Table(
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("current_url", sa.Text),
     sa.Column("updated_at", Millis, nullable=False),
+    sa.Column("suspects", sa.Integer, nullable=False, server_default="0"),  # 1 while some items are tried apart
+    sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond what is kept
+    sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # the last item taken from an earlier crawl
+)
+
+# Pages asked for, of each host; only of crawls that limit them.
+crawl_hosts = sa.Table(
+    "crawl_hosts",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("pages", sa.BigInteger, nullable=False),
+)
+
+# What each template of addresses has brought: see domain.traps.
+crawl_templates = sa.Table(
+    "crawl_templates",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("tally", sa.Text, nullable=False),
 )
 
 # What became of the pages of each host, per crawl; of all crawls that are forgotten, under an empty run_id.
@@ -290,3 +316,5 @@ _index("items_pending", items.c.run_id, items.c.due_at, items.c.rank, items.c.id
 _index("items_failed", items.c.run_id, items.c.id, where="state = 'failed'")
 _index("items_leased", items.c.run_id, items.c.depth, where="state = 'leased'")
 _index("site_statistics_by_host", site_statistics.c.host)
+_index("items_held", items.c.run_id, items.c.message, where="state = 'skipped' AND message IS NOT NULL")
+_index("items_suspect", items.c.run_id, items.c.losses, where="state = 'pending' AND losses > 0")

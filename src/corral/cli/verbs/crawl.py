@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 _BATCH = 200
 _SHOW_EVERY_S = 0.25
 
+_BUDGETS = {
+    "max_pages": "its budget of pages",
+    "max_bytes": "its budget of bytes",
+    "max_per_host": "the budget of a host",
+}
+
 
 Start = Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
 Depth = Annotated[int, typer.Option("--depth", min=1, max=100, help="How many links away from URL.")]
@@ -32,6 +38,20 @@ Include = Annotated[
 Exclude = Annotated[list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Never follow these.")]
 Retries = Annotated[int, typer.Option("--retries", min=1, max=5, help="Tries for each page.")]
 NoRobots = Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")]
+MaxMegabytes = Annotated[float | None, typer.Option("--max-mb", min=0.01, help="How many megabytes at most.")]
+MaxPerHost = Annotated[int | None, typer.Option("--max-per-host", min=1, help="How many pages of one host at most.")]
+Domains = Annotated[
+    list[str] | None, typer.Option("--allow-domain", metavar="DOMAIN", help="Belongs to the crawl, too.")
+]
+FollowNofollow = Annotated[bool, typer.Option("--follow-nofollow", help="Follow links that say not to.")]
+KeepNoindex = Annotated[bool, typer.Option("--keep-noindex", help="Take pages that ask not to be listed.")]
+NoCanonical = Annotated[
+    bool, typer.Option("--no-canonical", help="Take pages that say they are another one for themselves.")
+]
+NoAvoidTraps = Annotated[
+    bool, typer.Option("--no-avoid-traps", help="The pages are all alike, and all wanted: hold none of them back.")
+]
+AllOrNothing = Annotated[bool, typer.Option("--all-or-nothing", help="With failed pages, or late, it has failed.")]
 OutputFile = Annotated[
     Path | None,
     typer.Option(
@@ -48,14 +68,22 @@ def crawl(
     *,
     depth: Depth = 1,
     max_pages: MaxPages = 1000,
-    concurrency: Concurrency = 10,
+    max_mb: MaxMegabytes = None,
+    max_per_host: MaxPerHost = None,
     minutes: Minutes = None,
+    concurrency: Concurrency = 10,
+    retries: Retries = 3,
     scope: ScopeName = "site",
     include: Include = None,
     exclude: Exclude = None,
-    retries: Retries = 3,
+    allow_domain: Domains = None,
     no_robots: NoRobots = False,
     keep_pages: KeepPages = False,
+    follow_nofollow: FollowNofollow = False,
+    keep_noindex: KeepNoindex = False,
+    no_canonical: NoCanonical = False,
+    no_avoid_traps: NoAvoidTraps = False,
+    all_or_nothing: AllOrNothing = False,
     output: OutputFile = None,
     keep: Keep = False,
     fresh: Fresh = False,
@@ -73,29 +101,41 @@ def crawl(
     corral crawl https://example.com --include '/blog/*' --json | jq .counts
     """
     from corral.cli.files import is_archive
-    from corral.domain.crawl import CrawlPlan
 
-    asked = {
-        "start_urls": [url],
-        "scope": {"mode": scope, "include": include or [], "exclude": exclude or []},
-        "max_depth": depth,
-        "max_pages": max_pages,
-        "max_seconds": None if minutes is None else minutes * 60,
-        "concurrency": concurrency,
-        "retry_attempts": retries,
+    rules = {"mode": scope, "include": include or [], "exclude": exclude or [], "allowed_domains": allow_domain or []}
+    budgets = {"max_pages": max_pages, "max_per_host": max_per_host, "max_depth": depth, "concurrency": concurrency}
+    flags = {
         "respect_robots": not no_robots,
+        "follow_nofollow": follow_nofollow,
+        "obey_noindex": not keep_noindex,
+        "use_canonical": not no_canonical,
+        "avoid_traps": not no_avoid_traps,
+        "partial_results_ok": not all_or_nothing,
         "keep_pages": keep_pages or is_archive(output),
     }
-    _begin(CrawlPlan.of(asked), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
+    others = {"retry_attempts": retries, **_measured(max_mb, minutes)}
+    asked = {"start_urls": [url], "scope": rules, **budgets, **flags, **others}
+    _begin(asked, output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
 
 
-def _begin(plan: "CrawlPlan", output: Path | None, *, keep: bool, fresh: bool, dry_run: bool, as_json: bool) -> None:
+def _measured(max_mb: float | None, minutes: float | None) -> dict[str, float | None]:
+    return {
+        "max_bytes": None if max_mb is None else round(max_mb * 1_000_000),
+        "max_seconds": None if minutes is None else minutes * 60,
+    }
+
+
+def _begin(
+    asked: dict[str, Any], output: Path | None, *, keep: bool, fresh: bool, dry_run: bool, as_json: bool
+) -> None:
     from corral.cli import render
     from corral.cli.files import check_output
     from corral.cli.options import trusted_for
     from corral.cli.running import finish_serving
+    from corral.domain.crawl import CrawlPlan
     from corral.settings import load_settings
 
+    plan = CrawlPlan.of(asked)
     settings = load_settings()
     url = plan.start_urls[0]
     trusted = trusted_for(settings, url)
@@ -216,13 +256,15 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
 
 def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> None:
     from corral.cli.files import is_archive
+    from corral.domain.crawl import HOST_BUDGET
 
     counts = now.counts
     # Pages that lead to the same one by a redirect are one record.
     things = "pages" if is_archive(path) else "records"
     print(f"{written} {things} written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
-    if stopped := run.stats.get("stopped_by"):
-        print(f"stopped by its {stopped}: {counts.pending} more are known")
+    if stopped := run.stats.get("budget") or run.stats.get("stopped_by"):
+        left = counts.pending or run.stats.get("reasons", {}).get(HOST_BUDGET, 0)
+        print(f"stopped by {_BUDGETS.get(stopped, f'its {stopped}')}: {left} more are known")
 
 
 def _say_how_long(run_id: str, hours: float) -> None:

@@ -8,11 +8,11 @@ import contextlib
 import time
 from collections import deque
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import Counts, CrawlPlan, ItemState, StoppedBy, final_state
+from corral.domain.crawl import Counts, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state
 from corral.domain.crawl_item import decide_item
 from corral.domain.item import Ended, Item, Report, Step
 from corral.domain.kept import told_at_once
@@ -20,6 +20,7 @@ from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import RunState
+from corral.engine.kinds.crawl_memory import CrawlMemory
 
 log = structlog.get_logger()
 
@@ -30,8 +31,6 @@ _AHEAD = 3
 # While nothing is due, how often to ask whether that is still so.
 _LOOK_EVERY_S = 1.0
 _LAST_STEP_S = 5.0
-_MAX_TOLD = 100_000
-_UNTOLD = "-"
 
 
 class PageVisitor(Protocol):
@@ -63,7 +62,8 @@ class _Crawl:
         self._news = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
         self._counts = Counts()
-        self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
+        self._size = 0
+        self._memory = CrawlMemory(plan)
 
     async def run(self) -> Outcome:
         try:
@@ -72,13 +72,12 @@ class _Crawl:
             for visit in self._visits.values():
                 visit.cancel()
             await asyncio.gather(*self._visits.values(), return_exceptions=True)
-        if ran_out is not None:
-            # What was under way goes back, so that the counts speak of nothing that nobody does.
-            async with asyncio.timeout(_LAST_STEP_S):
-                await self._step(want=0)
-                while self._ended:
-                    await self._step(want=0)
-        return self._outcome(ran_out)
+        # What was under way goes back, so that the counts speak of nothing that nobody does.
+        async with asyncio.timeout(None if ran_out is None else _LAST_STEP_S):
+            step = await self._step(is_last=True)
+            while self._ended:
+                step = await self._step(is_last=True)
+        return self._outcome(ran_out, step.reasons or {})
 
     async def _worked_off(self) -> StoppedBy | None:
         """Until there is nothing left to do, or no time."""
@@ -86,7 +85,7 @@ class _Crawl:
         while True:
             self._start()
             is_idle = not (self._visits or self._ready or self._ended)
-            if is_idle and step.next_due_s is None and not step.items:
+            if is_idle and step.next_due_s is None and not step.items and not self._memory.has_more:
                 return None
             has_news = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
@@ -117,6 +116,9 @@ class _Crawl:
     def _start(self) -> None:
         while self._ready and len(self._visits) < self._plan.concurrency:
             item = self._ready.popleft()
+            if (held := self._memory.held(item)) is not None:
+                self._ended.append(held)
+                continue
             self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
 
     async def _visit(self, item: Item) -> None:
@@ -126,24 +128,12 @@ class _Crawl:
             if isinstance(ended, Failed):
                 ended = self._failed(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000))
-            self._ended.append(ended._replace(is_late=True) if item.attempt > 1 else self._without_known(ended))
+            self._ended.append(self._memory.judged(item, ended))
         finally:
             del self._visits[item.id]
             if len(self._ended) <= 1 or self._is_worth_telling():
                 self._news.set()
         self._start()
-
-    def _without_known(self, ended: Ended) -> Ended:
-        """Without the links that were told before: every page of a site has its menu.
-
-        Not for a page that comes late, which may know shorter ways than those that were told.
-        """
-        new = [each for each in ended.found if self._told.get(each.key, _UNTOLD) not in (None, each.reason)]
-        for each in new:
-            self._told[each.key] = each.reason
-        while len(self._told) > _MAX_TOLD:
-            del self._told[next(iter(self._told))]
-        return ended._replace(found=tuple(new))
 
     async def _visited(self, item: Item) -> Ended | Failed:
         """Our own bugs become ends, too: a page must not be tried for ever."""
@@ -163,28 +153,31 @@ class _Crawl:
         status = failure.http_status
         return Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
 
-    async def _step(self, want: int | None = None) -> Step:
+    async def _step(self, *, is_last: bool = False) -> Step:
+        if is_last:
+            self._ready.clear()
         ended, self._ended = told_at_once(self._ended)
         # What is told later is held until then.
-        untold = tuple(each.id for each in self._ended)
-        holding = (*self._visits, *(item.id for item in self._ready), *untold)
-        if want is None:
-            want = max(0, _AHEAD * self._plan.concurrency - len(holding))
-        elif want == 0:
-            holding = untold
-            self._ready.clear()
-        step = await self._desk.step(Report(tuple(ended), holding, want))
-        self._counts = step.counts
+        holding = (*self._visits, *(item.id for item in self._ready), *(each.id for each in self._ended))
+        want = 0 if is_last else max(0, _AHEAD * self._plan.concurrency - len(holding))
+        step = await self._desk.step(
+            Report(tuple(ended), holding, want, is_last, self._memory.told(is_idle=not holding))
+        )
+        self._memory.answered(step)
+        self._counts, self._size = step.counts, step.size
         self._ready.extend(step.items)
         if step.left_s is not None:
             self._ends_at = time.monotonic() + step.left_s
         return step
 
-    def _outcome(self, ran_out: StoppedBy | None) -> Outcome:
+    def _outcome(self, ran_out: StoppedBy | None, reasons: dict[str, int]) -> Outcome:
         counts = self._counts
-        stats = {**counts._asdict(), "discovered": counts.discovered}
-        if ran_out is None and counts.pending:
+        stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": self._size}
+        stats["reasons"] = reasons
+        budget = budget_used_up(self._plan, counts, self._size, reasons)
+        if ran_out is None and budget is not None:
             ran_out = StoppedBy.BUDGET
+            stats["budget"] = budget
         if ran_out is not None:
             stats["stopped_by"] = ran_out.value
         state = final_state(counts, ran_out=ran_out, partial_results_ok=self._plan.partial_results_ok)

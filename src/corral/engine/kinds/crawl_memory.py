@@ -1,0 +1,81 @@
+"""What a worker remembers of the crawl it executes. All of it is bounded, and forgetting costs time only."""
+
+from typing import Any
+
+from corral.domain.crawl import CANONICAL, CrawlPlan, ItemState
+from corral.domain.item import Ended, Found, Item, Seen, Step
+from corral.engine.kinds.crawl_traps import CrawlTraps
+
+_MAX_TOLD = 100_000
+_MAX_ELSEWHERE = 10_000
+_UNTOLD = "-"
+
+
+class CrawlMemory:
+    def __init__(self, plan: CrawlPlan) -> None:
+        self._plan = plan
+        self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
+        self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
+        self.traps = CrawlTraps() if plan.avoid_traps else None
+
+    def held(self, item: Item) -> Ended | None:
+        """The end of an item that is not to be fetched."""
+        return None if self.traps is None else self.traps.held(item)
+
+    def told(self, *, is_idle: bool) -> dict[str, Any] | None:
+        """What goes with the next step beside the items."""
+        return None if self.traps is None else self.traps.told(is_idle=is_idle)
+
+    def answered(self, step: Step) -> None:
+        if self.traps is not None and step.traps is not None:
+            self.traps.answered(step.traps)
+
+    @property
+    def has_more(self) -> bool:
+        """Items may come back: it is not over yet."""
+        return self.traps is not None and self.traps.has_more
+
+    def judged(self, item: Item, ended: Ended) -> Ended:
+        """What a page that was read means for the crawl; ready to be told."""
+        seen = ended.seen or Seen()
+        if seen.canonical is not None:
+            ended = self._as_another(ended, seen.canonical)
+        new = self._new(ended.found)
+        if self.traps is not None:
+            self.traps.saw(item, seen, new)
+        # One that comes late may know shorter ways than those that were told.
+        found = _with(ended.found, new) if item.attempt > 1 else new
+        return ended._replace(found=found, is_late=item.attempt > 1, seen=None)
+
+    def _as_another(self, ended: Ended, original: Found) -> Ended:
+        """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.
+
+        Two pages that name each other: the one that was read first did so, and the other one is taken.
+        """
+        if ended.state is not ItemState.DONE or original.key in self._elsewhere:
+            return ended
+        self._elsewhere[ended.key] = None
+        while len(self._elsewhere) > _MAX_ELSEWHERE:
+            del self._elsewhere[next(iter(self._elsewhere))]
+        found = (original, *ended.found)
+        said = f"it says that it is {original.url}"
+        return ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, record=None, found=found)
+
+    def _new(self, found: tuple[Found, ...]) -> tuple[Found, ...]:
+        """Without the links that were told before: every page of a site has its menu."""
+        new: list[Found] = []
+        for each in found:
+            if self._told.get(each.key, _UNTOLD) in (None, each.reason):
+                continue
+            # Held back or not, it has been told; it is not asked again whether it is let in.
+            self._told[each.key] = each.reason
+            new.append(each if self.traps is None else self.traps.let_in(each))
+        while len(self._told) > _MAX_TOLD:
+            del self._told[next(iter(self._told))]
+        return tuple(new)
+
+
+def _with(found: tuple[Found, ...], judged: tuple[Found, ...]) -> tuple[Found, ...]:
+    """All of them, with what was decided about some."""
+    decided = {each.key: each for each in judged}
+    return tuple(decided.get(each.key, each) for each in found)

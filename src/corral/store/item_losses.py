@@ -1,0 +1,76 @@
+"""Pages that kill the process that reads them.
+
+When a worker dies, everything it held of a crawl is under suspicion: the page that did it, and up to dozens that were
+only there. Suspects are tried apart: first a few of them together and nothing else, then each alone. So the third
+worker that dies of a page dies of that page only; it has failed, and the rest of the crawl goes on.
+"""
+
+import sqlalchemy as sa
+
+from corral.domain.crawl import ItemState
+from corral.store.item_rows import LOSSES, NEXT
+from corral.store.tables import crawls, items, runs
+from corral.store.tx import Row, Tx, is_state, param, values
+
+LOSS_CAP = 3
+POISON = "worker_lost:poison"
+_FEW = 4
+
+_OF_RUN = items.c.run_id == param("run_id")
+_LEASED = is_state(items.c.state, ItemState.LEASED)
+_SUSPECT = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.losses > sa.literal_column("0"))
+_HELD = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED)
+_BLAME = sa.update(items).where(_OF_RUN, _LEASED, items.c.losses < param("most")).values(losses=items.c.losses + 1)
+_END = (
+    sa.update(items)
+    .where(_OF_RUN, _LEASED, items.c.losses >= LOSS_CAP)
+    .values(state=ItemState.FAILED.value, reason=POISON, message=param("message"), updated_at=param("wall"))
+)
+_NOTE = (
+    sa.update(crawls)
+    .where(crawls.c.run_id == param("run_id"))
+    .values(suspects=1, leased=crawls.c.leased - param("ended"), failed=crawls.c.failed + param("ended"))
+)
+_CLEARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(suspects=0)
+# Its next worker executes nothing else.
+_ISOLATE = sa.update(runs).where(runs.c.id == param("run_id")).values(suspect=1)
+_GETS_ON = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0)
+_WORST = sa.select(sa.func.max(items.c.losses)).where(_OF_RUN, _LEASED)
+_COUNT = sa.select(sa.func.count()).select_from(items).where(*_SUSPECT)
+_NEXT = (
+    sa.select(*NEXT)
+    .where(*_SUSPECT, items.c.due_at <= param("now"))
+    .order_by(items.c.losses.desc(), items.c.rank, items.c.id)
+    .limit(_FEW)
+)
+
+
+def blame(tx: Tx, run_id: str, exit_status: str, *, alone: bool) -> None:
+    """A worker died with items of this run in its hands.
+
+    `alone` is false where it executed other runs, too: then the last straw may have been one of theirs.
+    """
+    key = values(run_id=run_id)
+    held = tx.all(_HELD, key)[0][0]
+    if not held:
+        return
+    is_sure = alone and held == 1
+    tx.run(_BLAME, {**key, **values(most=LOSS_CAP if is_sure else LOSS_CAP - 1)})
+    message = f"{LOSS_CAP} workers died while they read this page (last: {exit_status})"
+    ended = tx.run(_END, {**key, **values(message=message, wall=tx.wall_ms)})
+    tx.run(_NOTE, {**key, **values(ended=ended)})
+    if ended:
+        tx.run(_GETS_ON, key)
+    elif tx.all(_WORST, key)[0][0] >= LOSS_CAP - 1:
+        tx.run(_ISOLATE, key)
+
+
+def suspects(tx: Tx, run_id: str) -> list[Row] | None:
+    """Those that are to be tried now, and nothing beside them; None where none is due."""
+    key = values(run_id=run_id)
+    found = tx.all(_NEXT, {**key, **values(now=tx.now_ms)})
+    if not found:
+        if not tx.all(_COUNT, key)[0][0]:
+            tx.run(_CLEARED, key)
+        return None
+    return found[:1] if found[0][LOSSES] >= LOSS_CAP - 1 else found

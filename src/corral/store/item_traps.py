@@ -1,0 +1,81 @@
+"""What a crawl has learned of the templates of its addresses, and what it holds back for it: see domain.traps.
+
+The worker decides; what it decided is written in the transaction of the pages it decided by.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.crawl import ItemState
+from corral.domain.item import MAX_ROWS
+from corral.domain.traps import Trap
+from corral.store.rows import from_json, storable, to_json
+from corral.store.tables import crawl_templates, items
+from corral.store.tx import Tx, is_state, param, values
+
+_OF_RUN = crawl_templates.c.run_id == param("run_id")
+_LOAD = sa.select(crawl_templates.c.name, crawl_templates.c.tally).where(_OF_RUN)
+_KEEP = (
+    insert(crawl_templates)
+    .values(run_id=param("run_id"), name=param("name"), tally=param("tally"))
+    .on_conflict_do_update(index_elements=["run_id", "name"], set_={"tally": param("tally")})
+)
+_DROP = sa.delete(crawl_templates).where(_OF_RUN, crawl_templates.c.name == param("name"))
+_DROP_ALL = sa.delete(crawl_templates).where(_OF_RUN)
+_HELD = (
+    items.c.run_id == param("run_id"),
+    is_state(items.c.state, ItemState.SKIPPED),
+    items.c.message.is_not(None),
+    items.c.reason.in_((Trap.NO_NEW_CONTENT.value, Trap.QUERY_VARIANTS.value)),
+)
+_HELD_NAMES = sa.select(items.c.reason, items.c.message).where(*_HELD).distinct()
+# The last that were held first; and those that came back before them are fetched before them.
+_SOME = (
+    sa.select(items.c.id)
+    .where(*_HELD, items.c.message == param("name"), items.c.reason == param("reason"))
+    .order_by(items.c.id.desc())
+    .limit(param("limit"))
+)
+_LIFT = (
+    sa.update(items)
+    .where(items.c.id.in_(_SOME))
+    .values(
+        state=ItemState.PENDING.value,
+        reason=sa.null(),
+        message=sa.null(),
+        due_at=0,
+        rank=sa.case((param("by_depth") == 1, items.c.depth + param("rank")), else_=items.c.rank),
+    )
+)
+
+
+def stepped(tx: Tx, run_id: str, told: dict[str, Any], *, by_depth: bool) -> tuple[dict[str, Any], int]:
+    """Write what a worker tells of templates; what it asked for, and how many items came back."""
+    key = values(run_id=run_id)
+    kept = [
+        {**key, **values(name=storable(name), tally=to_json(tally))}
+        for name, tally in sorted(told["tallies"].items())
+        if tally is not None
+    ]
+    dropped = [{**key, **values(name=storable(name))} for name, tally in told["tallies"].items() if tally is None]
+    if kept:
+        tx.many(_KEEP, kept)
+    if dropped:
+        tx.many(_DROP, dropped)
+    # After all others of their depth, and never after those of the next.
+    order = values(by_depth=int(by_depth), rank=0.5 + (tx.wall_ms % 10**9) / 10**10)
+    lifted = [
+        tx.run(_LIFT, {**key, **order, **values(name=storable(name), reason=reason, limit=min(limit, MAX_ROWS))})
+        for reason, name, limit in told["lifts"]
+    ]
+    answer: dict[str, Any] = {"lifted": lifted}
+    if told["begins"]:
+        answer["templates"] = [[name, *from_json(tally)] for name, tally in tx.all(_LOAD, key)]
+        answer["held"] = [[reason, name] for reason, name in tx.all(_HELD_NAMES, key)]
+    return answer, sum(lifted)
+
+
+def forget(tx: Tx, run_id: str) -> None:
+    tx.run(_DROP_ALL, values(run_id=run_id))

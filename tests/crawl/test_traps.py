@@ -1,0 +1,184 @@
+"""Sites that never end: real pages are found, and little is wasted on the rest."""
+
+import asyncio
+import calendar
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from corral.domain.crawl import ItemState
+from corral.domain.run import RunState
+from corral.wiring import App
+from tests.chaos.level import LEVEL, by_level
+from tests.chaos.report import report
+from tests.crawl.site import Page, Site, served, words_of
+from tests.crawl.test_crawls import crawled, ended, reasons, start
+from tests.engine.build import node_of, settings_for, until, working
+
+REAL = by_level(300, 5_000)
+MENU = [
+    "/",
+    "/articles/0",
+    "/product?id=0",
+    "/calendar/2026/11",
+    "/forum/hello",
+    "/search?page=1",
+    "/facets",
+    "/maze/a",
+]
+
+
+class TrapSite(Site):
+    """Articles and products are real: every page of either leads to some others. All else goes on for ever."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.asked: Counter[str] = Counter()
+
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str]:
+        parts = urlsplit(path)
+        kind, _, rest = parts.path.strip("/").partition("/")
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        with self.lock:
+            self.asked[kind] += 1
+        made = {
+            "articles": self._article,
+            "product": self._product,
+            "calendar": self._calendar,
+            "forum": self._forum,
+            "search": self._search,
+            "facets": self._facets,
+            "maze": self._maze,
+            "loop": self._loop,
+        }.get(kind, self._home)
+        text, links = made(rest, query, random.Random(path))
+        shown = "".join(f'<a href="{link}">{link}</a> ' for link in [*links, *MENU])
+        return 200, {}, f"<title>{kind}</title><main><h1>{kind} {rest}</h1><p>{text}</main><nav>{shown}</nav>"
+
+    def _home(self, *_: object) -> tuple[str, list[str]]:
+        return "Welcome to all of this", ["/loop/"]
+
+    def _article(self, rest: str, _: object, chance: random.Random) -> tuple[str, list[str]]:
+        number = int(rest)
+        below = [2 * number + step for step in (1, 2)] + [chance.randrange(REAL)]
+        token = f"{random.getrandbits(64):016x}"  # another one at each visit
+        traps = [f"/forum/hello?visit={token}", f"/facets?colour={token[:2]}", f"/maze/{words_of(rest, 1)}"]
+        return words_of(f"article {rest}", 120), [f"/articles/{each}" for each in below if each < REAL * 3 // 4] + traps
+
+    def _product(self, _: str, query: Mapping[str, str], __: object) -> tuple[str, list[str]]:
+        number = int(query.get("id", 0))
+        about = words_of(f"product {number}", 12)
+        links = [f"/product?id={each}" for each in (2 * number + 1, 2 * number + 2) if each < REAL // 4]
+        return f"Buy it now, it is in stock and sent within a day: {about} for {number} EUR. Free returns.", links
+
+    def _calendar(self, rest: str, _: object, __: object) -> tuple[str, list[str]]:
+        year, month = map(int, rest.split("/"))
+        months = [divmod(year * 12 + month - 1 + step, 12) for step in (-1, 1, 12, -12)]
+        days = " ".join(str(day) for day in range(1, 31))
+        text = f"{calendar.month_name[month]} {year}: no events. Mo Tu We Th Fr Sa Su {days}"
+        return text, [f"/calendar/{y}/{m + 1:02}" for y, m in months]
+
+    def _forum(self, *_: object) -> tuple[str, list[str]]:
+        tokens = [f"{random.getrandbits(64):016x}" for _ in range(5)]
+        return words_of("one topic", 80), [f"/forum/hello?visit={token}" for token in tokens]
+
+    def _search(self, _: str, query: Mapping[str, str], __: object) -> tuple[str, list[str]]:
+        page = int(query.get("page", 1))
+        return f"Page {page}: nothing was found. Try other words.", [f"/search?page={page + n}" for n in (1, 2, 10)]
+
+    def _facets(self, _: str, query: Mapping[str, str], chance: random.Random) -> tuple[str, list[str]]:
+        shown = chance.sample(words_of("everything in the shop", 60).split(), 30)
+        names = ("colour", "size", "brand", "sort")
+        more = [{**query, name: str(chance.randrange(50))} for name in names]
+        return " ".join(shown), [
+            "/facets?" + "&".join(f"{key}={value}" for key, value in each.items()) for each in more
+        ]
+
+    def _maze(self, rest: str, _: object, chance: random.Random) -> tuple[str, list[str]]:
+        words = [words_of(f"{rest} {chance.random()}", 1) for _ in range(5)]
+        return f"{words_of('maze', 150)} {words[0]}", [f"/maze/{word}/{chance.randrange(99)}" for word in words]
+
+    def _loop(self, rest: str, *_: object) -> tuple[str, list[str]]:
+        return f"A link that lacks its first slash. {words_of(rest, 60)}", ["loop/", "more/"]
+
+    @property
+    def real(self) -> int:
+        return self.asked["articles"] + self.asked["product"]
+
+    @property
+    def wasted(self) -> int:
+        return self.asked.total() - self.real
+
+
+async def test_real_pages_are_found_and_little_is_wasted_on_traps(app: App) -> None:
+    site = TrapSite()
+    with served(site):
+        options = {"max_depth": 100, "max_pages": 3 * REAL + 1_000, "concurrency": 10}
+        run = await ended(app, await start(app, f"{site.url}/", **options), within_s=600)
+    assert (run.state, run.stats.get("stopped_by")) == (RunState.COMPLETED, None), "it ends by itself"
+    report(f"{REAL} real pages among traps: {site.real} found, {site.wasted} fetches wasted: {dict(site.asked)}")
+    expected = REAL * 3 // 4 + REAL // 4
+    assert expected * 0.99 <= site.real <= expected, site.asked
+    # Each of the six has to be looked at before it shows what it is.
+    assert site.wasted <= max(0.05 * REAL, 260), site.asked
+    assert run.stats["reasons"]["no_new_content"] > 0
+    assert run.stats["reasons"]["repeated_segments"] > 0
+
+
+async def test_what_is_held_back_comes_back_when_its_template_is_worth_it_again(app: App) -> None:
+    """A hundred months of nothing, and then events: found by a probe, and then all of them are read."""
+    count = 130
+
+    def text(month: int) -> str:
+        return words_of(f"month {month}", 60) if month > 100 else "Nothing happens in this month. Look at others."
+
+    pages = {f"/month/{number}": Page(text=text(number)) for number in range(count)}
+    pages["/"] = Page(list(pages))
+    with served(pages) as site:
+        run, found, counts = await crawled(app, f"{site.url}/", concurrency=2)
+        assert {f"/month/{number}" for number in range(101, count)} < set(found)
+        assert (counts.done + counts.skipped, run.state) == (count + 1, RunState.COMPLETED)
+        assert 20 < counts.skipped < 60
+        assert set(site.hits.values()) == {1}
+
+
+async def test_pages_that_are_all_alike_and_all_wanted_are_read_where_that_is_said(app: App) -> None:
+    pages = {f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(60)}
+    pages["/"] = Page(list(pages))
+    with served(pages) as site:
+        run, found, counts = await crawled(app, f"{site.url}/", concurrency=4)
+        assert 15 <= len(found) < 40
+        assert await reasons(app, run.id) == {"no_new_content": counts.skipped}
+        held = await app.store.crawl_items(run.id, ItemState.SKIPPED, 0, 1000)
+        [name] = {item.message for item in held}
+        assert name == f"{site.url.removeprefix('http://')}/meter/{{n}}"
+        _, found, _ = await crawled(app, f"{site.url}/", avoid_traps=False)
+        assert len(found) == 61
+
+
+@pytest.mark.skipif(not LEVEL, reason="the long version")
+async def test_what_was_learned_survives_a_worker(database: str | None, tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", workers=1)
+    site = TrapSite()
+    async with working(settings) as app:
+        with served(site):
+            options = {"max_depth": 100, "max_pages": 5 * REAL, "concurrency": 10}
+            run_id = await start(app, f"{site.url}/", **options)
+            for share in (0.3, 0.6):
+                await until(lambda share=share: site.real > share * REAL, 300)  # type: ignore[misc]
+                await asyncio.sleep(1.0)
+                [worker] = node_of(app).worker_pids
+                os.kill(worker, signal.SIGKILL)
+                await until(lambda dead=worker: dead not in node_of(app).worker_pids)  # type: ignore[misc]
+            run = await ended(app, run_id, within_s=600)
+    assert run.state is RunState.COMPLETED
+    assert time.monotonic() > 0
+    assert site.real >= 0.99 * REAL
+    assert site.wasted <= 0.08 * REAL + 100, site.asked
