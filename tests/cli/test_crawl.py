@@ -93,6 +93,9 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
         "--keep-noindex": ("obey_noindex", False),
         "--no-canonical": ("use_canonical", False),
         "--no-avoid-traps": ("avoid_traps", False),
+        "--sitemaps": ("use_sitemaps", True),
+        "--order best": ("order", "best"),
+        "--since last": ("since", "last"),
         "--all-or-nothing": ("partial_results_ok", False),
     }
     plain = corral.here("crawl", "http://a.test/", "--dry-run", "--json").json["plan"]
@@ -101,3 +104,6 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
         assert plan == {**plain, name: value} != plain, option
     scoped = corral.here("crawl", "http://a.test/", "--allow-domain", "b.test", "--dry-run", "--json").json["plan"]
     assert scoped["scope"]["allowed_domains"] == ["b.test"]
+    words = corral.here("crawl", "http://a.test/", "--keyword", "Prices", "--dry-run", "--json").json["plan"]
+    assert (words["order"], words["keywords"]) == ("best", ["prices"])
+    assert corral.here("crawl", "http://a.test/", "--keyword", "a", "--order", "breadth").code == 2

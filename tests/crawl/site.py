@@ -15,7 +15,7 @@ class Page:
     links: Sequence[str] = ()
     status: int = 200
     text: str = ""
-    raw: str | None = None  # the whole body
+    raw: str | bytes | None = None  # the whole body
     head: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     fails_first: int = 0  # answers 503 so many times before it works
@@ -32,7 +32,11 @@ class Site:
     most_at_once: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(self, path: str) -> tuple[int, Mapping[str, str], str]:
+    def answer_to(self, path: str, asked: Mapping[str, str]) -> tuple[int, Mapping[str, str], str | bytes]:
+        """To a request with these headers."""
+        return self.answer(path)
+
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str | bytes]:
         page = self.pages.get(path)
         if page is None:
             return 404, {}, "<title>gone</title><p>nothing here"
@@ -52,6 +56,14 @@ def words_of(seed: str, count: int) -> str:
     return " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(count))
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, *_: object) -> None:
+        """Whoever asked was killed: that is what the tests are about."""
+
+
 @contextmanager
 def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
     site = pages if isinstance(pages, Site) else Site(pages)
@@ -69,8 +81,8 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
                 time.sleep(page.takes_s if page else 0)
                 if page is not None and page.on_ask is not None:
                     page.on_ask()
-                status, headers, text = site.answer(self.path)
-                body = text.encode()
+                status, headers, text = site.answer_to(self.path, {k.lower(): v for k, v in self.headers.items()})
+                body = text if isinstance(text, bytes) else text.encode()
                 self.send_response(status)
                 for name, value in {"content-type": "text/html", **headers}.items():
                     self.send_header(name, value)
@@ -86,15 +98,7 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """Whoever asked was killed: that is what the tests are about."""
-
-        request_queue_size = 128
-
-    server = Server(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     site.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -1,6 +1,13 @@
 """Every option of a plan changes what a crawl does, over a real site."""
 
+import random
+
+from corral.domain.canonical import url_key
+from corral.domain.crawl import ItemState
+from corral.domain.item import Ended, Found, short_key
 from corral.domain.run import RunState
+from corral.domain.url import parse_target
+from corral.engine.kinds.crawl_batches import next_batch
 from corral.wiring import App
 from tests.crawl.site import Page, served, tree
 from tests.crawl.test_crawls import crawled, reasons, start
@@ -53,3 +60,78 @@ async def test_so_many_pages_of_one_host_and_the_others_go_on(app: App) -> None:
         assert (sum(site.hits.values()), sum(other.hits.values())) == (5, 4)
         assert counts.pending == 0
         assert run.stats["reasons"] == {"host_budget": counts.skipped}
+
+
+async def test_of_a_page_with_too_many_links_the_first_that_belong_to_the_crawl_are_kept(app: App) -> None:
+    outside = [f"http://elsewhere.test/{number}" for number in range(2_000)]
+    inside = [f"/{number}" for number in range(10_500)]
+    with served({"/": Page([*outside, *inside])}) as site:
+        run, found, counts = await crawled(app, f"{site.url}/", max_pages=1)
+        assert set(found) == {"/"}
+        assert (counts.pending, counts.skipped) == (10_000, 2_000)
+        assert run.stats["links_dropped"] == 500
+        [start_page] = await app.store.crawl_items(run.id, ItemState.DONE, 0, 10)
+        assert start_page.message == "links_dropped=500"
+        last, *_ = await app.store.way_to(run.id, short_key(url_key(parse_target(f"{site.url}/9999"))))
+        assert last.state is ItemState.PENDING
+
+
+def test_a_page_with_many_links_is_told_in_several_steps() -> None:
+    links = tuple(Found(f"http://a.test/{number}", str(number), "a.test", 1) for number in range(25))
+    small = Ended(1, "a", ItemState.DONE, found=links[:3])
+    large = Ended(2, "b", ItemState.DONE, record={"url": "b"}, found=links)
+    told: list[Ended] = []
+    steps = 0
+    left = [small, large, small._replace(id=3)]
+    while left:
+        now, left = next_batch(left, most=10)
+        assert sum(len(each.found) for each in now) <= 10
+        told += now
+        steps += 1
+    assert steps == 4
+    assert [link for each in told if each.id == 2 for link in each.found] == list(links)
+    assert [each.state for each in told if each.id == 2] == ["leased", "leased", "done"]
+    assert [each.record for each in told if each.id == 2] == [None, None, {"url": "b"}]
+
+
+async def test_the_best_come_first_where_that_is_asked_for(app: App) -> None:
+    dull = {f"/dull/{number}": Page([f"/dull/{number}/more"]) for number in range(20)}
+    pages = {
+        "/": Page([*dull, "/way"]),
+        **dull,
+        "/way": Page(["/way/to/the/prices"]),
+        "/way/to/the/prices": Page(["/way/to/the/prices/2026"]),
+        "/way/to/the/prices/2026": Page(),
+    }
+    # The text of a link counts, too.
+    pages["/"].links = [*dull, "/way#prices"]
+    with served(pages) as site:
+        options = {"order": "best", "keywords": ["prices"], "max_pages": 4, "concurrency": 1}
+        site.pages["/way"].head = ""
+        site.pages["/"].raw = "<main>Start</main>" + "".join(
+            f'<a href="{link}">{"our Prices" if "way" in link else "dull"}</a>' for link in pages["/"].links
+        )
+        _, found, _ = await crawled(app, f"{site.url}/", **options)
+        assert {"/", "/way"} < set(found)
+        assert found["/way"]["depth"] == 1
+        _, found, _ = await crawled(app, f"{site.url}/", max_pages=4, concurrency=1)
+        assert "/way" not in found
+
+
+async def test_depths_are_right_in_any_order(app: App) -> None:
+    """A page that was read by a long way and lies nearer than that is read again, and so is what it leads to."""
+    dice = random.Random(7)
+    count, depth = 60, 4
+    pages = {f"/{number}": Page([f"/{dice.randrange(count)}" for _ in range(2)]) for number in range(count)}
+    names = {name: "/" + name.strip("/") + ("/prices" if dice.random() < 0.3 else "") for name in pages}
+    pages = {names[name]: Page([names[link] for link in page.links]) for name, page in pages.items()}
+    start_at = names["/0"]
+    depths, edge = {start_at: 0}, [start_at]
+    for level in range(1, depth + 1):
+        edge = list(dict.fromkeys(link for path in edge for link in pages[path].links if link not in depths))
+        depths |= dict.fromkeys(edge, level)
+    with served(pages) as site:
+        options = {"order": "best", "keywords": ["prices"], "max_depth": depth, "concurrency": 2}
+        _, found, counts = await crawled(app, f"{site.url}{start_at}", **options)
+        assert {path: record["depth"] for path, record in found.items()} == depths
+        assert counts.done == len(depths)

@@ -42,7 +42,7 @@ class TrapSite(Site):
         super().__init__({})
         self.asked: Counter[str] = Counter()
 
-    def answer(self, path: str) -> tuple[int, Mapping[str, str], str]:
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str | bytes]:
         parts = urlsplit(path)
         kind, _, rest = parts.path.strip("/").partition("/")
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}

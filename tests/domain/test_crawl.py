@@ -42,12 +42,14 @@ FULL = {
     "retry_attempts": 5,
     "partial_results_ok": False,
     "order": "best",
+    "keywords": ["prices"],
     "respect_robots": False,
     "follow_nofollow": True,
     "obey_noindex": False,
     "use_canonical": False,
     "use_sitemaps": True,
     "avoid_traps": False,
+    "since": "01900000-0000-7000-8000-000000000000",
     "fields": [{"name": "title", "css": "h1"}],
 }
 

@@ -290,3 +290,16 @@ async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: S
         await store.lose([dead(lease, alone=False)])
     assert sql(f"SELECT losses, state FROM items WHERE run_id = '{run_id}'") == [(2, "leased")]
     assert (await store.run(run_id)).suspect
+
+
+async def test_an_item_of_which_more_will_be_told_stays_leased_and_too_much_is_counted(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await first(store, lease)).items
+    part = Ended(start.id, start.key, ItemState.LEASED, found=(url(1, 1), url(2, 1)))
+    step = await ask(store, lease, Report((part,), (start.id,), 0), max_items=4)
+    assert step.counts == Counts(pending=2, leased=1)
+    rest = done(start, url(3, 1), url(4, 1), url(5, 1), dropped=7)
+    step = await ask(store, lease, Report((rest,), (), 0), max_items=4)
+    assert (step.counts, step.dropped) == (Counts(pending=3, done=1), 9)
+    check_counts(sql, run_id, step.counts)

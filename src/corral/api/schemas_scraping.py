@@ -13,12 +13,14 @@ TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "ca
 ExportFormat = Literal["json", "csv", "jsonl", "parquet"]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
+Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Domain = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 _MAX_PAGES = 1_000
 # Options of the plan that are called the same there.
 _AS_THEY_ARE = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
-    *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps"),
+    *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
+    *("order", "keywords"),
 )
 
 
@@ -44,6 +46,10 @@ class AsyncScrapeRequest(BaseModel):
     follow_nofollow: StrictBool = False
     obey_noindex: StrictBool = True
     use_canonical: StrictBool = Field(True, description="a page that names another as its original counts as that one")
+    order: Literal["breadth", "best"] = Field("breadth", description="the nearest first, or the highest score first")
+    keywords: list[Keyword] = Field(default_factory=list, max_length=50, description="what makes a link better")
+    since: str | None = Field(None, max_length=100, description="an earlier task, or `last`: say what changed since")
+    use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
     avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
 
     def plan(self) -> CrawlPlan:
@@ -171,4 +177,5 @@ def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
         "total_processing_time": duration_s(run),
         "stopped_by": run.stats.get("stopped_by"),
         "reasons": run.stats.get("reasons", {}),
+        **({"changes": changes} if (changes := run.stats.get("changes")) else {}),
     }

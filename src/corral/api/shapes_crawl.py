@@ -18,7 +18,7 @@ def page_shape(item: StoredItem) -> dict[str, Any]:
 def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
     match item.state:
         case ItemState.DONE:
-            return f"read with status {item.http_status}"
+            return f"read with status {item.http_status}" + (f", {item.change}" if item.change else "")
         case ItemState.FAILED:
             return f"{item.reason}: {item.message or 'no more is known'}"
         case ItemState.SKIPPED:

@@ -12,11 +12,20 @@ from corral.domain.url import parse_target
 
 MAX_STARTS = 10_000
 MAX_FIELDS = 200
+MAX_KEYWORDS = 50
+_MAX_KEYWORD_CHARS = 100
+LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
+_MAX_ID_CHARS = 100
+# How many addresses are kept of a site that has more than will ever be fetched.
+_MIN_ITEMS = 100_000
+_ITEMS_PER_PAGE = 20
 
 # Rules that skip an item after it was found; the others are in domain.scope and domain.traps.
 HOST_BUDGET = "host_budget"
 CANONICAL = "canonical"
 NOINDEX = "noindex"
+GONE = "gone"
+SITEMAP = "sitemap"  # read, and no page itself
 
 
 class Order(StrEnum):
@@ -61,13 +70,22 @@ class Counts(NamedTuple):
         return self.done + self.failed
 
 
+class Since(NamedTuple):
+    """The earlier crawl that a recrawl compares with, and what belongs to this one."""
+
+    run_id: str
+    scope: Scope
+
+
 class Bounds(NamedTuple):
     """What a step of a crawl keeps to when it hands out items."""
 
     max_pages: int | None = None
     max_bytes: int | None = None
     max_per_host: int | None = None
+    max_items: int | None = None  # that are known at all; what is found beyond them is counted and dropped
     by_depth: bool = True  # nothing is handed out that is deeper than what is still being read
+    since: Since | None = None
 
 
 # Every number of a plan: the least and the most it may be, and whether it may be left out.
@@ -108,6 +126,7 @@ class CrawlPlan:
     retry_attempts: int = 3
     partial_results_ok: bool = True
     order: Order = Order.BREADTH
+    keywords: tuple[str, ...] = ()  # what makes an address better, where the best come first
     respect_robots: bool = True
     follow_nofollow: bool = False
     obey_noindex: bool = True  # such a page is followed through and brings no record
@@ -115,6 +134,7 @@ class CrawlPlan:
     use_sitemaps: bool = False
     avoid_traps: bool = True  # without: for sites whose pages are all alike, and all wanted
     keep_pages: bool = False  # what came is kept as it came, beside what was read from it
+    since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
     fields: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -122,14 +142,23 @@ class CrawlPlan:
         return self.scope.max_depth
 
     @property
+    def shortens(self) -> bool:
+        """Pages are read before all nearer ones are: what lies nearer than it seemed is put right when that shows."""
+        return self.order is not Order.BREADTH or self.since is not None
+
+    @property
     def bounds(self) -> Bounds:
-        return Bounds(self.max_pages, self.max_bytes, self.max_per_host, self.order is Order.BREADTH)
+        budgets = (self.max_pages, self.max_bytes, self.max_per_host)
+        most = max(_MIN_ITEMS, _ITEMS_PER_PAGE * self.max_pages)
+        since = None if self.since is None else Since(self.since, self.scope)
+        return Bounds(*budgets, most, self.order is Order.BREADTH, since)
 
     def document(self) -> dict[str, Any]:
         """Plain values, as they are kept with the run; `of` makes the same plan of them."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told["start_urls"] = list(self.start_urls)
         told["order"] = self.order.value
+        told["keywords"] = list(self.keywords)
         told["fields"] = [dict(each) for each in self.fields]
         told["scope"] = self.scope.document()
         told["max_depth"] = told["scope"].pop("max_depth")
@@ -153,7 +182,9 @@ class CrawlPlan:
             scope=_scope(document.get("scope", {}), starts, depth),
             **numbers,
             **{name: _flag(name, document[name]) for name in _FLAGS if name in document},
-            order=_order(document.get("order", Order.BREADTH)),
+            order=(order := _order(document.get("order", Order.BREADTH))),
+            keywords=_keywords(document.get("keywords"), order),
+            since=_since(document.get("since")),
             fields=_fields(document.get("fields", ())),
         )
 
@@ -269,6 +300,25 @@ def _order(value: object) -> Order:
         raise BadInput(
             f"{str(value)[:80]!r} is no order", field="order", hint=f"write one of {', '.join(Order)}"
         ) from None
+
+
+def _keywords(value: object, order: Order) -> tuple[str, ...]:
+    if not value:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
+        raise BadInput("the keywords are no list of words", field="keywords", hint='write ["…", "…"]')
+    if len(value) > MAX_KEYWORDS or any(len(each) > _MAX_KEYWORD_CHARS for each in value):
+        hint = f"give {MAX_KEYWORDS} at most, of {_MAX_KEYWORD_CHARS} characters at most"
+        raise BadInput("these are too many keywords, or too long ones", field="keywords", hint=hint)
+    if order is not Order.BEST:
+        raise BadInput("keywords say what is best, and the order is another one", field="keywords", hint="order=best")
+    return tuple(dict.fromkeys(each.strip().lower() for each in value))
+
+
+def _since(value: object) -> str | None:
+    if value is not None and (not isinstance(value, str) or not 1 <= len(value) <= _MAX_ID_CHARS):
+        raise BadInput("this is no run", field="since", hint=f'write the id of a crawl, or "{LAST}"')
+    return value
 
 
 def _fields(value: object) -> tuple[dict[str, Any], ...]:

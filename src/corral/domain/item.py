@@ -1,6 +1,7 @@
 """One URL of a crawl: found, leased, and what became of it. All items of a run are its frontier."""
 
 import hashlib
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from corral.domain.crawl import Counts, ItemState
@@ -10,13 +11,34 @@ _KEY_BYTES = 15
 # So many rows are written in one transaction at most.
 MAX_ROWS = 1_000
 
-# Kinds of items. Only pages bring records.
+# Kinds of items. Only pages bring records; the others lead to some.
 PAGE = "page"
+ROBOTS = "robots"  # which names sitemaps
+_SITEMAP = "sitemap"  # with its level: an index names sitemaps of the next
+MAX_SITEMAP_LEVEL = 3
+
+
+def sitemap_kind(level: int) -> str:
+    return f"{_SITEMAP}{level}"
+
+
+def sitemap_level(kind: str) -> int | None:
+    """From 1; None for what is no sitemap."""
+    return int(kind.removeprefix(_SITEMAP)) if kind.startswith(_SITEMAP) else None
 
 
 def short_key(key: str) -> str:
     """As long for every URL, so that a million of them are found as quickly as a thousand."""
     return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=_KEY_BYTES).hexdigest()
+
+
+class Change(StrEnum):
+    """What happened to a page since an earlier crawl."""
+
+    NEW = "new"  # it was not recorded then
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    GONE = "gone"  # it was, and answers 404 or 410 now
 
 
 class Found(NamedTuple):
@@ -42,6 +64,8 @@ class Item(NamedTuple):
     depth: int
     attempt: int
     kind: str = PAGE
+    # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
+    known: tuple[str, str | None, str | None] | None = None
 
 
 class Seen(NamedTuple):
@@ -53,7 +77,7 @@ class Seen(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What became of an item: `state` is pending where it is to be tried again."""
+    """What became of an item: `state` is pending where it is to be tried again, and leased where more will be told."""
 
     id: int
     key: str
@@ -68,6 +92,9 @@ class Ended(NamedTuple):
     is_late: bool = False  # not at its first attempt: others may have gone deeper meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = None  # the answer itself, where the plan keeps pages: see domain/kept.py
+    version: tuple[str, str | None, str | None] | None = None  # as Item.known, for the next crawl
+    change: Change | None = None
+    dropped: int = 0  # links of the page that are not among `found`: there were too many
     seen: Seen | None = None
 
 
@@ -89,8 +116,10 @@ class Step(NamedTuple):
     size: int = 0  # bytes fetched so far
     next_due_s: float | None = None  # until the next item is due, where none is due now
     left_s: float | None = None  # of the time the crawl may take
+    dropped: int = 0  # links so far that there were too many of
     traps: dict[str, Any] | None = None  # the answer to what was told of templates
     reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
+    changes: dict[str, int] | None = None  # and how many changed, since an earlier crawl
 
 
 class StoredItem(NamedTuple):

@@ -1,21 +1,24 @@
 """Crawls as people see them: started at once, whatever the target does; looked at while they run."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl import LAST, CrawlPlan
+from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
-from corral.domain.item import Found, short_key
+from corral.domain.item import ROBOTS, Found, short_key
 from corral.domain.job import Priority, Strategy
-from corral.domain.run import CRAWL, NewRun, Run
+from corral.domain.run import CRAWL, NewRun, Run, RunState
 from corral.domain.url import parse_target
 
 # How much later than the crawl's own clock the node steps in.
 _MARGIN_S = 60.0
+_LOOKED_AT = 200
 _LONGEST_S = 30 * 86_400.0
 
 
@@ -34,6 +37,8 @@ class CrawlStore(Protocol):
     async def created_by(self, key: IdempotencyKey) -> str | None: ...
 
     async def run(self, run_id: str) -> Run: ...
+
+    async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> Sequence[tuple[Run, object]]: ...
 
 
 class Crawls:
@@ -58,7 +63,9 @@ class Crawls:
         """
         if key is not None and (known := await self._store.created_by(key)) is not None:
             return await self._store.run(known), True
+        plan = await self._compared(plan)
         seeds = {seed.key: seed for seed in (self._seed(url, trusted_hosts) for url in plan.start_urls)}
+        seeds |= {each.key: each for each in self._sitemaps(plan)}
         run = NewRun(
             id=RunId(new_id()),
             job_id=None,
@@ -75,13 +82,48 @@ class Crawls:
                 "about": about or {},
             },
         )
-        meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(seeds)}
+        meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
         drafts = [EventDraft(EventKind.CREATED, meta)]
         run_id, replayed = await self._store.add_crawl(run, drafts, list(seeds.values()), key, keep)
         self._wake()
         return await self._store.run(run_id), replayed
 
+    async def _compared(self, plan: CrawlPlan) -> CrawlPlan:
+        """With the run that is meant as the earlier one; BadInput where there is none that could be."""
+        if plan.since is None:
+            return plan
+        if plan.since == LAST:
+            ended = [state for state in RunState if state.is_terminal]
+            starts = list(plan.start_urls)
+            same = (run for run, _ in await self._store.newest_crawls(ended, _LOOKED_AT) if _starts(run) == starts)
+            newest = next(same, None)
+            return replace(plan, since=None if newest is None else newest.id)
+        try:
+            earlier = await self._store.run(plan.since)
+        except RunNotFound:
+            raise BadInput(f"there is no run {plan.since}", field="since", hint="see `corral run list`") from None
+        if earlier.kind != CRAWL or not earlier.state.is_terminal:
+            what = "has not ended" if earlier.kind == CRAWL else "is no crawl"
+            raise BadInput(f"run {plan.since} {what}", field="since", hint="name a crawl that has ended")
+        if CrawlPlan.of(earlier.payload["crawl"]).fields != plan.fields:
+            raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
+        return plan
+
+    def _sitemaps(self, plan: CrawlPlan) -> list[Found]:
+        """Where the sitemaps of the start pages' sites are named."""
+        if not plan.use_sitemaps:
+            return []
+        targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
+        return [
+            Found(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
+            for origin, target in targets.items()
+        ]
+
     def _seed(self, url: str, trusted_hosts: Sequence[str]) -> Found:
         target = parse_target(url, field="url")
         check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
         return Found(canonical_url(target), short_key(url_key(target)), target.authority, 0)
+
+
+def _starts(run: Run) -> object:
+    return run.payload.get("crawl", {}).get("start_urls")

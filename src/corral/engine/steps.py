@@ -45,6 +45,8 @@ class Steps:
             )
             if step is not None and report.is_last:
                 step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
+                if plan.since is not None:
+                    step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
         except Exception as error:
             # The database is well and refuses this: the run is told, and ends for it.
             log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)

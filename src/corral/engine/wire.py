@@ -14,7 +14,7 @@ import orjson
 
 from corral.domain.artifact import Artifact, ArtifactKind
 from corral.domain.crawl import Counts, ItemState
-from corral.domain.item import Ended, Found, Item, Report, Step
+from corral.domain.item import Change, Ended, Found, Item, Report, Step
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.run import Lease
 from corral.domain.session import SealedSession
@@ -76,8 +76,10 @@ def report_of(message: Message) -> Report:
 
 
 def _ended_of(cell: list[Any]) -> Ended:
+    ended = Ended(*cell)
+    change = None if ended.change is None else Change(ended.change)
     found = tuple(Found(*each) for each in cell[_FOUND_AT])
-    return Ended(*cell)._replace(state=ItemState(cell[2]), found=found)
+    return ended._replace(state=ItemState(ended.state), found=found, change=change)
 
 
 def step_message(lease: Lease, step: Step) -> Message:

@@ -1,5 +1,6 @@
 """What a crawl wants of a page: its record, and where it leads, already judged by the scope of the crawl."""
 
+import hashlib
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,21 +10,27 @@ from typing import Any
 import orjson
 
 from corral.domain.canonical import Link, link_to, links_to, url_key
-from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl import CrawlPlan, Order
 from corral.domain.errors import BadInput
 from corral.domain.fingerprint import sketch
-from corral.domain.item import short_key
+from corral.domain.item import Found, short_key
 from corral.domain.scope import Refusal
+from corral.domain.score import score_of
 from corral.domain.traps import shape_of
 from corral.domain.url import parse_target
 from corral.extract.article import Article, article_of
-from corral.extract.links import Links, links_of
+from corral.extract.links import MAX_LINKS, Links, link_texts, links_of
 from corral.extract.page import Page
 
 _TEXT_CHARS = 2000
 # Menus are the same on every page of a site. An entry takes half a kilobyte.
 _REMEMBERED = 16_384
 _NOTHING = Article(None, "", 0, 0)
+# Of one page: as many as fit into the largest that is fetched.
+_MAX_LOOKED_AT = 500_000
+_MAX_CHARS = 8 * 1024 * 1024
+_DIGEST_BYTES = 12
+_REASON_AT = Found._fields.index("reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,7 @@ class CrawlAsk:
     depth: int
     attempt: int = 1
     began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
+    level: int = 0  # of a sitemap, from 1; a page has none
 
 
 class _Judge:
@@ -49,16 +57,19 @@ def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, field
     Only HTML leads anywhere and has a text; of other documents there are the fields.
     """
     judge = _judge(ask.plan)
-    links = links_of(page) if page is not None else None
+    links = links_of(page, limit=_MAX_LOOKED_AT) if page is not None else None
+    texts = link_texts(page) if page is not None and judge.plan.keywords else {}
+    found, dropped = _kept(_judged(judge, links, url, ask.depth + 1, texts)) if links is not None else ([], 0)
     is_noindex = links is not None and links.directives.noindex
     is_kept = not (is_noindex and judge.plan.obey_noindex)
     article = article_of(page) if page is not None else _NOTHING
     return {
         "record": _record(article, title, url, ask, fields) if is_kept else None,
-        "found": _judged(judge, links, url, ask.depth + 1) if links is not None else [],
-        "dropped": links.dropped if links is not None else 0,
+        "found": found,
+        "dropped": links.dropped + dropped if links is not None else 0,
         "is_noindex": is_noindex,
         "canonical": _canonical(judge.plan, links, url, ask.depth) if links is not None else None,
+        "digest": digest_of(article.title, article.text),
         # What it is about, to see when nothing new comes any more.
         "sketch": sketch(article.text) if judge.plan.avoid_traps else None,
     }
@@ -82,12 +93,38 @@ def _record(article: Article, title: str | None, url: str, ask: CrawlAsk, fields
     return orjson.dumps(record).decode()
 
 
+def digest_of(title: str | None, text: str) -> str:
+    """Of what a reader sees: what only machines see differs each time on many pages."""
+    said = f"{title}\0{text}".encode("utf-8", "replace")
+    return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _kept(judged: list[list[Any]]) -> tuple[list[list[Any]], int]:
+    """The first so many that belong to the crawl, and of the others; and how many more there were."""
+    if len(judged) <= MAX_LINKS:
+        return judged, 0
+    room = {True: MAX_LINKS, False: MAX_LINKS}
+    chars = _MAX_CHARS
+    kept = []
+    for each in judged:
+        is_wanted = each[_REASON_AT] is None
+        chars -= len(each[0])
+        if room[is_wanted] and chars > 0:
+            room[is_wanted] -= 1
+            kept.append(each)
+    return kept, len(judged) - len(kept)
+
+
 @lru_cache(maxsize=64)
 def _judge(packed: str) -> _Judge:
     return _Judge(CrawlPlan.of(orjson.loads(packed)))
 
 
-def _judged(judge: _Judge, links: Links, url: str, depth: int) -> list[list[Any]]:
+def plan_of(packed: str) -> CrawlPlan:
+    return _judge(packed).plan
+
+
+def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, str]) -> list[list[Any]]:
     """As the fields of domain.item.Found; the rule that refuses a link comes with it."""
     try:
         base = parse_target(links.base_url or url)
@@ -103,7 +140,8 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int) -> list[list[Any]
         key, host, reason = _judged_link(judge, link, is_too_deep, today)
         if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
             reason = Refusal.NOFOLLOW
-        found[link.key] = [link.url, key, host, depth, reason, float(depth)]
+        rank = rank_of(plan, link.url, depth, texts.get(reference, ""))
+        found[link.key] = [link.url, key, host, depth, reason, rank]
     return list(found.values())
 
 
@@ -129,7 +167,14 @@ def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any]
         return None
     if plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date()):
         return None
-    return [link.url, short_key(link.key), _host_of(link.url), depth, None, float(depth)]
+    return [link.url, short_key(link.key), _host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
+
+
+def rank_of(plan: CrawlPlan, url: str, depth: int, text: str = "", priority: float | None = None) -> float:
+    """The smallest is fetched first."""
+    if plan.order is Order.BREADTH:
+        return float(depth)
+    return -score_of(url, depth, plan.keywords, text, priority)
 
 
 def _host_of(url: str) -> str:

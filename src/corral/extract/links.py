@@ -9,6 +9,7 @@ from corral.extract.page import Page
 MAX_LINKS = 10_000
 _REMEMBERED = 8_192
 _REMEMBERED_CHARS = 200
+_MAX_TEXT_CHARS = 200
 _SPACE = " \t\n\r\f"
 _BREAKS = re.compile("[\t\n\r]")
 # Nothing that could be fetched begins like this, whatever follows.
@@ -66,6 +67,16 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         canonical=_canonical(page),
         directives=_directives(page),
     )
+
+
+def link_texts(page: Page) -> dict[str, str]:
+    """By reference, the text of the first link that has any."""
+    texts: dict[str, str] = {}
+    for node in page.tree.css("a[href]"):
+        reference = _cleaned(node.attributes.get("href") or "")
+        if reference and not texts.get(reference):
+            texts[reference] = node.text(deep=True)[:_MAX_TEXT_CHARS]
+    return texts
 
 
 def directives_of(text: str) -> Directives:

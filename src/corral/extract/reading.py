@@ -14,10 +14,11 @@ from corral.domain.classify import failure_of_status
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.charset import Decoded, decode
-from corral.extract.crawling import CrawlAsk, crawled
+from corral.extract.crawling import CrawlAsk, crawled, plan_of
 from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
+from corral.extract.sitemap import NotASitemap, sitemap_read
 from corral.extract.spa import is_application_shell
 from corral.extract.survey import Subject, Survey, surveyed
 from corral.extract.verdict import Answer, failure_behind, merged
@@ -119,6 +120,8 @@ class _Read:
 
 def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collection[int] = ()) -> ReadAnswer:
     """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
+    if request.crawl is not None and request.crawl.level:
+        return _sitemap(request, request.crawl)
     content_type = request.content_type.partition(";")[0].strip().lower()
     decoded = _decoded(request, content_type)
     if request.looks_only:
@@ -164,6 +167,14 @@ def _crawled(request: ReadRequest, read: _Read, extraction: Extraction) -> dict[
     if request.crawl is None:
         return None
     return crawled(read.page, read.title, request.url, request.crawl, extraction.record)
+
+
+def _sitemap(request: ReadRequest, ask: CrawlAsk) -> ReadAnswer:
+    try:
+        told = sitemap_read(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level)
+    except NotASitemap as refused:
+        return ReadAnswer(refused=str(refused), refused_as=refused.fault)
+    return ReadAnswer(crawled=told)
 
 
 def _decoded(request: ReadRequest, content_type: str) -> Decoded:

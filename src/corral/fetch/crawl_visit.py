@@ -8,12 +8,14 @@ import orjson
 from corral.domain.canonical import canonical_url, url_key
 from corral.domain.crawl import NOINDEX, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
-from corral.domain.item import Ended, Found, Item, Seen, short_key
+from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, short_key
 from corral.domain.kept import page_document
 from corral.domain.outcome import Failed, Task
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
 from corral.extract.reading import ReadAnswer, ReadRequest, is_text
+from corral.fetch.crawl_again import change_of, conditions, version_of
+from corral.fetch.crawl_sitemap import SitemapVisitor
 from corral.fetch.egress import Egress
 from corral.fetch.faults import fault
 from corral.fetch.http import fields_of
@@ -23,6 +25,7 @@ from corral.fetch.robots import Robots
 from corral.fetch.verdict import failure_read
 
 _MAX_PLANS = 64
+_NOT_MODIFIED = 304
 
 
 class HttpVisitor:
@@ -32,9 +35,13 @@ class HttpVisitor:
         self._egress = egress
         self._robots = robots
         self._reader = reader
+        self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:
         began = time.monotonic()
+        if item.kind != PAGE:
+            trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+            return await self._sitemaps.visit(item, orjson.dumps(task.payload["crawl"]).decode(), trusted_hosts)
         try:
             target = parse_target(item.url)
         except BadInput as problem:
@@ -42,9 +49,17 @@ class HttpVisitor:
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         if plan.respect_robots and (refused := await self._refusal(target, trusted_hosts)) is not None:
             return refused
-        answer = await self._egress.fetch(target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts)
+        answer = await self._egress.fetch(
+            target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts, headers=conditions(item)
+        )
+        if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
+            # Not the page that is known: its record is another one's.
+            answer = await self._egress.fetch(target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts)
         if isinstance(answer, Failed):
             return answer
+        if answer.status == _NOT_MODIFIED and item.known is not None:
+            ended = Ended(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
+            return ended._replace(version=item.known, change=Change.UNCHANGED)
         ask = CrawlAsk(self._packed(plan, task), item.depth, item.attempt, began)
         return await self._read(item, plan, answer, ask, began)
 
@@ -96,18 +111,30 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
     found = tuple(Found(*each) for each in seen.get("found", ()))
     if seen.get("is_noindex") and plan.obey_noindex:
         ended = Ended(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status, size=answer.raw_bytes)
-        return ended._replace(found=found, seen=_seen(seen))
+        return ended._replace(found=found, dropped=seen.get("dropped", 0), seen=_seen(seen))
+    version = version_of(seen.get("digest", ""), answer)
+    change = change_of(item, version) if plan.since is not None else None
     return Ended(
         item.id,
         key,
         ItemState.DONE,
-        record=seen.get("record"),
+        record=_with_change(seen.get("record"), change),
         found=found,
         http_status=answer.status,
         size=answer.raw_bytes,
         page=_kept(answer) if plan.keep_pages else None,
+        version=version,
+        change=change,
+        dropped=seen.get("dropped", 0),
         seen=_seen(seen),
     )
+
+
+def _with_change(packed: str | None, change: Change | None) -> str | None:
+    """The record is packed already, where the page was read, and nobody knew there what it was like before."""
+    if packed is None or change is None:
+        return packed
+    return f'{packed[:-1]},"change":"{change.value}"}}'
 
 
 def _kept(answer: Response) -> dict[str, Any]:

@@ -34,6 +34,7 @@ _MESSAGES = {
     "bad_response:protocol": "the answer is not valid HTTP",
     "bad_response:encoding": "the content encoding is broken, unknown or stacked",
     "bad_response:xml_dtd": "the XML document comes with declarations of its own (a DTD), which are not trusted",
+    "bad_response:sitemap": "this is no sitemap",
     "bad_response:location": "the redirect does not say where to",
 }
 

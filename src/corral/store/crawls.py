@@ -31,6 +31,9 @@ _REASONS = (
     .where(_OF_RUN, items.c.reason.is_not(None))
     .group_by(items.c.state, items.c.reason)
 )
+_CHANGES = (
+    sa.select(items.c.change, sa.func.count()).where(_OF_RUN, items.c.change.is_not(None)).group_by(items.c.change)
+)
 _NOW = (*_COUNTS, crawls.c.current_url, crawls.c.updated_at)
 _WANTED = sa.or_(*(sa.and_(runs.c.state == state.value, param(state.value) == 1) for state in RunState))
 _NEWEST = (
@@ -96,6 +99,11 @@ def statistics(tx: Tx) -> CrawlStatistics:
 def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
     """How many items are in which state for which reason."""
     return [(state, reason, int(count)) for state, reason, count in tx.all(_REASONS, values(run_id=run_id))]
+
+
+def changes(tx: Tx, run_id: str) -> dict[str, int]:
+    """How many pages changed in which way since an earlier crawl."""
+    return {change: int(count) for change, count in tx.all(_CHANGES, values(run_id=run_id))}
 
 
 def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:

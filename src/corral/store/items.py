@@ -14,23 +14,23 @@ from corral.domain.ids import new_id
 from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import Lease, NewRun, RunState
 from corral.domain.scope import Refusal
-from corral.store import item_hosts, item_losses, item_traps, pages, site_statistics
+from corral.store import item_hosts, item_losses, item_since, item_traps, pages, site_statistics
 from corral.store import runs as runs_queries
 from corral.store.item_rows import DEPTH, DUE_AT, HOST, NEXT
-from corral.store.rows import packed_json, storable
+from corral.store.rows import packed_json, storable, to_json
 from corral.store.tables import crawls, items, records, runs
 from corral.store.tx import Row, Tx, first, insert_all, insert_params, is_state, param, values
 
 _PENDING = is_state(items.c.state, ItemState.PENDING)
 _LEASED = is_state(items.c.state, ItemState.LEASED)
 _OF_RUN = items.c.run_id == param("run_id")
-_COUNTED = (*Counts._fields, "size")
+_COUNTED = (*Counts._fields, "size", "dropped")
 _COUNTS = tuple(crawls.c[name] for name in _COUNTED)
 
-_OPEN = insert_all(crawls, without=("suspects", "dropped", "copied"))
+_OPEN = insert_all(crawls, without=("suspects", "copied"))
 # The row of the run is locked: whoever cancels it waits for this transaction, or this one finds it cancelled.
 _HELD = (
-    sa.select(crawls.c.epoch, crawls.c.suspects, *_COUNTS)
+    sa.select(crawls.c.epoch, crawls.c.suspects, crawls.c.copied, *_COUNTS)
     .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
     .where(
         runs.c.id == param("run_id"),
@@ -64,6 +64,8 @@ _END = (
         message=param("message"),
         http_status=param("http_status"),
         updated_at=param("wall"),
+        version=param("version"),
+        change=param("change"),
     )
     .returning(items.c.host)
 )
@@ -73,6 +75,12 @@ _FIND = (
     .on_conflict_do_nothing(index_elements=["run_id", "url_key"])
 )
 _KEPT = insert(records).values(insert_params(records)).on_conflict_do_nothing(index_elements=["run_id", "item_key"])
+# Read again because it lies nearer than it seemed.
+_KEPT_AGAIN = (
+    insert(records)
+    .values(insert_params(records))
+    .on_conflict_do_update(index_elements=["run_id", "item_key"], set_={"data": param("data")})
+)
 _DEEPER = (_OF_RUN, items.c.url_key == param("url_key"), items.c.depth > param("depth"))
 _NEARER = {"depth": param("depth"), "rank": param("rank"), "parent": param("parent")}
 _MOVE_UP = sa.update(items).where(*_DEEPER, _PENDING).values(_NEARER)
@@ -135,13 +143,14 @@ def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
     held = first(tx.all(_HELD, {**key, **values(epoch=lease.epoch, owner=lease.owner)}))
     if held is None:
         return None
-    counts = Counter(dict(zip(_COUNTED, map(int, held[2:]), strict=True)))
+    counts = Counter(dict(zip(_COUNTED, map(int, held[3:]), strict=True)))
     if held[0] != lease.epoch:
         back = tx.run(_GIVE_BACK, key)
         counts.update(pending=back, leased=-back)
         if bounds.max_per_host is not None:
             item_hosts.recount(tx, lease.run_id)
-    _write_ends(tx, lease, report.ended, counts)
+    is_copying = _copied(tx, lease.run_id, int(held[2]), bounds, counts)
+    _write_ends(tx, lease, report.ended, counts, bounds)
     if counts["leased"] != len(report.holding):
         back = _give_back_others(tx, lease.run_id, frozenset(report.holding))
         counts.update(pending=back, leased=-back)
@@ -153,13 +162,26 @@ def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
     counts.update(pending=lifted, skipped=-lifted)
     room = int(min(report.want, room_in(bounds, _counts(counts), counts["size"])))
     taken, next_due_s = _lease(tx, lease.run_id, room, bounds, counts, has_suspects=bool(held[1]))
+    if bounds.since is not None and taken:
+        taken = item_since.with_versions(tx, bounds.since, taken)
+    if is_copying and not taken:
+        next_due_s = 0.0
     now = {name: counts[name] for name in _COUNTED}
     current = taken[-1].url if taken else None
     tx.run(_KEEP, {**key, **now, **values(epoch=lease.epoch, current_url=current, updated_at=tx.wall_ms)})
-    return Step(taken, _counts(counts), counts["size"], next_due_s, traps=traps)
+    return Step(taken, _counts(counts), counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
 
 
-def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[str]") -> None:
+def _copied(tx: Tx, run_id: str, after: int, bounds: Bounds, counts: "Counter[str]") -> bool:
+    """Take over some more of what an earlier crawl knew; True where that is not all."""
+    if bounds.since is None or after == item_since.FINISHED:
+        return False
+    found, after = item_since.earlier(tx, run_id, bounds.since, after)
+    counts.update(_found(tx, run_id, [(each, None) for each in found]))
+    return after != item_since.FINISHED
+
+
+def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[str]", bounds: Bounds) -> None:
     if not ended:
         return
     rows = tx.many_returning(_END, [_end_values(tx, each) for each in ended])
@@ -167,14 +189,22 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
     hosts = [row[0] for row in rows if row is not None]
     site_statistics.add(tx, lease.run_id, zip(hosts, landed, strict=True))
     for each in landed:
-        counts.update({"leased": -1, each.state.value: 1, "size": each.size})
+        counts["leased"] -= 1
+        counts[each.state.value] += 1
+        counts.update(size=each.size, dropped=each.dropped)
     if landed and lease.run.losses:
         tx.run(_GETS_ON, values(id=lease.run_id))
-    kept = [_record_values(tx, lease, each) for each in landed if each.record is not None]
-    if kept:
-        tx.many(_KEPT, kept)
+    if bounds.since is not None:
+        landed = item_since.with_records(tx, bounds.since, landed)
+    for statement, are_late in ((_KEPT, False), (_KEPT_AGAIN, True)):
+        recorded = [each for each in landed if each.record is not None and each.is_late == are_late]
+        if recorded:
+            tx.many(statement, [_record_values(tx, lease, each) for each in recorded])
     pages.keep(tx, lease.run_id, landed)
-    counts.update(_found(tx, lease.run_id, [(found, each.id) for each in landed for found in each.found]))
+    found = [(found, each.id) for each in landed for found in each.found]
+    room = len(found) if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
+    counts.update(_found(tx, lease.run_id, found[:room]))
+    counts.update(dropped=len(found[room:]))
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:
         _shorten(tx, lease.run_id, late, counts)
@@ -188,10 +218,16 @@ def _end_values(tx: Tx, each: Ended) -> dict[str, Any]:
         more_attempts=1 if is_retry else 0,
         due_at=tx.now_ms + round(each.due_in_s * 1000) if is_retry else 0,
         reason=each.reason,
-        message=storable(each.message[:2000]) if each.message else None,
+        message=storable(each.message[:2000]) if each.message else _dropped(each),
         http_status=each.http_status,
         wall=tx.wall_ms,
+        version=None if each.version is None else to_json(list(each.version)),
+        change=None if each.change is None else each.change.value,
     )
+
+
+def _dropped(each: Ended) -> str | None:
+    return f"links_dropped={each.dropped}" if each.dropped else None
 
 
 def _record_values(tx: Tx, lease: Lease, each: Ended) -> dict[str, Any]:
@@ -278,8 +314,10 @@ def _lease(
     if not due:
         return (), max(0.0, (rows[0][DUE_AT] - tx.now_ms) / 1000)
     # None that is deeper than one still being read: what that finds is judged by how deep it really lies.
-    level = tx.all(_SHALLOWEST, key)[0][0] if counts["leased"] else due[0][DEPTH]
-    chosen = [row for row in due if row[DEPTH] <= level]
+    chosen = due
+    if bounds.by_depth:
+        level = tx.all(_SHALLOWEST, key)[0][0] if counts["leased"] else due[0][DEPTH]
+        chosen = [row for row in due if row[DEPTH] <= level]
     if bounds.max_per_host is not None and chosen:
         chosen, skipped = _of_hosts_with_room(tx, run_id, chosen, bounds.max_per_host)
         counts.update(pending=-skipped, skipped=skipped)

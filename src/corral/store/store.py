@@ -199,6 +199,10 @@ class Store(Upkeep):
         found: list[tuple[str, str, int]] = await self._db.read_slow(_op(crawls.reasons, run_id))
         return found
 
+    async def crawl_changes(self, run_id: str) -> dict[str, int]:
+        found: dict[str, int] = await self._db.read_slow(_op(crawls.changes, run_id))
+        return found
+
     async def crawl_statistics(self) -> crawls.CrawlStatistics:
         found: crawls.CrawlStatistics = await self._db.read_slow(crawls.statistics)
         return found

@@ -48,6 +48,19 @@ KeepNoindex = Annotated[bool, typer.Option("--keep-noindex", help="Take pages th
 NoCanonical = Annotated[
     bool, typer.Option("--no-canonical", help="Take pages that say they are another one for themselves.")
 ]
+OrderName = Annotated[
+    str | None, typer.Option("--order", help="breadth: the nearest to URL first; best: the highest score first.")
+]
+Keywords = Annotated[
+    list[str] | None, typer.Option("--keyword", metavar="WORD", help="Better where a link names it; order best.")
+]
+Sitemaps = Annotated[bool, typer.Option("--sitemaps", help="Take the pages that the site's sitemaps name, too.")]
+EarlierRun = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="RUN", help="Say what changed since this crawl, or the `last` one, and carry the rest over."
+    ),
+]
 NoAvoidTraps = Annotated[
     bool, typer.Option("--no-avoid-traps", help="The pages are all alike, and all wanted: hold none of them back.")
 ]
@@ -83,6 +96,10 @@ def crawl(
     keep_noindex: KeepNoindex = False,
     no_canonical: NoCanonical = False,
     no_avoid_traps: NoAvoidTraps = False,
+    sitemaps: Sitemaps = False,
+    order: OrderName = None,
+    keyword: Keywords = None,
+    since: EarlierRun = None,
     all_or_nothing: AllOrNothing = False,
     output: OutputFile = None,
     keep: Keep = False,
@@ -110,10 +127,12 @@ def crawl(
         "obey_noindex": not keep_noindex,
         "use_canonical": not no_canonical,
         "avoid_traps": not no_avoid_traps,
+        "use_sitemaps": sitemaps,
         "partial_results_ok": not all_or_nothing,
         "keep_pages": keep_pages or is_archive(output),
     }
-    others = {"retry_attempts": retries, **_measured(max_mb, minutes)}
+    ordered = {"order": order or ("best" if keyword else "breadth"), "keywords": keyword or []}
+    others = {"retry_attempts": retries, "since": since, **ordered, **_measured(max_mb, minutes)}
     asked = {"start_urls": [url], "scope": rules, **budgets, **flags, **others}
     _begin(asked, output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
 
@@ -181,11 +200,15 @@ async def _crawl(
 async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, keep: bool, fresh: bool) -> "Run":
     """A new run, or the one of the same plan that was interrupted."""
     from corral.cli import exits
+    from corral.domain.crawl import CrawlPlan
     from corral.domain.run import HoldReason, Move, RunState
 
-    same = plan.document()
+    same = _comparable(plan)
     for run, now in [] if fresh else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
-        if run.payload.get("crawl") == same and run.hold_reason in (HoldReason.PAUSED, None):
+        if _comparable(CrawlPlan.of(run.payload["crawl"]), plan.since) == same and run.hold_reason in (
+            HoldReason.PAUSED,
+            None,
+        ):
             if run.state is RunState.HELD:
                 await app.submitter.move(run.id, Move.RESUME)
             if keep:
@@ -194,6 +217,14 @@ async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, kee
             return run
     run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep)
     return run
+
+
+def _comparable(plan: "CrawlPlan", asked_since: str | None = None) -> dict[str, Any]:
+    """Without the run that `last` stands for, which is another one each time."""
+    from corral.domain.crawl import LAST
+
+    told = plan.document()
+    return {**told, "since": LAST} if asked_since == LAST else told
 
 
 async def _paused(app: "App", run_id: str) -> bool:
@@ -262,6 +293,8 @@ def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> 
     # Pages that lead to the same one by a redirect are one record.
     things = "pages" if is_archive(path) else "records"
     print(f"{written} {things} written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
+    if changes := run.stats.get("changes"):
+        print(", ".join(f"{count} {change}" for change, count in changes.items()))
     if stopped := run.stats.get("budget") or run.stats.get("stopped_by"):
         left = counts.pending or run.stats.get("reasons", {}).get(HOST_BUDGET, 0)
         print(f"stopped by {_BUDGETS.get(stopped, f'its {stopped}')}: {left} more are known")

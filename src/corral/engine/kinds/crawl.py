@@ -12,14 +12,15 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import Counts, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state
+from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state
 from corral.domain.crawl_item import decide_item
-from corral.domain.item import Ended, Item, Report, Step
+from corral.domain.item import PAGE, Change, Ended, Item, Report, Step
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import RunState
+from corral.engine.kinds.crawl_batches import next_batch
 from corral.engine.kinds.crawl_memory import CrawlMemory
 
 log = structlog.get_logger()
@@ -31,6 +32,7 @@ _AHEAD = 3
 # While nothing is due, how often to ask whether that is still so.
 _LOOK_EVERY_S = 1.0
 _LAST_STEP_S = 5.0
+_GONE = (404, 410)
 
 
 class PageVisitor(Protocol):
@@ -61,8 +63,6 @@ class _Crawl:
         self._ended: list[Ended] = []
         self._news = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
-        self._counts = Counts()
-        self._size = 0
         self._memory = CrawlMemory(plan)
 
     async def run(self) -> Outcome:
@@ -74,10 +74,11 @@ class _Crawl:
             await asyncio.gather(*self._visits.values(), return_exceptions=True)
         # What was under way goes back, so that the counts speak of nothing that nobody does.
         async with asyncio.timeout(None if ran_out is None else _LAST_STEP_S):
-            step = await self._step(is_last=True)
+            self._ready.clear()
+            step = await self._step(want=0, is_last=True)
             while self._ended:
-                step = await self._step(is_last=True)
-        return self._outcome(ran_out, step.reasons or {})
+                step = await self._step(want=0, is_last=True)
+        return self._outcome(ran_out, step)
 
     async def _worked_off(self) -> StoppedBy | None:
         """Until there is nothing left to do, or no time."""
@@ -144,37 +145,45 @@ class _Crawl:
             return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
 
     def _failed(self, item: Item, failure: Failed) -> Ended:
+        if item.known is not None and failure.http_status in _GONE:
+            said = f"it answers {failure.http_status} now"
+            ended = Ended(item.id, item.key, ItemState.SKIPPED, GONE, said, http_status=failure.http_status)
+            return ended._replace(change=Change.GONE)
         now = datetime.now(UTC)
         decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=self._policy)
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
         # A page that robots.txt or our own rules keep us from did not fail.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
-        to = ItemState.SKIPPED if is_ours else decided.to
+        # Nor did a crawl for which there is no sitemap.
+        is_no_page = item.kind != PAGE and decided.to is ItemState.FAILED
+        to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
         return Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
 
-    async def _step(self, *, is_last: bool = False) -> Step:
-        if is_last:
-            self._ready.clear()
-        ended, self._ended = told_at_once(self._ended)
+    async def _step(self, *, want: int | None = None, is_last: bool = False) -> Step:
+        batch, later = next_batch(self._ended)
+        ended, too_large = told_at_once(batch)
+        self._ended = [*too_large, *later]
         # What is told later is held until then.
-        holding = (*self._visits, *(item.id for item in self._ready), *(each.id for each in self._ended))
-        want = 0 if is_last else max(0, _AHEAD * self._plan.concurrency - len(holding))
-        step = await self._desk.step(
-            Report(tuple(ended), holding, want, is_last, self._memory.told(is_idle=not holding))
-        )
+        untold = (each.id for each in self._ended)
+        holding = (*self._visits, *(item.id for item in self._ready), *untold)
+        if want is None:
+            want = max(0, _AHEAD * self._plan.concurrency - len(holding))
+        traps = self._memory.told(is_idle=not holding and not is_last)
+        step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps))
         self._memory.answered(step)
-        self._counts, self._size = step.counts, step.size
         self._ready.extend(step.items)
         if step.left_s is not None:
             self._ends_at = time.monotonic() + step.left_s
         return step
 
-    def _outcome(self, ran_out: StoppedBy | None, reasons: dict[str, int]) -> Outcome:
-        counts = self._counts
-        stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": self._size}
-        stats["reasons"] = reasons
-        budget = budget_used_up(self._plan, counts, self._size, reasons)
+    def _outcome(self, ran_out: StoppedBy | None, last: Step) -> Outcome:
+        counts, reasons = last.counts, last.reasons or {}
+        stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
+        stats |= {"reasons": reasons, "links_dropped": last.dropped}
+        if last.changes is not None:
+            stats["changes"] = {**dict.fromkeys(Change, 0), **last.changes}
+        budget = budget_used_up(self._plan, counts, last.size, reasons)
         if ran_out is None and budget is not None:
             ran_out = StoppedBy.BUDGET
             stats["budget"] = budget

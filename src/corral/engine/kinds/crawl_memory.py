@@ -15,6 +15,7 @@ class CrawlMemory:
     def __init__(self, plan: CrawlPlan) -> None:
         self._plan = plan
         self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
+        self._depths: dict[str, int] = {}  # how near they seemed, where that may change
         self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
         self.traps = CrawlTraps() if plan.avoid_traps else None
 
@@ -44,8 +45,9 @@ class CrawlMemory:
         if self.traps is not None:
             self.traps.saw(item, seen, new)
         # One that comes late may know shorter ways than those that were told.
-        found = _with(ended.found, new) if item.attempt > 1 else new
-        return ended._replace(found=found, is_late=item.attempt > 1, seen=None)
+        found = _with(ended.found, new) if item.attempt > 1 else (*new, *self._nearer(ended.found))
+        is_late = item.attempt > 1 or self._plan.shortens
+        return ended._replace(found=found, is_late=is_late, seen=None)
 
     def _as_another(self, ended: Ended, original: Found) -> Ended:
         """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.
@@ -73,6 +75,17 @@ class CrawlMemory:
         while len(self._told) > _MAX_TOLD:
             del self._told[next(iter(self._told))]
         return tuple(new)
+
+    def _nearer(self, found: tuple[Found, ...]) -> list[Found]:
+        """Those that were told before and lie nearer than it seemed then."""
+        if not self._plan.shortens:
+            return []
+        nearer = [each for each in found if self._depths.get(each.key, each.depth) > each.depth]
+        for each in found:
+            self._depths[each.key] = min(each.depth, self._depths.pop(each.key, each.depth))
+        while len(self._depths) > _MAX_TOLD:
+            del self._depths[next(iter(self._depths))]
+        return nearer
 
 
 def _with(found: tuple[Found, ...], judged: tuple[Found, ...]) -> tuple[Found, ...]:

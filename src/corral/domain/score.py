@@ -1,0 +1,32 @@
+"""Which address of a crawl is fetched first, where the best come first: a few reasons, added up.
+
+| reason | points |
+|:--|--:|
+| each link between it and the start | -1 |
+| each keyword in its address or in the text of the link, up to three | +3 |
+| the priority its sitemap gives it, 0 to 1 | -0.5 to +0.5 |
+| a query: lists and filters more often than contents | -0.5 |
+| each folder beyond the third | -0.25 |
+"""
+
+from collections.abc import Sequence
+
+_KEYWORD, _MOST_KEYWORDS = 3.0, 3
+_QUERY = 0.5
+_FOLDER, _FREE_FOLDERS = 0.25, 3
+
+
+def score_of(url: str, depth: int, keywords: Sequence[str], text: str = "", priority: float | None = None) -> float:
+    """Of a canonical address; `keywords` are in small letters."""
+    path_at = url.find("/", 8)
+    path, _, query = url[path_at:].lower().partition("?")
+    said = f"{path} {query} {text.lower()}"
+    named = sum(keyword in said for keyword in keywords)
+    folders = path.count("/") - _FREE_FOLDERS
+    return (
+        -depth
+        + _KEYWORD * min(named, _MOST_KEYWORDS)
+        + (0.0 if priority is None else priority - 0.5)
+        - (_QUERY if query else 0.0)
+        - _FOLDER * max(0, folders)
+    )

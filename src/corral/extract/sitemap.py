@@ -1,0 +1,148 @@
+"""A sitemap: the addresses a site names itself, already judged by the scope of the crawl. Nothing in it is expanded."""
+
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from corral.domain.canonical import link_to
+from corral.domain.crawl import CrawlPlan
+from corral.domain.errors import BadInput
+from corral.domain.item import MAX_SITEMAP_LEVEL, PAGE, short_key, sitemap_kind
+from corral.domain.traps import shape_of
+from corral.domain.url import Target, parse_target
+from corral.extract.charset import decode
+from corral.extract.crawling import rank_of
+from corral.extract.xml_prolog import declared_encoding, prolog_of
+
+MAX_BYTES = 50 * 1024 * 1024  # unpacked
+MAX_URLS = 50_000
+_MAX_CHARS = 8 * 1024 * 1024  # of all addresses together
+_MAX_LASTMOD_CHARS = 40
+_GZIP = b"\x1f\x8b"
+
+
+class NotASitemap(Exception):
+    """`fault` is what reading it fails with."""
+
+    def __init__(self, why: str, fault: str) -> None:
+        super().__init__(why)
+        self.fault = fault
+
+
+class Entry(NamedTuple):
+    loc: str
+    lastmod: str | None = None
+    priority: float | None = None
+
+
+def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
+    """`found` as fields of domain.item.Found: pages, or further sitemaps where this is an index of them."""
+    text = _text(body, content_type)
+    is_index, entries = _entries(text)
+    try:
+        base = parse_target(url)
+    except BadInput:
+        return {"found": [], "listed": 0, "dropped": 0}
+    found: dict[str, list[Any]] = {}
+    listed = dropped = chars = 0
+    today = datetime.now(UTC).date()
+    for entry in entries:
+        listed += 1
+        if len(found) >= MAX_URLS or chars > _MAX_CHARS:
+            dropped += 1
+            continue
+        cell = _sitemap(base, entry, level + 1) if is_index else _page(base, entry, plan, today)
+        if cell is not None and cell[1] not in found:
+            found[cell[1]] = cell
+            chars += len(cell[0])
+    return {"found": list(found.values()), "listed": listed, "dropped": dropped}
+
+
+def _page(base: Target, entry: Entry, plan: CrawlPlan, today: Any) -> list[Any] | None:
+    """As near as what the start page links to. What does not belong to the crawl is not kept."""
+    link = link_to(base, entry.loc)
+    if link is None or plan.scope.refuses(link.url, 1) or shape_of(link.url, today):
+        return None
+    rank = rank_of(plan, link.url, 1, priority=entry.priority)
+    lastmod = entry.lastmod[:_MAX_LASTMOD_CHARS] if entry.lastmod else None
+    return [link.url, short_key(link.key), _host_of(link.url), 1, None, rank, None, PAGE, lastmod]
+
+
+def _sitemap(base: Target, entry: Entry, level: int) -> list[Any] | None:
+    """Those of the same host only: an index that names others could send us anywhere."""
+    link = link_to(base, entry.loc)
+    if link is None or level > MAX_SITEMAP_LEVEL or _host_of(link.url) != base.authority:
+        return None
+    return [link.url, sitemap_key(link.key), base.authority, 0, None, 0.0, None, sitemap_kind(level), entry.lastmod]
+
+
+def sitemap_key(key: str) -> str:
+    """Another one than that of the page which has the same address."""
+    return short_key(f"sitemap {key}")
+
+
+def _host_of(url: str) -> str:
+    return url[url.find("//") + 2 :].partition("/")[0]
+
+
+def _text(body: bytes, content_type: str) -> str:
+    if body.startswith(_GZIP):
+        body = _unpacked(body)
+    if "charset" not in content_type.lower() and (named := declared_encoding(body)):
+        content_type = f"application/xml; charset={named}"
+    return decode(body, content_type).text
+
+
+def _unpacked(body: bytes) -> bytes:
+    unpacker = zlib.decompressobj(31)
+    try:
+        data = unpacker.decompress(body, MAX_BYTES)
+    except zlib.error as error:
+        raise NotASitemap(f"it cannot be unpacked: {error}", "bad_response:encoding") from None
+    if unpacker.unconsumed_tail:
+        raise NotASitemap("it is larger than 50 MiB when unpacked", "limit:body_too_large")
+    return data
+
+
+def _entries(text: str) -> tuple[bool, Iterator[Entry]]:
+    """Whether it is an index of sitemaps, and what it lists. A text with one address per line is a sitemap, too."""
+    prolog = prolog_of(text)
+    if prolog.declares:
+        raise NotASitemap("its DOCTYPE has an internal subset", "bad_response:xml_dtd")
+    if prolog.root_at is None:
+        lines = [line.strip() for line in text.splitlines()]
+        if not any(line.startswith(("http://", "https://")) for line in lines[:10]):
+            raise NotASitemap("", "bad_response:sitemap")
+        return False, (Entry(line) for line in lines if line.startswith(("http://", "https://")))
+    if prolog.root.lower() not in ("urlset", "sitemapindex"):
+        raise NotASitemap(f"its first element is <{prolog.root[:40]}>", "bad_response:sitemap")
+    from corral.extract.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
+
+    try:
+        elements = xml_elements(text[prolog.root_at :])
+    except TooMuch:
+        raise NotASitemap("one of its texts is larger than 10 MB, or it is nested too deeply", "limit:parse") from None
+    root = None if elements is None else elements.root
+    return prolog.root.lower() == "sitemapindex", _listed(() if root is None else root)
+
+
+def _listed(root: Any) -> Iterator[Entry]:
+    for element in root:
+        if not isinstance(element.tag, str):
+            continue
+        said = {_name(child): (child.text or "").strip() for child in element if isinstance(child.tag, str)}
+        if loc := said.get("loc"):
+            yield Entry(loc, said.get("lastmod") or None, _priority(said.get("priority")))
+
+
+def _name(element: Any) -> str:
+    name: str = element.tag.rpartition("}")[2].rpartition(":")[2]
+    return name.lower()
+
+
+def _priority(text: str | None) -> float | None:
+    try:
+        return min(1.0, max(0.0, float(text))) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,72 @@
+"""What leads to pages and is none: the sitemaps of a site, and its robots.txt, which says where they are."""
+
+import time
+
+from corral.domain.canonical import link_to
+from corral.domain.classify import failure_of_status
+from corral.domain.crawl import SITEMAP, ItemState
+from corral.domain.errors import BadInput
+from corral.domain.item import Ended, Found, Item, sitemap_kind, sitemap_level
+from corral.domain.outcome import Failed
+from corral.domain.url import Target, parse_target
+from corral.extract.crawling import CrawlAsk
+from corral.extract.reading import ReadRequest
+from corral.extract.sitemap import MAX_BYTES, sitemap_key
+from corral.fetch.egress import Egress
+from corral.fetch.faults import fault
+from corral.fetch.parse_pool import PageReader
+from corral.fetch.robots import Robots
+
+_MAX_NAMED = 1_000
+
+
+class SitemapVisitor:
+    def __init__(self, egress: Egress, robots: Robots, reader: PageReader, page_s: float) -> None:
+        self._page_s = page_s
+        self._egress = egress
+        self._robots = robots
+        self._reader = reader
+
+    async def visit(self, item: Item, plan: str, trusted_hosts: frozenset[str]) -> Ended | Failed:
+        try:
+            target = parse_target(item.url)
+        except BadInput as problem:
+            return fault("policy:url", problem.message)
+        level = sitemap_level(item.kind)
+        if level is None:
+            return await self._named(item, target, trusted_hosts)
+        return await self._listed(item, target, CrawlAsk(plan, item.depth, level), trusted_hosts)
+
+    async def _named(self, item: Item, target: Target, trusted_hosts: frozenset[str]) -> Ended:
+        """Those of robots.txt, and the one that nearly every site has."""
+        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts)
+        named = [] if verdict.rules is None else list(verdict.rules.sitemaps)[:_MAX_NAMED]
+        found: dict[str, Found] = {}
+        for reference in [*named, "/sitemap.xml"]:
+            link = link_to(target, reference)
+            if link is not None:
+                host = link.url[link.url.find("//") + 2 :].partition("/")[0]
+                key = sitemap_key(link.key)
+                found.setdefault(key, Found(link.url, key, host, 0, kind=sitemap_kind(1)))
+        said = f"robots.txt names {len(named)} sitemaps"
+        return Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
+
+    async def _listed(self, item: Item, target: Target, ask: CrawlAsk, trusted_hosts: frozenset[str]) -> Ended | Failed:
+        began = time.monotonic()
+        answer = await self._egress.fetch(
+            target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES, trusted_hosts=trusted_hosts
+        )
+        if isinstance(answer, Failed):
+            return answer
+        failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
+        if failure is not None:
+            return failure
+        request = ReadRequest(answer.body, answer.url, item.url, answer.status, answer.headers, crawl=ask)
+        read = await self._reader.read(request, max(0.0, self._page_s - (time.monotonic() - began)))
+        if isinstance(read, Failed):
+            return read
+        told = read.crawled or {}
+        found = tuple(Found(*each) for each in told.get("found", ()))
+        said = f"{told.get('listed', 0)} addresses, {len(found)} of them taken"
+        ended = Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=found, http_status=answer.status)
+        return ended._replace(size=answer.raw_bytes, dropped=told.get("dropped", 0))
