@@ -63,7 +63,8 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
 
 
 def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
-    pages = {"/": Page(["/a", "/gone", "http://elsewhere.test/"]), "/a": Page(["/b"]), "/b": Page(["/deep"])}
+    pages = {"/": Page(["/copy", "/a", "/gone", "http://elsewhere.test/"]), "/a": Page(["/b"]), "/b": Page(["/deep"])}
+    pages["/copy"] = Page(head='<link rel=canonical href="/a">')
     with served(pages) as site:
         corral("crawl", f"{site.url}/", "--depth", "2", "--max-pages", "3")
         told = corral.here("why", f"{site.url}/a#top")
@@ -72,6 +73,7 @@ def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
         wanted = {
             f"{site.url}/gone": ("failed", "bad_response:http_404"),
             "http://elsewhere.test/": ("skipped", "by the rule out_of_scope"),
+            f"{site.url}/copy": ("skipped", f"by the rule canonical: it says that it is {site.url}/a"),
             f"{site.url}/b": ("pending", "the crawl ended before (its max_pages was used up)"),
         }
         for url, (state, because) in wanted.items():
@@ -107,3 +109,16 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
     words = corral.here("crawl", "http://a.test/", "--keyword", "Prices", "--dry-run", "--json").json["plan"]
     assert (words["order"], words["keywords"]) == ("best", ["prices"])
     assert corral.here("crawl", "http://a.test/", "--keyword", "a", "--order", "breadth").code == 2
+
+
+def test_crawled_again_it_says_what_changed(corral: Corral) -> None:
+    with served({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()}) as site:
+        assert corral("crawl", f"{site.url}/").code == 0
+        site.pages["/a"].text = "Another text than before, and a longer one."
+        del site.pages["/b"]
+        again = corral("crawl", f"{site.url}/", "--since", "last", "--json").json
+        assert again["changes"] == {"new": 0, "changed": 1, "unchanged": 1, "gone": 1}
+        assert again["gone"] == [f"{site.url}/b"]
+        told = corral("crawl", f"{site.url}/", "--since", again["run"]["id"])
+        assert "0 new, 0 changed, 2 unchanged, 0 gone" in told.out
+    assert corral("crawl", "http://a.test/", "--since", "nonsense").code == 2

@@ -131,6 +131,43 @@ def test_pages_patterns_and_categories_are_kept_to(stack: Stack) -> None:
             assert found == expected, options
 
 
+def test_further_options_change_what_a_task_does(stack: Stack) -> None:
+    pages = {
+        "/": Page(["/copy", "/quiet", "/prices", "/last"]),
+        "/copy": Page(head='<link rel="canonical" href="/last">'),
+        "/quiet": Page(head='<meta name=robots content="noindex">'),
+        "/prices": Page(),
+        "/last": Page(),
+        "/listed": Page(),
+        "/sitemap.xml": Page(
+            raw="<urlset><url><loc>/listed</loc></url></urlset>", headers={"content-type": "text/xml"}
+        ),
+    }
+    with served(pages) as site:
+        plain = {"/", "/prices", "/last"}
+        wanted: list[tuple[dict[str, Any], set[str]]] = [
+            ({}, plain),
+            ({"use_canonical": False}, plain | {"/copy"}),
+            ({"obey_noindex": False}, plain | {"/quiet"}),
+            ({"use_sitemaps": True}, plain | {"/listed"}),
+            ({"max_per_host": 1}, {"/"}),
+            ({"max_bytes": 1}, {"/"}),
+            ({"order": "best", "keywords": ["prices"], "max_pages": 2, "max_concurrent_articles": 1}, {"/", "/prices"}),
+        ]
+        for options, expected in wanted:
+            task = submit(stack, f"{site.url}/", **options)
+            assert ended(stack, task)["status"] == "completed"
+            told = results(stack, task)
+            assert {item["url"].removeprefix(site.url) for item in told["results"]} == expected, options
+            has_budget = bool({"max_per_host", "max_bytes", "max_pages"} & set(options))
+            assert told["summary"]["stopped_by"] == ("budget" if has_budget else None), options
+        task = submit(stack, f"{site.url}/", since="last")
+        assert ended(stack, task)["status"] == "completed"
+        again = results(stack, task)
+        assert again["summary"]["changes"]["unchanged"] == 2
+        assert {item["change"] for item in again["results"]} == {"new", "unchanged"}
+
+
 @pytest.mark.parametrize(
     "body, field",
     [
@@ -147,6 +184,9 @@ def test_pages_patterns_and_categories_are_kept_to(stack: Stack) -> None:
         ({"url": "http://a.test/", "partial_results_ok": "yes"}, "partial_results_ok"),
         ({"url": "http://a.test/", "include": ["no slash"]}, "include"),
         ({"url": "http://a.test/", "max_dept": 2}, "max_dept"),
+        ({"url": "http://a.test/", "max_bytes": 0}, "max_bytes"),
+        ({"url": "http://a.test/", "keywords": ["x"]}, "keywords"),
+        ({"url": "http://a.test/", "since": UNKNOWN}, "since"),
     ],
 )
 def test_bad_input_is_refused_by_name_and_nothing_is_written(stack: Stack, body: dict[str, Any], field: str) -> None:

@@ -96,6 +96,7 @@ class Ended(NamedTuple):
     change: Change | None = None
     dropped: int = 0  # links of the page that are not among `found`: there were too many
     seen: Seen | None = None
+    depth: int | None = None  # it was read as lying so deep, and its links were judged by that
 
 
 class Report(NamedTuple):

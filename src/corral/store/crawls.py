@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from corral.domain.crawl import Counts, ItemState
+from corral.domain.crawl import GONE, Counts, ItemState
 from corral.domain.errors import RunNotFound
 from corral.domain.item import StoredItem
 from corral.domain.run import Run, RunState
@@ -33,6 +33,12 @@ _REASONS = (
 )
 _CHANGES = (
     sa.select(items.c.change, sa.func.count()).where(_OF_RUN, items.c.change.is_not(None)).group_by(items.c.change)
+)
+_GONE = (
+    sa.select(items.c.url)
+    .where(_OF_RUN, is_state(items.c.state, "skipped"), items.c.message.is_not(None), items.c.reason == GONE)
+    .order_by(items.c.id)
+    .limit(param("limit"))
 )
 _NOW = (*_COUNTS, crawls.c.current_url, crawls.c.updated_at)
 _WANTED = sa.or_(*(sa.and_(runs.c.state == state.value, param(state.value) == 1) for state in RunState))
@@ -104,6 +110,11 @@ def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
 def changes(tx: Tx, run_id: str) -> dict[str, int]:
     """How many pages changed in which way since an earlier crawl."""
     return {change: int(count) for change, count in tx.all(_CHANGES, values(run_id=run_id))}
+
+
+def gone(tx: Tx, run_id: str, limit: int) -> list[str]:
+    """Addresses of pages that an earlier crawl recorded, and that are no more."""
+    return [row[0] for row in tx.all(_GONE, values(run_id=run_id, limit=limit))]
 
 
 def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:

@@ -67,7 +67,7 @@ _END = (
         version=param("version"),
         change=param("change"),
     )
-    .returning(items.c.host)
+    .returning(items.c.host, items.c.depth)
 )
 _FIND = (
     insert(items)
@@ -83,7 +83,7 @@ _KEPT_AGAIN = (
 )
 _DEEPER = (_OF_RUN, items.c.url_key == param("url_key"), items.c.depth > param("depth"))
 _NEARER = {"depth": param("depth"), "rank": param("rank"), "parent": param("parent")}
-_MOVE_UP = sa.update(items).where(*_DEEPER, _PENDING).values(_NEARER)
+_MOVE_UP = sa.update(items).where(*_DEEPER, sa.or_(_PENDING, _LEASED)).values(_NEARER)
 _LIFTED = {**_NEARER, "state": ItemState.PENDING.value, "reason": sa.null(), "due_at": 0}
 _LIFT = (
     sa.update(items)
@@ -102,6 +102,11 @@ _FOLLOW = (
     .values(_LIFTED)
 )
 _AGAIN = sa.update(items).where(*_DEEPER, is_state(items.c.state, "done")).values(_LIFTED)
+_READ_AGAIN = (
+    sa.update(items)
+    .where(items.c.id == param("id"))
+    .values(state=ItemState.PENDING.value, reason=sa.null(), message=sa.null(), due_at=0)
+)
 _NEXT = (
     sa.select(*NEXT).where(_OF_RUN, _PENDING).order_by(items.c.due_at, items.c.rank, items.c.id).limit(param("limit"))
 )
@@ -205,9 +210,18 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
     room = len(found) if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
     counts.update(_found(tx, lease.run_id, found[:room]))
     counts.update(dropped=len(found[room:]))
+    _judge_again(tx, [(each, row[1]) for each, row in zip(ended, rows, strict=True) if row is not None], counts)
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:
         _shorten(tx, lease.run_id, late, counts)
+
+
+def _judge_again(tx: Tx, landed: Iterable[tuple[Ended, int]], counts: "Counter[str]") -> None:
+    """A nearer way to a page was found while it was read: what it leads to lies nearer, too."""
+    for each, depth in landed:
+        if each.depth is not None and depth < each.depth and each.state in (ItemState.DONE, ItemState.SKIPPED):
+            tx.run(_READ_AGAIN, values(id=each.id))
+            counts.update({each.state.value: -1, "pending": 1})
 
 
 def _end_values(tx: Tx, each: Ended) -> dict[str, Any]:

@@ -203,6 +203,10 @@ class Store(Upkeep):
         found: dict[str, int] = await self._db.read_slow(_op(crawls.changes, run_id))
         return found
 
+    async def crawl_gone(self, run_id: str, limit: int) -> list[str]:
+        found: list[str] = await self._db.read_slow(_op(crawls.gone, run_id, limit))
+        return found
+
     async def crawl_statistics(self) -> crawls.CrawlStatistics:
         found: crawls.CrawlStatistics = await self._db.read_slow(crawls.statistics)
         return found

@@ -102,11 +102,13 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
         yield b"," + piece if count else piece
         count += len(batch)
     now = await corral.store.crawl_now(run.id)
-    rest = {
+    rest: dict[str, Any] = {
         "summary": summary_read(run, now, count),
         "errors": await _errors(corral, run) if include_errors else None,
         "metadata": {"plan": plan_of(run).document(), **run.payload.get("about", {}), "stats": run.stats},
     }
+    if plan_of(run).since is not None:
+        rest["metadata"]["gone"] = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
     yield b"]," + render.dumps(rest)[1:]
 
 

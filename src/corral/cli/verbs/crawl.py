@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from corral.wiring import App
 
 _BATCH = 200
+_MAX_GONE = 10_000
 _SHOW_EVERY_S = 0.25
 
 _BUDGETS = {
@@ -117,30 +118,33 @@ def crawl(
     corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
     corral crawl https://example.com --include '/blog/*' --json | jq .counts
     """
+    _begin(_asked(locals()), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of the command line, by their names, as those of a plan."""
     from corral.cli.files import is_archive
 
-    rules = {"mode": scope, "include": include or [], "exclude": exclude or [], "allowed_domains": allow_domain or []}
-    budgets = {"max_pages": max_pages, "max_per_host": max_per_host, "max_depth": depth, "concurrency": concurrency}
-    flags = {
-        "respect_robots": not no_robots,
-        "follow_nofollow": follow_nofollow,
-        "obey_noindex": not keep_noindex,
-        "use_canonical": not no_canonical,
-        "avoid_traps": not no_avoid_traps,
-        "use_sitemaps": sitemaps,
-        "partial_results_ok": not all_or_nothing,
-        "keep_pages": keep_pages or is_archive(output),
-    }
-    ordered = {"order": order or ("best" if keyword else "breadth"), "keywords": keyword or []}
-    others = {"retry_attempts": retries, "since": since, **ordered, **_measured(max_mb, minutes)}
-    asked = {"start_urls": [url], "scope": rules, **budgets, **flags, **others}
-    _begin(asked, output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
-
-
-def _measured(max_mb: float | None, minutes: float | None) -> dict[str, float | None]:
+    scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
+    patterns = {name: given[name] or [] for name in ("include", "exclude")}
+    same = ("max_pages", "max_per_host", "concurrency", "follow_nofollow", "since")
     return {
-        "max_bytes": None if max_mb is None else round(max_mb * 1_000_000),
-        "max_seconds": None if minutes is None else minutes * 60,
+        **{name: given[name] for name in same},
+        "start_urls": [given["url"]],
+        "scope": {**scope, **patterns},
+        "max_depth": given["depth"],
+        "max_bytes": None if given["max_mb"] is None else round(given["max_mb"] * 1_000_000),
+        "max_seconds": None if given["minutes"] is None else given["minutes"] * 60,
+        "retry_attempts": given["retries"],
+        "respect_robots": not given["no_robots"],
+        "obey_noindex": not given["keep_noindex"],
+        "use_canonical": not given["no_canonical"],
+        "avoid_traps": not given["no_avoid_traps"],
+        "use_sitemaps": given["sitemaps"],
+        "partial_results_ok": not given["all_or_nothing"],
+        "order": given["order"] or ("best" if given["keyword"] else "breadth"),
+        "keywords": given["keyword"] or [],
+        "keep_pages": given["keep_pages"] or is_archive(given["output"]),
     }
 
 
@@ -271,7 +275,10 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
     if as_json:
         counts = {**now.counts._asdict(), "discovered": now.counts.discovered}
         why = [{"state": state, "reason": reason, "count": count} for state, reason, count in reasons]
-        render.print_json({"run": shapes.run_shape(run), "counts": counts, "reasons": why})
+        told = {"run": shapes.run_shape(run), "counts": counts, "reasons": why}
+        if run.stats.get("changes"):
+            told |= {"changes": run.stats["changes"], "gone": await app.store.crawl_gone(run_id, _MAX_GONE)}
+        render.print_json(told)
     else:
         _summed_up(run, now, path, written)
         if not written and now.counts.done and not await app.store.is_kept(run_id):

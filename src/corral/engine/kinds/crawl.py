@@ -86,7 +86,9 @@ class _Crawl:
         while True:
             self._start()
             is_idle = not (self._visits or self._ready or self._ended)
-            if is_idle and step.next_due_s is None and not step.items and not self._memory.has_more:
+            # What is pending then is beyond a budget, and so is what could come back.
+            has_more = self._memory.has_more and not step.counts.pending
+            if is_idle and step.next_due_s is None and not step.items and not has_more:
                 return None
             has_news = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
@@ -128,7 +130,7 @@ class _Crawl:
             ended = await self._visited(item)
             if isinstance(ended, Failed):
                 ended = self._failed(item, ended)
-            ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000))
+            ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
             self._ended.append(self._memory.judged(item, ended))
         finally:
             del self._visits[item.id]

@@ -61,7 +61,8 @@ class CrawlMemory:
             del self._elsewhere[next(iter(self._elsewhere))]
         found = (original, *ended.found)
         said = f"it says that it is {original.url}"
-        return ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, record=None, found=found)
+        ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, found=found)
+        return ended._replace(record=None, version=None, change=None)
 
     def _new(self, found: tuple[Found, ...]) -> tuple[Found, ...]:
         """Without the links that were told before: every page of a site has its menu."""
