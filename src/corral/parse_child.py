@@ -34,7 +34,7 @@ from corral.fetch.parse_wire import (
 )
 from corral.process import die_with_parent
 
-_PIECE_BYTES = 1024 * 1024
+_PIECE_BYTES = 256 * 1024
 _MEMORY = ReadAnswer(refused="it takes too much memory").packed()
 _TOO_LARGE = ReadAnswer(refused=f"its record has more than {MAX_ANSWER_BYTES} bytes").packed()
 
@@ -77,21 +77,21 @@ def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, pa
 
 def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
     is_last = False
+    asked = link.makefile("rb", buffering=_PIECE_BYTES)
     while not is_last:
-        header = _received(link, request_sizes.size)
-        if header is None:
+        header = asked.read(request_sizes.size)
+        if len(header) < request_sizes.size:
             return
         cpu_s, skipped_bytes, head_bytes, body_bytes = request_sizes.unpack(header)
         try:
-            # One buffer for the three; the body is copied once, out of it.
-            rest = _received(link, skipped_bytes + head_bytes + body_bytes)
-            if rest is None:
+            skipped, head, body = asked.read(skipped_bytes), asked.read(head_bytes), asked.read(body_bytes)
+            if len(body) < body_bytes:
                 return
             signal.setitimer(signal.ITIMER_PROF, cpu_s)
-            kind, packed = _read(rest, skipped_bytes, head_bytes, note_fd, limits)
+            kind, packed = _read(frozenset(skipped), ReadRequest.unpacked(head, body), note_fd, limits)
         except MemoryError:
             kind, packed = LAST_READ, _MEMORY
-        rest = None
+        body = b""
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > limits.resident_bytes:
             kind, packed = LAST_READ, _MEMORY
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -99,13 +99,7 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
         is_last = kind == LAST_READ
 
 
-def _read(rest: bytearray, skipped_bytes: int, head_bytes: int, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:
-    skipped = frozenset(rest[:skipped_bytes])
-    body_at = skipped_bytes + head_bytes
-    with memoryview(rest) as view:
-        request = ReadRequest.unpacked(bytes(view[skipped_bytes:body_at]), bytes(view[body_at:]))
-    rest.clear()
-
+def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:
     @contextlib.contextmanager
     def guard(place: int) -> Iterator[None]:
         os.pwrite(note_fd, note.pack(place), 0)
@@ -122,18 +116,6 @@ def _read(rest: bytearray, skipped_bytes: int, head_bytes: int, note_fd: int, li
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
         return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace")
     return READ, packed if len(packed) <= MAX_ANSWER_BYTES else _TOO_LARGE
-
-
-def _received(link: socket.socket, size: int) -> bytearray | None:
-    data = bytearray(size)
-    with memoryview(data) as view:
-        done = 0
-        while done < size:
-            count = link.recv_into(view[done : done + _PIECE_BYTES])
-            if count == 0:
-                return None
-            done += count
-    return data
 
 
 if __name__ == "__main__":

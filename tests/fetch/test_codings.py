@@ -57,7 +57,8 @@ def unpacked(coding: str | None, pieces: list[bytes], max_bytes: int = 10 * MIB,
             body.feed(piece)
     except BodyFull:
         return body.whole()
-    return body.finish()
+    body.finish()
+    return body.whole()
 
 
 def fault_in(coding: str, *pieces: bytes) -> tuple[str, dict[str, int]]:

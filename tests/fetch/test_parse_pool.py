@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Task
@@ -36,6 +37,14 @@ async def test_a_page_is_read_as_it_would_be_here() -> None:
     async with parsing() as pool:
         assert await pool.read(request) == read_page(request)
         assert await pool.read(a_request("<title>ü</title>".encode("latin-1"))) != read_page(request)
+
+
+def test_pages_are_read_on_the_event_loop_that_workers_have() -> None:
+    async def both() -> list[ReadAnswer | Failed]:
+        async with parsing() as pool:
+            return await asyncio.gather(*(pool.read(a_request(body, TITLE)) for body in (ORDINARY, SLOW * 40)))
+
+    assert [read.record for read in uvloop.run(both()) if isinstance(read, ReadAnswer)][:1] == [{"title": "A page"}]
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {

@@ -60,12 +60,11 @@ class Body:
         if self.raw_bytes > self._max_bytes:
             self._overflow()
 
-    def finish(self) -> bytes:
+    def finish(self) -> None:
         # An empty body needs no coding; anything else must end where its format says.
         if self._unpacker is not None and self.raw_bytes and not self._unpacker.is_whole:
             raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
         self._unpacker = None  # its window may be larger than the page
-        return self.whole()
 
     def _unpack(self, source: Unpacker, data: bytes) -> None:
         try:
@@ -80,7 +79,8 @@ class Body:
             self._decoded += piece[:room]
             self._overflow()
         self._decoded += piece
-        self._check_ratio()
+        if self._unpacker is not None:
+            self._check_ratio()
 
     def _check_ratio(self) -> None:
         limits = self._limits

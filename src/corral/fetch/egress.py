@@ -1,6 +1,5 @@
 """The one way out. Every hop is parsed, resolved, checked, pinned, bounded; nothing else opens a socket."""
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from corral.fetch.egress_dns import PinnedAddress, Resolver
 from corral.fetch.egress_wire import Head, open_client, read_body, send
 from corral.fetch.faults import fault
 from corral.fetch.limits import FetchLimits
+from corral.fetch.patience import Patience
 from corral.fetch.response import Response
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -26,6 +26,7 @@ _DEFAULT_HEADERS = {
     "accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
     "accept-language": "en;q=0.9,*;q=0.5",
 }
+_USUAL_HEADERS = {**_DEFAULT_HEADERS, "accept-encoding": ACCEPT_ENCODING}
 # What may follow a redirect to another origin. A list of secrets to drop would always be one header short.
 _CARRIED = frozenset({"accept", "accept-language", "user-agent"})
 
@@ -80,10 +81,11 @@ class Egress:
         """
         walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
-        walk.cookies = RunCookies() if cookies is None else cookies
+        if cookies is not None:
+            walk.cookies = cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
         try:
-            async with asyncio.timeout(timeout_s):
+            async with Patience(timeout_s):
                 return await walk.run(url, size, truncate=truncate)
         except TimeoutError:
             return fault("timeout:total", f"{timeout_s:g} s", timings=walk.timings())
@@ -144,11 +146,10 @@ class _Walk:
         self.body: bytes | None = None
         self.cookies = RunCookies()
         self._seen: set[tuple[str, int]] = set()
-        self._headers = {
-            **_DEFAULT_HEADERS,
-            **{name.lower(): value for name, value in headers.items()},
-            "accept-encoding": ACCEPT_ENCODING,
-        }
+        self._headers = _USUAL_HEADERS.copy()
+        if headers:
+            given = {name.lower(): value for name, value in headers.items()}
+            self._headers = {**_DEFAULT_HEADERS, **given, "accept-encoding": ACCEPT_ENCODING}
         self._trusted_hosts = trusted_hosts
         self._follow = follow
         self._chain: list[str] = []

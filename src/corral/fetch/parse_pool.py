@@ -21,6 +21,7 @@ from corral.fetch.parse_process import (
     ReadingBroke,
 )
 from corral.fetch.parse_wire import MAX_FIELDS, Limits
+from corral.fetch.patience import Patience
 
 log = structlog.get_logger()
 
@@ -29,7 +30,7 @@ _MAX_PROCESSES = 2
 _MAX_SKIPPED = 3
 _TRIES = 2
 # So many pages are sent at once: the reader does not wait for us between them, nor we for each of them.
-_TOGETHER = 8
+_TOGETHER = 16
 _RESTART_PAUSES_S = (0.0, 0.2, 1.0)
 _MAX_NAME_CHARS = 200
 
@@ -84,7 +85,7 @@ class ParsePool:
                 self._keepers[keeper] = asyncio.create_task(keeper.run(), name=f"parser {number}")
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
-            async with asyncio.timeout(timeout_s):
+            async with Patience(timeout_s):
                 await self._jobs.put(job)
                 # Given up by its run, a job is left out when its turn comes.
                 return await job.answer

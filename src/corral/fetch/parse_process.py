@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.fetch import parse_wire as wire
@@ -18,10 +19,8 @@ _START_S = 20.0
 _FORK_S = 5.0
 _EXIT_S = 2.0
 _LOOK_EVERY_S = 0.25
-_PIECE_BYTES = 256 * 1024
-# What the kernel takes from us at once, whether anybody reads it or not: while we waited for more to fit, the reader
-# could be waiting for us to take its answer.
-TOGETHER_BYTES = 64 * 1024
+# Of what is sent in one breath; a page that is larger goes alone.
+TOGETHER_BYTES = 512 * 1024
 
 
 class CannotRead(Exception):
@@ -98,8 +97,9 @@ class ParseProcess:
             pid = await self._told(wire.STARTED, _START_S if is_first else _FORK_S)
             if pid is None:
                 raise CannotRead("a parsing process ended while starting")
-            ours.setblocking(False)
-            return Reader(self, pid, os.pidfd_open(pid), ours)
+            pidfd = os.pidfd_open(pid)
+            _, link = await asyncio.get_running_loop().create_unix_connection(_Link, sock=ours)
+            return Reader(self, pid, pidfd, link)
         except OSError as error:
             ours.close()
             raise CannotRead(f"no reader can be started: {error}") from None
@@ -143,10 +143,52 @@ class Question:
 Tell = Callable[[ReadAnswer | ReadingBroke], None]
 
 
+class _Link(asyncio.Protocol):
+    """The connection to a reader. What it says is taken whether anybody waits for it or not."""
+
+    def __init__(self) -> None:
+        self.arrived = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self._is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # not one by its class in uvloop
+
+    def data_received(self, data: bytes) -> None:
+        self.arrived += data
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self._is_lost = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def answer(self) -> tuple[bytes, bytes]:
+        """The next one, or ConnectionError where the reader is gone without it."""
+        while (answer := wire.answer_in(self.arrived)) is None:
+            if self._is_lost:
+                raise ConnectionResetError
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        return answer
+
+    def send(self, parts: list[bytes]) -> None:
+        if self._transport is not None:
+            self._transport.writelines(parts)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
 class Reader:
     """A process that reads one page after the other until it is told to stop, or one is too much for it."""
 
-    def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: socket.socket) -> None:
+    def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: _Link) -> None:
         self._parent = parent
         self._pidfd = pidfd
         self._link = link
@@ -162,11 +204,10 @@ class Reader:
         """
         self.pages += len(questions)
         watch = _Watch(self, wall_s)
-        arrived = bytearray()
         try:
-            await self._send(questions)
+            self._send(questions)
             for _ in questions:
-                kind, packed = await self._next_answer(arrived)
+                kind, packed = await self._link.answer()
                 watch.again()
                 is_bug = kind == wire.BUG
                 tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpacked(packed))
@@ -184,25 +225,12 @@ class Reader:
             watch.end()
         return None
 
-    async def _send(self, questions: Sequence[Question]) -> None:
-        loop = asyncio.get_running_loop()
+    def _send(self, questions: Sequence[Question]) -> None:
         parts = []
         for each in questions:
             body = each.request.body
             parts += [wire.request_frame(each.cpu_s, each.skipped, each.request.packed(), len(body)), body]
-        if sum(map(len, parts)) <= 2 * TOGETHER_BYTES:
-            parts = [b"".join(parts)]
-        for part in parts:
-            await loop.sock_sendall(self._link, part)
-
-    async def _next_answer(self, arrived: bytearray) -> tuple[bytes, bytes]:
-        loop = asyncio.get_running_loop()
-        while (answer := wire.answer_in(arrived)) is None:
-            piece = await loop.sock_recv(self._link, _PIECE_BYTES)
-            if not piece:
-                raise ConnectionResetError
-            arrived += piece
-        return answer
+        self._link.send(parts)
 
     async def end(self) -> int | None:
         """Close its connection, wait a moment, then kill it. How it ended, where that can be known."""
