@@ -49,7 +49,7 @@ test: lint ## Everything that must hold: linters, types, layers, tests
 	@$(BIN)/pytest -q --numprocesses $(PROCESSES)
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
-	@scripts/services postgres redis chromium nginx
+	@scripts/services postgres redis chromium nginx docs
 	@$(BIN)/python -m bench --save
 
 chaos: setup-dev ## The long versions of the tests that break things

@@ -23,7 +23,7 @@ http {{
   access_log off; tcp_nodelay on; keepalive_requests 1000000; types {{ text/html html; }} default_type text/html;
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
-  server {{ listen 127.0.0.1:{port}; root {folder}/pages; }}
+  server {{ listen 127.0.0.1:{port}; root {root}; }}
 }}
 """
 
@@ -51,16 +51,34 @@ def _page(number: int, count: int = COUNT) -> str:
 @contextlib.contextmanager
 def nginx(count: int = COUNT) -> Iterator[Service]:
     """The pages on a free port, until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="bench-pages-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for number in range(count):
+            (folder / path_of(number, count)).write_text(_page(number, count))
+        with _served(folder) as service:
+            yield service
+
+
+@contextlib.contextmanager
+def documentation() -> Iterator[Service]:
+    """Python's documentation, as Debian installs it."""
+    found = sorted(Path("/usr/share/doc").glob("python3-doc/html/index.html"))
+    if not found:
+        raise ServiceUnavailable("there is no documentation of Python here; scripts/services docs installs it")
+    with _served(found[-1].parent) as service:
+        yield service
+
+
+@contextlib.contextmanager
+def _served(root: Path) -> Iterator[Service]:
     binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if binary is None:
         raise ServiceUnavailable("nginx is not installed; scripts/services nginx installs it")
     folder, port = Path(tempfile.mkdtemp(prefix="bench-nginx-")), free_port()
-    (folder / "pages").mkdir()
-    for number in range(count):
-        (folder / "pages" / path_of(number, count)).write_text(_page(number, count))
     folder.chmod(0o755)
     config, log = folder / "nginx.conf", folder / "log"
-    config.write_text(_CONFIG.format(folder=folder, port=port))
+    config.write_text(_CONFIG.format(folder=folder, port=port, root=root))
     with log.open("wb") as out:
         process = subprocess.Popen(
             [binary, "-c", str(config)], stdout=out, stderr=subprocess.STDOUT, start_new_session=True

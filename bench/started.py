@@ -14,6 +14,7 @@ STARTERS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = 
     "postgres": services.postgres,
     "pages": pages.nginx,
     "site": lambda: pages.nginx(pages.SITE),
+    "docs": pages.documentation,
     "shop": shop.demo_shop,
 }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 import uvloop
 import wreq
 from selectolax.lexbor import LexborHTMLParser
 
+from bench.crawl.sites import start_of
 from bench.model import Place, Result
-from bench.pages import path_of
 
 _AT_ONCE = 64
 
@@ -19,7 +20,7 @@ class Bare:
     name = "bare loop"
 
     def __init__(self, place: Place) -> None:
-        self._site = place.services["site"].url
+        self._start = start_of(place)
 
     def measure(self, count: int) -> Result:
         took_s = uvloop.run(self._crawled(count))
@@ -28,23 +29,25 @@ class Bare:
     async def _crawled(self, count: int) -> float:
         client = wreq.Client()
         waiting: asyncio.Queue[str] = asyncio.Queue()
-        seen = {"/" + path_of(0)}
-        waiting.put_nowait("/" + path_of(0))
+        origin = urlsplit(self._start)._replace(path="").geturl()
+        seen = {self._start}
+        waiting.put_nowait(self._start)
         done = 0
         over = asyncio.Event()
 
         async def reader() -> None:
             nonlocal done
             while True:
-                path = await waiting.get()
-                answer = await client.get(self._site + path[1:])
+                url = await waiting.get()
+                answer = await client.get(url)
                 tree = LexborHTMLParser(bytes(await answer.bytes()).decode())
                 assert tree.css_first("title") is not None
                 for node in tree.css("a[href]"):
-                    href = node.attributes["href"] or ""
-                    if href not in seen:
-                        seen.add(href)
-                        waiting.put_nowait(href)
+                    href = (node.attributes["href"] or "").partition("#")[0]
+                    link = origin + href if href[:1] == "/" else urldefrag(urljoin(url, href))[0]
+                    if link not in seen and link.startswith(origin) and link.endswith(".html"):
+                        seen.add(link)
+                        waiting.put_nowait(link)
                 done += 1
                 if done == count:
                     over.set()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from bench.crawl.sites import start_of
 from bench.model import Place, Result
-from bench.pages import path_of
 from corral.domain.crawl import CrawlPlan
 from corral.domain.record import RecordFilter
 from corral.process import serve
@@ -17,10 +17,11 @@ _AT_ONCE = 64
 
 class Crawl:
     name = "corral crawl"
+    least = 1.0  # of the pages, so many have to have a record
 
     def __init__(self, place: Place) -> None:
         self._data = place.folder / "var"
-        self._site = place.services["site"].url
+        self._start = start_of(place)
 
     def measure(self, count: int) -> Result:
         return serve(self._measured(count))
@@ -33,13 +34,19 @@ class Crawl:
             run_id = await self._crawled(app, count)
             took_s = time.perf_counter() - began
             found, *_ = await app.store.record_statistics(RecordFilter(run_id=run_id))
-            assert found == count, f"{found} records of {count} pages"
+            assert found >= self.least * count, f"{found} records of {count} pages"
         return Result(count / took_s, count, took_s, f"SQLite, synchronous=FULL, {_AT_ONCE} at once; durable, recorded")
 
     async def _crawled(self, app: App, pages: int) -> str:
-        plan = {"start_urls": [self._site + path_of(0)], "max_depth": 100, "max_pages": pages, "concurrency": _AT_ONCE}
+        plan = {"start_urls": [self._start], "max_depth": 100, "max_pages": pages, "concurrency": _AT_ONCE}
         run, _ = await app.crawls.start(CrawlPlan.of(plan))
         while not (run := await app.store.run(run.id)).state.is_terminal:
             await app.pulse.wait(0.02)
-        assert run.state.value == "completed", run
+        assert run.state.value == "completed" or self.least < 1.0, run
         return run.id
+
+
+class CrawlDocs(Crawl):
+    """A documentation has a page or two that say nothing but where to go instead."""
+
+    least = 0.99

@@ -10,31 +10,34 @@ from typing import Any
 
 from crawlee import ConcurrencySettings
 from crawlee.crawlers import ParselCrawler, ParselCrawlingContext
-from crawlee.storage_clients import MemoryStorageClient
+from crawlee.storage_clients import FileSystemStorageClient, MemoryStorageClient
 
+from bench.crawl.sites import start_of
 from bench.model import Place, Result
-from bench.pages import path_of
 
 _AT_ONCE = 64
 
 
 class Crawlee:
     name = "crawlee"
+    is_durable = False
 
     def __init__(self, place: Place) -> None:
-        self._site = place.services["site"].url
+        self._start = start_of(place)
         os.environ["CRAWLEE_STORAGE_DIR"] = str(place.folder / "storage")
 
     def measure(self, count: int) -> Result:
         took_s, found = asyncio.run(self._crawled(count))
         assert found >= count, f"{found} of {count} pages"
-        return Result(found / took_s, found, took_s, f"in memory, {_AT_ONCE} at once")
+        return Result(
+            found / took_s, found, took_s, f"{'on disk' if self.is_durable else 'in memory'}, {_AT_ONCE} at once"
+        )
 
     async def _crawled(self, count: int) -> tuple[float, int]:
         moments: list[float] = []
         found: list[dict[str, Any]] = []
         crawler = ParselCrawler(
-            storage_client=MemoryStorageClient(),
+            storage_client=FileSystemStorageClient() if self.is_durable else MemoryStorageClient(),
             max_requests_per_crawl=count,
             concurrency_settings=ConcurrencySettings(
                 min_concurrency=_AT_ONCE, max_concurrency=_AT_ONCE, desired_concurrency=_AT_ONCE
@@ -48,8 +51,15 @@ class Crawlee:
             moments.append(time.perf_counter())
             text = " ".join(context.selector.css("main ::text").getall())
             found.append({"title": context.selector.css("title::text").get(), "text": text})
+            if self.is_durable:
+                await context.push_data(found[-1])
             await context.enqueue_links()
             moments.append(time.perf_counter())
 
-        await crawler.run([self._site + path_of(0)])
+        await crawler.run([self._start])
         return max(moments) - min(moments), len(found)
+
+
+class CrawleeOnDisk(Crawlee):
+    name = "crawlee, on disk"
+    is_durable = True
