@@ -1,7 +1,8 @@
 """A site of 5,000 pages of 7 KB with 15 links each, crawled from its first page to its last.
 
 Corral's row is durable: every page, its record and its links are on disk before it counts. The peers are at their
-quickest, in memory, and as they keep what they have to do and what they found on disk. The bare loop is no crawler: it fetches, parses, remembers what it has seen, and keeps nothing.
+quickest, in memory; and, in rows of their own, with what they have to do and what they found kept on disk. The bare
+loop is no crawler: it fetches, parses, remembers what it has seen, and keeps nothing.
 """
 
 from __future__ import annotations
