@@ -32,7 +32,7 @@ from corral.fetch.parse_wire import (
     note,
     request_sizes,
 )
-from corral.process import die_with_parent
+from corral.process import COLLECT_AFTER, die_with_parent
 
 _PIECE_BYTES = 256 * 1024
 _MEMORY = ReadAnswer(refused="it takes too much memory").packed()
@@ -45,6 +45,7 @@ def main() -> None:
     die_with_parent(parent_pid)
     control = socket.socket(fileno=control_fd)
     gc.freeze()  # so that readers go on sharing this memory
+    gc.set_threshold(COLLECT_AFTER)
     while True:
         asked, links, _, _ = socket.recv_fds(control, 1, 1)
         if not asked or not links:

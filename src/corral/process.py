@@ -12,7 +12,7 @@ T = TypeVar("T")
 _PR_SET_PDEATHSIG = 1
 # Hundreds of runs under way are thousands of small objects, next to none of them in a cycle. Looking for cycles after
 # every 700 new ones, as Python does by itself, takes a tenth of a busy node's time.
-_COLLECT_AFTER = 10_000
+COLLECT_AFTER = 10_000
 
 
 def serve(work: Coroutine[Any, Any, T]) -> T:
@@ -20,7 +20,7 @@ def serve(work: Coroutine[Any, Any, T]) -> T:
     import uvloop  # noqa: PLC0415 - a worker's heart beats before this is loaded
 
     gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
+    gc.set_threshold(COLLECT_AFTER)
     return uvloop.run(work)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -130,7 +130,7 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, 
         base = parse_target(links.base_url or url)
     except BadInput:
         return []
-    plan, today = judge.plan, datetime.now(UTC).date().toordinal()
+    plan, today = judge.plan, datetime.now(UTC).date()
     is_too_deep = depth > plan.max_depth
     is_nofollow = links.directives.nofollow
     found: dict[str, list[Any]] = {}
@@ -146,11 +146,11 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, 
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _judged_link(judge: _Judge, link: Link, is_too_deep: bool, today: int) -> tuple[str, str, str | None]:
+def _judged_link(judge: _Judge, link: Link, is_too_deep: bool, today: date) -> tuple[str, str, str | None]:
     """The short key, the host, and the rule that refuses it. Of the page nothing matters but whether it is the last."""
     plan = judge.plan
     depth = plan.max_depth + 1 if is_too_deep else plan.max_depth
-    reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.fromordinal(today).date())
+    reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
     return short_key(link.key), _host_of(link.url), reason
 
 

@@ -33,7 +33,7 @@ class Limits:
     wall_s: float = 30.0  # for a reader that uses no processor time, or gets none
     address_bytes: int = 768 * MIB
     resident_bytes: int = 512 * MIB
-    pages_per_reader: int = 500
+    pages_per_reader: int = 5_000  # it remembers the links of a site, and what it takes is looked at after every page
     max_waiting: int = 64
 
     def __str__(self) -> str:

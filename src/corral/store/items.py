@@ -199,6 +199,7 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
         counts.update(size=each.size, dropped=each.dropped)
     if landed and lease.run.losses:
         tx.run(_GETS_ON, values(id=lease.run_id))
+<<<<<<< HEAD
     if bounds.since is not None:
         landed = item_since.with_records(tx, bounds.since, landed)
     for statement, are_late in ((_KEPT, False), (_KEPT_AGAIN, True)):
@@ -211,6 +212,13 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
     counts.update(_found(tx, lease.run_id, found[:room]))
     counts.update(dropped=len(found[room:]))
     _judge_again(tx, [(each, row[1]) for each, row in zip(ended, rows, strict=True) if row is not None], counts)
+=======
+    kept = [_record_values(tx, lease, each) for each in landed if each.record is not None]
+    if kept:
+        tx.many(_KEPT, kept)
+    links = [(found, each.id) for each in landed for found in each.found]
+    counts.update(_found(tx, lease.run_id, links, has_skipped=counts["skipped"] > 0))
+>>>>>>> ada1e14 (A reader is kept for five thousand pages, and looks for cycles less often; links are lifted only where some were skipped)
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:
         _shorten(tx, lease.run_id, late, counts)
@@ -256,7 +264,9 @@ def _record_values(tx: Tx, lease: Lease, each: Ended) -> dict[str, Any]:
     )
 
 
-def _found(tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]]) -> dict[str, int]:
+def _found(
+    tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]], *, has_skipped: bool = False
+) -> dict[str, int]:
     """Write what is new; how many of it is pending and how much is skipped."""
     rows: dict[ItemState, list[dict[str, Any]]] = {ItemState.PENDING: [], ItemState.SKIPPED: []}
     for each, parent in found:
@@ -286,7 +296,7 @@ def _found(tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]]) -> di
         )
     # Those to be fetched first: what is skipped on one page and wanted on another is wanted.
     wanted = rows[ItemState.PENDING]
-    followed = tx.many(_FOLLOW, wanted) if wanted else 0
+    followed = tx.many(_FOLLOW, wanted) if wanted and has_skipped else 0
     new = {state.value: tx.many(_FIND, found) if found else 0 for state, found in rows.items()}
     return {**new, "pending": new["pending"] + followed, "skipped": new["skipped"] - followed}
 
