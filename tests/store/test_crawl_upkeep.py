@@ -173,3 +173,20 @@ async def test_hosts_are_listed_latest_first_whatever_their_ports(store: Store, 
     sql("UPDATE site_statistics SET updated_at = 1 WHERE host = 'a.test'")
     assert [each.host for each in await store.latest_site_statistics(10)] == ["b.test", "a.test"]
     assert [each.host for each in await store.latest_site_statistics(1)] == ["b.test"]
+
+
+# -- load ---------------------------------------------------------------------------------------------
+
+
+async def test_what_crawls_were_at_long_ago_says_nothing_about_now_and_a_task_that_waits_does(
+    store: Store, sql: Sql
+) -> None:
+    await a_day_at_the_site(store)
+    assert (await store.crawl_load(None))[:3] == (1, 2, 1)
+    sql(f"UPDATE crawls SET updated_at = updated_at - {HOUR_MS}")
+    run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [url(0)])
+    load = await store.crawl_load(None)
+    assert load[:3] == (1, 0, 0)
+    assert load.waited_s < 30
+    sql(f"UPDATE runs SET due_at = due_at - 60000 WHERE id = '{run_id}'")
+    assert (await store.crawl_load(None)).waited_s > 59

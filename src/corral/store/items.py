@@ -199,7 +199,6 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
         counts.update(size=each.size, dropped=each.dropped)
     if landed and lease.run.losses:
         tx.run(_GETS_ON, values(id=lease.run_id))
-<<<<<<< HEAD
     if bounds.since is not None:
         landed = item_since.with_records(tx, bounds.since, landed)
     for statement, are_late in ((_KEPT, False), (_KEPT_AGAIN, True)):
@@ -209,16 +208,9 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
     pages.keep(tx, lease.run_id, landed)
     found = [(found, each.id) for each in landed for found in each.found]
     room = len(found) if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
-    counts.update(_found(tx, lease.run_id, found[:room]))
+    counts.update(_found(tx, lease.run_id, found[:room], has_skipped=counts["skipped"] > 0))
     counts.update(dropped=len(found[room:]))
     _judge_again(tx, [(each, row[1]) for each, row in zip(ended, rows, strict=True) if row is not None], counts)
-=======
-    kept = [_record_values(tx, lease, each) for each in landed if each.record is not None]
-    if kept:
-        tx.many(_KEPT, kept)
-    links = [(found, each.id) for each in landed for found in each.found]
-    counts.update(_found(tx, lease.run_id, links, has_skipped=counts["skipped"] > 0))
->>>>>>> ada1e14 (A reader is kept for five thousand pages, and looks for cycles less often; links are lifted only where some were skipped)
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:
         _shorten(tx, lease.run_id, late, counts)

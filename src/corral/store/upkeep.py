@@ -1,9 +1,10 @@
 """The store as those see it who keep house: what is kept, what is cleared away, and what sites were like."""
 
 from corral.domain.crawl import ItemState
+from corral.domain.crawl_health import CrawlLoad
 from corral.domain.item import StoredItem
 from corral.domain.site_statistics import SiteStatistics
-from corral.store import crawls, kept, leftovers, site_statistics
+from corral.store import crawl_health, crawls, kept, leftovers, site_statistics
 from corral.store.database import Database
 
 
@@ -26,6 +27,11 @@ class Upkeep:
     async def crawl_pages(self, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
         """In the order they were found in. Aside: those in a state without an index have to be looked for."""
         found: list[StoredItem] = await self._db.read_slow(lambda tx: crawls.in_state(tx, run_id, state, after, limit))
+        return found
+
+    async def crawl_load(self, owner: str | None) -> CrawlLoad:
+        """What crawls have been at lately; with an owner, the active ones are those that it holds."""
+        found: CrawlLoad = await self._db.read_slow(lambda tx: crawl_health.load(tx, owner))
         return found
 
     async def site_statistics(self, host: str) -> SiteStatistics | None:

@@ -24,6 +24,7 @@ from corral.api.schemas_scraping import (
     summary_read,
 )
 from corral.domain.crawl import ItemState
+from corral.domain.crawl_health import crawl_health
 from corral.domain.errors import RunNotFound
 from corral.domain.outcome import FailureCode
 from corral.domain.run import CRAWL, Move, Run, RunState
@@ -135,19 +136,19 @@ async def service(corral: Corral) -> Response:
     states = Counter[str]()
     for state, count in seen.states.items():
         states[status_of(state)] += count
-    active = states["running"]
+    # Of the node in this process, where there is one: what others have claimed takes up no room here.
+    load = await corral.store.crawl_load(None if corral.node is None else corral.node.owner)
     fetched = seen.done + seen.failed
     rate = seen.failed / fetched if fetched else 0.0
-    health = "at_capacity" if active >= most else "degraded" if fetched and rate > 0.5 else "healthy"
     timeouts = seen.reasons[FailureCode.TIMEOUT]
     connections = seen.reasons[FailureCode.NETWORK]
     told = {
-        "status": health,
-        "active_tasks": active,
+        "status": crawl_health(load, most, is_draining=corral.draining).value,
+        "active_tasks": states["running"],
         "total_tasks": states.total(),
         "max_concurrent_tasks": most,
         "max_concurrent_articles": AsyncScrapeRequest.model_fields["max_concurrent_articles"].default,
-        "available_task_slots": max(0, most - active),
+        "available_task_slots": max(0, most - load.active),
         "task_status_distribution": {name: states[name] for name in _WORDS},
         "error_statistics": {
             "timeout_errors": timeouts,
