@@ -1,10 +1,12 @@
-"""`python -m bench [NAME ...] [--quick] [--only ENTRY] [--repeat N] [--save]`: Corral beside its peers."""
+"""`python -m bench [NAME ...] [--quick] [--only ENTRY] [--repeat N] [--save] [--json]`: Corral beside its peers."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
+from dataclasses import asdict
 from types import FrameType
 
 from rich.console import Console
@@ -23,6 +25,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", metavar="ENTRY", help="entries whose name starts so; repeatable")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure N times and keep the fastest")
     parser.add_argument("--save", action="store_true", help="write the section of RESULTS.md")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each benchmark, and no table")
     parsed = parser.parse_args(argv)
     unknown = set(parsed.benches) - set(registry.MODULES)
     if unknown:
@@ -51,6 +54,19 @@ def _run(bench: Bench, arguments: argparse.Namespace, console: Console) -> list[
     return outcomes
 
 
+def _told(bench: Bench, outcomes: list[Outcome], facts: dict[str, str]) -> dict[str, object]:
+    rows = [
+        {
+            "name": each.entry.name,
+            "role": each.entry.role,
+            "result": None if each.result is None else asdict(each.result),
+            "error": each.error or None,
+        }
+        for each in outcomes
+    ]
+    return {"bench": bench.name, "unit": bench.unit, "machine": facts, "entries": rows}
+
+
 def _terminated(_signal: int, _frame: FrameType | None) -> None:
     """Leave through the `finally` blocks, so that services stop."""
     sys.exit(143)
@@ -60,7 +76,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run, print, and save when asked. Fails when an entry failed."""
     arguments = _arguments(argv)
     signal.signal(signal.SIGTERM, _terminated)
-    console = Console()
+    console = Console(stderr=arguments.json)
     if not console.is_terminal:
         console.width = max(console.width, PIPED_WIDTH)
     failed = False
@@ -68,7 +84,10 @@ def main(argv: list[str] | None = None) -> int:
         bench = registry.load(name)
         outcomes = _run(bench, arguments, console)
         facts = machine.facts()
-        report.show(console, bench, outcomes, facts)
+        if arguments.json:
+            print(json.dumps(_told(bench, outcomes, facts)), flush=True)
+        else:
+            report.show(console, bench, outcomes, facts)
         failed = failed or not outcomes or any(outcome.result is None for outcome in outcomes)
         if arguments.save:
             report.save(bench, outcomes, facts)

@@ -1,3 +1,4 @@
+import json
 import re
 import signal
 import subprocess
@@ -27,6 +28,20 @@ def test_the_demo_shows_what_became_of_each_job(corral: Corral, started: Callabl
     assert header == ["job", "shows", "status", "tries", "result"]
     assert [row.split()[0] for row in rows] == [job.name for job in DEMO_JOBS]
     assert " completed " in rows[0]
+
+
+@pytest.mark.slow
+def test_the_demo_tells_programs_in_lines_of_json(
+    corral: Corral, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = started(corral, "demo", "--port", "0", "--site-port", "0", "--json")
+    assert process.stdout is not None
+    up, shown = (json.loads(process.stdout.readline()) for _ in range(2))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert (up["status"], up["site"].startswith("http://127.0.0.1:")) == ("up", True)
+    assert [job["job"] for job in shown["jobs"]] == [job.name for job in DEMO_JOBS]
+    assert shown["jobs"][0]["run"]["status"] == "completed"
 
 
 async def test_a_second_demo_goes_on_with_the_jobs_of_the_first_at_another_port(tmp_path: Path) -> None:

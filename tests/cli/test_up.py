@@ -1,3 +1,4 @@
+import json
 import re
 import signal
 import socket
@@ -65,6 +66,22 @@ def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(corral: Corral, 
     assert again.wait(10) == 130
     assert corral.here("run", "show", run["id"], "--json").json["attempt"] == 1
     assert corral.here("doctor").code == 0
+
+
+@pytest.mark.parametrize("verb", ["up", "serve", "worker"])
+def test_a_program_is_told_in_one_line_that_it_may_begin(corral: Corral, started: Started, verb: str) -> None:
+    port = () if verb == "worker" else ("--port", "0")
+    process = started(corral, verb, *port, "--json")
+    assert process.stdout is not None
+    told = json.loads(process.stdout.readline())
+    assert (told["pid"], told["data_dir"]) == (process.pid, str(corral.data))
+    assert told["status"] == {"up": "up", "serve": "serves", "worker": "works"}[verb]
+    if verb != "worker":
+        assert httpx.get(f"{told['url']}/health").status_code == 200
+        assert told["needs_token"] is False
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+    assert process.stdout.read() == "", "nothing else that a program would have to read over"
 
 
 def test_a_second_signal_does_not_wait_for_the_grace_period(corral: Corral, site: str, started: Started) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import ipaddress
+import json
+import os
 import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -57,10 +59,15 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def announcement(settings: "Settings", listener: Listener, role: str) -> str:
+def announcement(settings: "Settings", listener: Listener, role: str, *, as_json: bool = False, **more: object) -> str:
+    """What is said once it answers. As JSON it is one line, so that a program can wait for it."""
     from corral import __version__
 
     url = listener.url
+    if as_json:
+        told = {"status": role, "url": url, "port": listener.port, "data_dir": str(settings.data_dir.absolute())}
+        about = {"version": __version__, "pid": os.getpid(), "needs_token": settings.write_token is not None}
+        return json.dumps({**told, **more, **about})
     lines = [
         f"Corral {__version__} {role}",
         f"  dashboard  {url}/",

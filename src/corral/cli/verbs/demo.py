@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corral.cli.options import Host, Port
+from corral.cli.options import AsJson, Host, Port
 
 if TYPE_CHECKING:
     from corral.cli.serving import Listener
@@ -34,6 +34,7 @@ def demo(
             "--site-port", min=0, max=65535, help="Port of the demo site (default: 8001, or a free one if taken)."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Start a small web site, jobs that collect from it, and `corral up` to watch them.
 
@@ -42,6 +43,7 @@ def demo(
     \b
     corral demo
     corral demo --port 9000
+    corral demo --json | jq .       a line when it answers, and one with what became of each job
     """
     from corral.cli.running import finish_serving
     from corral.cli.serving import listening
@@ -50,10 +52,10 @@ def demo(
 
     settings = load_settings()
     configure_logging("warning" if settings.log_level == "info" else settings.log_level)
-    finish_serving(_demo(settings, listening(settings, host, port), site_port))
+    finish_serving(_demo(settings, listening(settings, host, port), site_port, as_json=as_json))
 
 
-async def _demo(settings: "Settings", listener: "Listener", site_port: int | None) -> int:
+async def _demo(settings: "Settings", listener: "Listener", site_port: int | None, *, as_json: bool) -> int:
     from corral.cli.running import Stop
     from corral.cli.serving import announcement, serve_api
     from corral.demo import running_site
@@ -63,11 +65,13 @@ async def _demo(settings: "Settings", listener: "Listener", site_port: int | Non
     stop.listen()
     async with running_site(_SITE_HOST, _site_port(site_port)) as site:
         adapted = adapted_settings(settings, site)
-        said = announcement(adapted, listener, f"is up; the demo site is at {site.url}")
+        role = "up" if as_json else f"is up; the demo site is at {site.url}"
+        said = announcement(adapted, listener, role, as_json=as_json, site=site.url)
         async with opened(adapted, works=True) as app:
             assert app.node is not None
             stop.on_haste = app.node.hurry
-            await serve_api(app, listener, stop, announce=said, beside=_shown(app, site, listener.url))
+            beside = _shown(app, site, listener.url, as_json=as_json)
+            await serve_api(app, listener, stop, announce=said, beside=beside)
     return stop.exit_code
 
 
@@ -99,11 +103,12 @@ def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
     return settings.model_copy(update=changes)
 
 
-async def _shown(app: "App", site: "RunningSite", url: str) -> None:
+async def _shown(app: "App", site: "RunningSite", url: str, *, as_json: bool) -> None:
     """Start the demo jobs, wait for the quick ones, say what happened."""
-    from corral.cli import progress, render
+    from corral.cli import progress, render, shapes
 
-    print("\nstarting a run of each demo job", flush=True)
+    if not as_json:
+        print("\nstarting a run of each demo job", flush=True)
     with progress.waiting("waiting for the quick ones"):
         started = [(demo_job, await _run_of(app, demo_job, site)) for demo_job in _demo_jobs()]
         deadline = time.monotonic() + _WAIT_S
@@ -111,6 +116,11 @@ async def _shown(app: "App", site: "RunningSite", url: str) -> None:
         while not all(run.state.is_terminal for run in runs) and time.monotonic() < deadline:
             await app.pulse.wait(0.25)
             runs = [await app.store.run(run.id) for run in runs]
+    if as_json:
+        told = [(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
+        jobs = [{"job": demo_job.name, "shows": demo_job.shows, "run": shapes.run_shape(run)} for demo_job, run in told]
+        render.print_json({"jobs": jobs}, compact=True)
+        return
     rows = [_row(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
     render.print_table(("job", "shows…", "status", "tries", "result…"), rows)
     print(f"look around at {url}/ or, in another terminal: {_elsewhere(app)}", flush=True)

@@ -2,19 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from corral.cli.options import Host, Port
+from corral.cli.options import AsJson, Host, Port
 
 if TYPE_CHECKING:
     from corral.cli.serving import Listener
     from corral.settings import Settings
 
 
-def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
+def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
     """Serve the API and the dashboard only; runs wait for a `corral worker`.
 
     \b
     corral serve
     corral serve --port 9000
+    corral serve --port 0 --json    one line with its address once it answers
     """
     from corral.cli.running import finish_serving
     from corral.cli.serving import listening
@@ -23,17 +24,18 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    finish_serving(_serve(settings, listening(settings, host, port)))
+    finish_serving(_serve(settings, listening(settings, host, port), as_json=as_json))
 
 
-async def _serve(settings: "Settings", listener: "Listener") -> int:
+async def _serve(settings: "Settings", listener: "Listener", *, as_json: bool) -> int:
     from corral.cli.running import Stop
     from corral.cli.serving import announcement, serve_api
     from corral.wiring import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
-    said = announcement(settings, listener, "serves; runs wait until a `corral worker` takes them")
+    role = "serves" if as_json else "serves; runs wait until a `corral worker` takes them"
+    said = announcement(settings, listener, role, as_json=as_json)
     async with opened(settings, works=False) as app:
         await serve_api(app, listener, stop, announce=said)
     return stop.exit_code

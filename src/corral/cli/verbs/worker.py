@@ -1,13 +1,16 @@
 """`corral worker`: a node without the API."""
 
+import os
 from typing import TYPE_CHECKING
+
+from corral.cli.options import AsJson
 
 if TYPE_CHECKING:
     from corral.settings import Settings
     from corral.wiring import App
 
 
-def worker() -> None:
+def worker(as_json: AsJson = False) -> None:
     """Execute runs, without serving anything.
 
     Any number of them may share one database. APP_WORKERS and APP_CONCURRENCY say how much each takes on.
@@ -15,6 +18,7 @@ def worker() -> None:
     \b
     corral worker
     APP_WORKERS=4 corral worker
+    corral worker --json            one line once it works
     """
     from corral.cli.running import finish_serving
     from corral.log import configure_logging
@@ -22,10 +26,10 @@ def worker() -> None:
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    finish_serving(_work(settings))
+    finish_serving(_work(settings, as_json=as_json))
 
 
-async def _work(settings: "Settings") -> int:
+async def _work(settings: "Settings", *, as_json: bool) -> int:
     from corral.cli.running import Stop, first_of
     from corral.cli.serving import stop_working
     from corral.wiring import opened
@@ -36,12 +40,22 @@ async def _work(settings: "Settings") -> int:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         if await first_of(_has_workers(app), stop):
-            where = settings.data_dir.absolute()
-            print(f"Corral works: {app.node.worker_count} worker processes, data in {where}", flush=True)
+            _announce(settings, app.node.worker_count, as_json=as_json)
             await stop.wait()
         app.draining = True
         await stop_working(app, stop)
     return stop.exit_code
+
+
+def _announce(settings: "Settings", workers: int, *, as_json: bool) -> None:
+    from corral.cli import render
+
+    where = str(settings.data_dir.absolute())
+    if as_json:
+        told = {"status": "works", "workers": workers, "data_dir": where, "pid": os.getpid()}
+        render.print_json(told, compact=True)
+    else:
+        print(f"Corral works: {workers} worker processes, data in {where}", flush=True)
 
 
 async def _has_workers(app: "App") -> None:
