@@ -11,6 +11,7 @@ from corral.cli.verbs.demo import adapted_settings, job_for
 from corral.demo import DEMO_JOBS, running_site
 from corral.settings import Settings
 from corral.wiring import opened
+from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with
 
 
@@ -31,6 +32,7 @@ def test_the_demo_shows_what_became_of_each_job(corral: Corral, started: Callabl
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not LEVEL, reason="the demo takes its time; the long run has it")
 def test_the_demo_tells_programs_in_lines_of_json(
     corral: Corral, started: Callable[..., subprocess.Popen[str]]
 ) -> None:

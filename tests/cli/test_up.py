@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests import services
+from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, all_gone, descendants, line_with
 from tests.slack import SLACK
 
@@ -68,7 +69,7 @@ def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(corral: Corral, 
     assert corral.here("doctor").code == 0
 
 
-@pytest.mark.parametrize("verb", ["up", "serve", "worker"])
+@pytest.mark.parametrize("verb", ["up", "serve", "worker"] if LEVEL else ["serve"])
 def test_a_program_is_told_in_one_line_that_it_may_begin(corral: Corral, started: Started, verb: str) -> None:
     port = () if verb == "worker" else ("--port", "0")
     process = started(corral, verb, *port, "--json")

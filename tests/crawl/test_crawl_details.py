@@ -1,27 +1,12 @@
 """One crawl looked at closely over HTTP, and what is kept of it."""
 
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-import pytest
-
-from tests.crawl.conftest import DATABASES
 from tests.crawl.site import Page, served, tree
 from tests.crawl.test_scraping_api import UNKNOWN, ended, status, submit
-from tests.services import PostgresCluster
-from tests.stack import Stack, corral_up
-
-
-@pytest.fixture(scope="module", params=DATABASES)
-def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_GRACE_SECONDS": "0.5"}
-    if request.param == "postgres":
-        cluster: PostgresCluster = request.getfixturevalue("postgres")
-        settings["APP_DATABASE_URL"] = cluster.create_database()
-    with corral_up(tmp_path_factory.mktemp(f"details-{request.param}"), "http://127.0.0.1:9", **settings) as running:
-        yield running
+from tests.stack import Stack
 
 
 def read(stack: Stack, path: str, **query: Any) -> Any:

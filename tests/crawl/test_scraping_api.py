@@ -1,28 +1,15 @@
 """The edge of contract.md §2: long crawls as tasks, over HTTP."""
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.crawl.conftest import DATABASES
 from tests.crawl.site import Page, served, tree
-from tests.services import PostgresCluster
 from tests.slack import SLACK
-from tests.stack import Stack, corral_up
+from tests.stack import Stack
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
-
-
-@pytest.fixture(scope="module", params=DATABASES)
-def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_GRACE_SECONDS": "0.5"}
-    if request.param == "postgres":
-        cluster: PostgresCluster = request.getfixturevalue("postgres")
-        settings["APP_DATABASE_URL"] = cluster.create_database()
-    with corral_up(tmp_path_factory.mktemp(f"scraping-{request.param}"), "http://127.0.0.1:9", **settings) as running:
-        yield running
 
 
 def submit(stack: Stack, url: str, **options: Any) -> str:

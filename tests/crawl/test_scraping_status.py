@@ -14,6 +14,7 @@ from corral.domain.item import Ended, Report
 from corral.domain.run import Lease, Move
 from corral.wiring import App, opened
 from tests import services
+from tests.crawl.conftest import DATABASES
 from tests.engine.build import settings_for
 from tests.store.build import CREATED, a_run
 from tests.store.test_items import ask, claimed, done, first, url
@@ -21,7 +22,7 @@ from tests.store.test_items import ask, claimed, done, first, url
 KINDS = ("timeout:total", "network:reset", "bad_response:http_404", "blocked:captcha")
 
 
-@pytest.fixture(params=("file", "postgres"))
+@pytest.fixture(params=DATABASES)
 async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
     """It serves and does not work: what crawls do is done by the tests."""
     database = None

@@ -1,12 +1,23 @@
 """The dashboard as a person has it: a running installation and a real Chromium in front of it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from corral.fetch.browser_args import find_chromium
+from tests.chaos.level import LEVEL
 from tests.stack import Stack, corral_up, demo_site
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every process that tests starts an installation and a browser for these: the long run has them all."""
+    here = Path(__file__).parent
+    spared = {item for item in items if not LEVEL and item.path.parent == here and item.get_closest_marker("slow")}
+    if spared:
+        config.hook.pytest_deselected(items=spared)
+        items[:] = [item for item in items if item not in spared]
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,8 @@ def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
     with served(pages) as site:
         start_crawl(page, f"{site.url}/")
         expect(page.locator(".badge")).to_have_text("Running")
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it fits a narrow screen"
         expect(page.locator(".progress")).to_contain_text(re.compile(r"\d left|\d+ m?s to|s left"))
         expect(page.get_by_text("Now: http")).to_be_visible()
         page.get_by_role("button", name="Pause").click()
@@ -82,6 +84,7 @@ def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
     expect(page.get_by_label("Never follow")).to_have_value("/secret/*")
 
 
+@pytest.mark.slow
 def test_a_crawl_can_be_cancelled_and_the_list_shows_it(stack: Stack, page: Tab) -> None:
     with served({"/": Page(takes_s=5.0)}) as site:
         task = submit(stack, f"{site.url}/")
@@ -121,6 +124,7 @@ def test_nothing_that_came_from_a_page_becomes_part_of_ours(stack: Stack, page: 
         assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.slow
 def test_what_waits_for_a_person_is_shown_with_its_picture_and_let_go_on(stack: Stack, page: Tab) -> None:
     job = a_job(stack)
     added(stack, job, {"name": "demo_session", "value": "no-longer-good"})
@@ -139,6 +143,7 @@ def test_what_waits_for_a_person_is_shown_with_its_picture_and_let_go_on(stack: 
     expect(card).to_contain_text("Dealt with")
 
 
+@pytest.mark.slow
 def test_a_preview_suggests_fields_and_makes_a_job_of_them(stack: Stack, page: Tab) -> None:
     open_page(page, "preview")
     page.locator("#preview-url").fill("http://169.254.169.254/")
@@ -164,6 +169,7 @@ def test_a_preview_suggests_fields_and_makes_a_job_of_them(stack: Stack, page: T
     expect(page.locator("#preview-answer")).to_contain_text(re.compile(r"\d+ items? on this page"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width, scheme", [(360, "light"), (1280, "dark")])
 def test_every_page_fits_its_screen(stack: Stack, page: Tab, width: int, scheme: Any) -> None:
     page.set_viewport_size({"width": width, "height": 800})
