@@ -28,6 +28,7 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
     with served({"/": Page(["/gone"])}) as site:
         some = corral("crawl", f"{site.url}/")
         assert (some.code, "1 pages failed" in some.err) == (3, True), some.err
+        assert "forgets them 24 h after the end; `corral run keep " in some.out
         none = corral("crawl", f"{site.url}/nothing")
         assert (none.code, "came to nothing" in none.err) == (1, True), none.err
     assert corral("crawl", "nonsense").code == 2

@@ -90,6 +90,17 @@ def test_a_task_says_when_it_is_forgotten_and_can_be_kept(stack: Stack) -> None:
     assert stack.client.post(f"/scraping/tasks/{UNKNOWN}/keep").status_code == 404
 
 
+def test_a_crawl_that_has_ended_can_be_retried_like_any_run(stack: Stack) -> None:
+    with served(tree(width=2, depth=1)) as site:
+        task = submit(stack, f"{site.url}/")
+        ended(stack, task)
+        again = stack.client.post(f"/jobs/runs/{task}/retry").json()
+        assert (again["kind"], again["retry_of"]) == ("crawl", task)
+        last = ended(stack, again["id"])
+        assert (last["status"], last["completed_items"]) == ("completed", 3)
+        assert site.hits["/"] == 2
+
+
 def test_what_crawls_got_from_a_site_is_told_by_host(stack: Stack) -> None:
     with served({"/": Page(["/gone", "/slow"]), "/slow": Page(takes_s=0.2)}) as site:
         before = stack.client.get("/sites/127.0.0.1/statistics")

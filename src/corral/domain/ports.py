@@ -8,7 +8,7 @@ from corral.domain.event import Event, EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention
-from corral.domain.item import Report, Step
+from corral.domain.item import Found, Report, Step
 from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
 from corral.domain.outcome import Outcome, Task
 from corral.domain.probe import Probe
@@ -50,6 +50,17 @@ class RunStore(Protocol):
     async def add_runs(
         self, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
     ) -> tuple[list[str], bool]: ...
+
+    async def add_crawl(
+        self,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        seeds: Sequence[Found],
+        key: IdempotencyKey | None = None,
+        keep: bool = False,
+    ) -> tuple[str, bool]:
+        """Write a run with where it begins. With a key seen before: the id from then, and True."""
+        ...
 
     async def run(self, run_id: str) -> Run: ...
 

@@ -64,8 +64,10 @@ class Crawls:
         if key is not None and (known := await self._store.created_by(key)) is not None:
             return await self._store.run(known), True
         plan = await self._compared(plan)
-        seeds = {seed.key: seed for seed in (self._seed(url, trusted_hosts) for url in plan.start_urls)}
-        seeds |= {each.key: each for each in self._sitemaps(plan)}
+        for url in plan.start_urls:
+            target = parse_target(url, field="url")
+            check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
+        seeds = seeds_of(plan)
         run = NewRun(
             id=RunId(new_id()),
             job_id=None,
@@ -84,7 +86,7 @@ class Crawls:
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
         drafts = [EventDraft(EventKind.CREATED, meta)]
-        run_id, replayed = await self._store.add_crawl(run, drafts, list(seeds.values()), key, keep)
+        run_id, replayed = await self._store.add_crawl(run, drafts, seeds, key, keep)
         self._wake()
         return await self._store.run(run_id), replayed
 
@@ -109,21 +111,27 @@ class Crawls:
             raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
         return plan
 
-    def _sitemaps(self, plan: CrawlPlan) -> list[Found]:
-        """Where the sitemaps of the start pages' sites are named."""
-        if not plan.use_sitemaps:
-            return []
-        targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
-        return [
-            Found(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
-            for origin, target in targets.items()
-        ]
-
-    def _seed(self, url: str, trusted_hosts: Sequence[str]) -> Found:
-        target = parse_target(url, field="url")
-        check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
-        return Found(canonical_url(target), short_key(url_key(target)), target.authority, 0)
-
 
 def _starts(run: Run) -> object:
     return run.payload.get("crawl", {}).get("start_urls")
+
+
+def seeds_of(plan: CrawlPlan) -> list[Found]:
+    """Where it begins: each once, however often and in whatever spelling it is named."""
+    found = {}
+    for url in plan.start_urls:
+        target = parse_target(url, field="url")
+        seed = Found(canonical_url(target), short_key(url_key(target)), target.authority, 0)
+        found[seed.key] = seed
+    return [*found.values(), *_sitemaps(plan)]
+
+
+def _sitemaps(plan: CrawlPlan) -> list[Found]:
+    """Where the sitemaps of the start pages' sites are named."""
+    if not plan.use_sitemaps:
+        return []
+    targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
+    return [
+        Found(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
+        for origin, target in targets.items()
+    ]

@@ -4,16 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from corral.domain.crawl import CrawlPlan
 from corral.domain.errors import WrongState
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Job, Priority, Strategy
 from corral.domain.ports import EngineStore, Prober
-from corral.domain.run import Move, NewRun, Run, spoken
+from corral.domain.run import CRAWL, Move, NewRun, Run, spoken
 from corral.domain.site import fields_key
 from corral.domain.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.url import parse_target
+from corral.engine.crawls import seeds_of
 from corral.engine.lessons import recipe_for, specs_of
 
 
@@ -71,9 +73,16 @@ class Submitter:
             retry_of=old.id,
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
-        [new_id_], replayed = await self._store.add_runs([(run, first_events(run, meta))], key)
+        made, replayed = await self._added(run, first_events(run, meta), key)
         self._wake()
-        return await self._store.run(new_id_), replayed
+        return await self._store.run(made), replayed
+
+    async def _added(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
+        """A crawl begins anew where it began: without an item it would have nothing to do."""
+        if run.kind == CRAWL:
+            return await self._store.add_crawl(run, drafts, seeds_of(CrawlPlan.of(run.payload["crawl"])), key)
+        [made], replayed = await self._store.add_runs([(run, drafts)], key)
+        return made, replayed
 
     async def move(self, run_id: str, what: Move) -> Run:
         """Cancel, pause or resume."""
