@@ -85,7 +85,7 @@ async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings
         await app.store.add_job(broken, slot_before(1))
         await app.store.add_job(sound, slot_before(0))
 
-        async def refuses(*_: object) -> object:
+        async def refuses(*_: object, **__: object) -> object:
             raise BadInput("not today")
 
         app.submitter._prober = refuses  # type: ignore[assignment]
@@ -99,7 +99,7 @@ async def test_many_schedules_due_at_once_ask_their_targets_side_by_side(setting
             await app.store.add_job(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
         asking, most = 0, 0
 
-        async def slow(*_: object) -> object:
+        async def slow(*_: object, **__: object) -> object:
             nonlocal asking, most
             asking += 1
             most = max(most, asking)
@@ -142,7 +142,7 @@ async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Se
         [run_id] = await put(app, drill())
         await app.store.add_job(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
 
-        async def slow(*_: object) -> object:
+        async def slow(*_: object, **__: object) -> object:
             await asyncio.sleep(60)
             raise AssertionError
 
