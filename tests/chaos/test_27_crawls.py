@@ -14,6 +14,7 @@ from tests import services
 from tests.chaos.level import LEVEL, by_level, seeded
 from tests.chaos.report import report
 from tests.crawl.site import Page, Site, served
+from tests.export.test_warc import read as read_warc
 from tests.stack import Stack, corral_up
 
 AT_ONCE = 16
@@ -61,7 +62,14 @@ def ended(stack: Stack, task: str) -> dict[str, Any]:
 
 def submit(stack: Stack, site: Site, count: int) -> str:
     body = {"url": f"{site.url}/0", "max_depth": 5, "max_pages": count, "max_concurrent_articles": AT_ONCE}
-    return str(stack.client.post("/scraping/async-scrape", json=body).json()["task_id"])
+    answer = stack.client.post("/scraping/async-scrape", json={**body, "keep_pages": True})
+    return str(answer.json()["task_id"])
+
+
+def archived(stack: Stack, task: str) -> list[str]:
+    """The addresses of the pages that were kept."""
+    data = stack.client.get(f"/scraping/tasks/{task}/export?format=warc").content
+    return sorted(url or "" for kind, url, _, _ in read_warc(data) if kind == "response")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"] if LEVEL else ["sqlite"])
@@ -77,7 +85,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
     again_s: list[float] = []
     with served(a_site(count, dice)) as site:
         expected = hash_of(records_of(site))
-        task, killed, found = "", 0, (0, "")
+        task, killed, found, kept = "", 0, (0, ""), [""]
         while True:
             with corral_up(tmp_path, site.url, **settings) as stack:
                 task = task or submit(stack, site, count)
@@ -88,6 +96,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
                 if killed == kills:
                     assert ended(stack, task)["status"] == "completed"
                     found = hash_of(stack.client.get(f"/scraping/tasks/{task}/results").json()["results"])
+                    kept = archived(stack, task)
                     break
                 time.sleep(dice.random())
                 stack.process.send_signal(signal.SIGKILL)
@@ -95,6 +104,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
                 killed += 1
         twice = sum(site.hits.values()) - site.hits["/robots.txt"] - count
     assert found == expected
+    assert kept == sorted(site.url + path for path in site.pages), "every page is kept, and none of them twice"
     assert max(again_s[1:]) < LEASE_S, "nobody waits for the lease of a node that is known to be dead"
     # Being read, or read and not yet on record.
     assert twice <= killed * 2 * AT_ONCE, f"{twice} pages were read again after {killed} kills"

@@ -6,7 +6,7 @@ import json
 import psycopg
 import pysqlite3
 
-from corral.domain.run import CRAWL
+from corral.domain.run import CRAWL, Move
 from corral.store.open import open_store
 from tests.store.build import CREATED, a_run
 from tests.store.test_items import url as seed
@@ -24,9 +24,9 @@ _DATA = {
 }
 
 
-def filled(url: str, count: int, chars: int = 1000, *, keep_pages: bool = False) -> str:
+def filled(url: str, count: int, chars: int = 1000, *, goes_on: bool = False) -> str:
     """The id of a crawl with so many records, each with a text so long."""
-    run_id = asyncio.run(_run(url, keep_pages=keep_pages))
+    run_id = asyncio.run(_run(url, goes_on=goes_on))
     is_postgres = not url.startswith("sqlite")
     words = ("it was a dark and stormy night " * (chars // 31 + 1))[:chars]
     data = _DATA[is_postgres].format(text=_text(words, is_postgres))
@@ -49,12 +49,13 @@ def _text(words: str, is_postgres: bool) -> str:
     return f"'{words}'::text" if is_postgres else f"'{words}'"
 
 
-async def _run(url: str, *, keep_pages: bool) -> str:
+async def _run(url: str, *, goes_on: bool) -> str:
     store = open_store(url)
     try:
-        plan = {**PLAN, "keep_pages": keep_pages}
-        run = a_run(kind=CRAWL, max_attempts=1, payload={"url": "http://a.test/", "crawl": plan})
+        run = a_run(kind=CRAWL, max_attempts=1, payload={"url": "http://a.test/", "crawl": PLAN})
         run_id, _ = await store.add_crawl(run, CREATED, [seed(0)])
+        if not goes_on:  # so that no node thinks it has to crawl
+            await store.move(run_id, Move.CANCEL)
         return run_id
     finally:
         await store.close()

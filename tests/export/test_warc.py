@@ -1,6 +1,7 @@
 """Archives of kept pages: read by warcio, whole after kills, and without what opens something."""
 
 import asyncio
+import functools
 import gzip
 import io
 from collections.abc import AsyncIterator
@@ -131,7 +132,7 @@ async def test_a_run_that_kept_nothing_is_no_archive(store: Store, shared_url: s
 
 
 async def _filled(url: str) -> str:
-    return await asyncio.to_thread(filled, url, 1)
+    return await asyncio.to_thread(functools.partial(filled, url, 1, goes_on=True))
 
 
 def kept(number: int, size: int = 100) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from starlette.staticfiles import StaticFiles
 
 import corral
 from corral.api import problems
+from corral.api.exports import Exports
 from corral.api.gate import Gate
 from corral.api.metrics import Metrics
 from corral.api.query import check_query
@@ -18,6 +19,7 @@ from corral.api.routes import (
     artifacts,
     crawls,
     events,
+    exports,
     field_maps,
     health,
     interventions,
@@ -60,6 +62,7 @@ def create_app(app: App) -> FastAPI:
     api.state.corral = app
     api.state.metrics = metrics
     api.state.streams = Streams()
+    api.state.exports = Exports()
     problems.install(api)
     # Fixed paths such as /jobs/runs before /jobs/{job_id}.
     for router in (
@@ -67,6 +70,7 @@ def create_app(app: App) -> FastAPI:
         events.router,
         records.router,
         artifacts.router,
+        exports.router,
         sites.router,
         site_statistics.router,
         runs.router,

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from corral.domain.crawl import CrawlPlan, eta_range, percent
-from corral.domain.run import Run, RunState, spoken
+from corral.domain.errors import RunNotFound
+from corral.domain.run import CRAWL, Run, RunState, spoken
 from corral.store.crawls import CrawlNow
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "cancelled"]
@@ -33,7 +34,7 @@ class AsyncScrapeRequest(BaseModel):
     max_concurrent_articles: int = Field(10, ge=1, le=25, description="pages at once, in this task")
     retry_attempts: int = Field(3, ge=1, le=5, description="tries for each page")
     partial_results_ok: StrictBool = Field(True, description="false: a task with failed pages, or late, is failed")
-    export_format: ExportFormat = "json"
+    export_format: ExportFormat = Field("json", description="of /scraping/tasks/{task_id}/export")
     categories: list[Category] | None = Field(None, max_length=50, description="follow only paths that name one")
     max_pages: int = Field(_MAX_PAGES, ge=1, le=1_000_000)
     include: list[Pattern] = Field(default_factory=list, max_length=100, description="such as /articles/*")
@@ -51,6 +52,7 @@ class AsyncScrapeRequest(BaseModel):
     since: str | None = Field(None, max_length=100, description="an earlier task, or `last`: say what changed since")
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
     avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
+    keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
 
     def plan(self) -> CrawlPlan:
         include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
@@ -69,6 +71,7 @@ class AsyncScrapeRequest(BaseModel):
                 "concurrency": self.max_concurrent_articles,
                 "retry_attempts": self.retry_attempts,
                 **{name: getattr(self, name) for name in _AS_THEY_ARE},
+                "keep_pages": self.keep_pages,
             }
         )
 
@@ -121,6 +124,13 @@ class ScrapingStatus(BaseModel):
     status: str
     capabilities: list[str]
     orchestrator: dict[str, Any]
+
+
+def crawl_of(run: Run) -> Run:
+    """The run itself; RunNotFound where it is no task."""
+    if run.kind != CRAWL:
+        raise RunNotFound(run.id)
+    return run
 
 
 def plan_of(run: Run) -> CrawlPlan:

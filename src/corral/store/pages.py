@@ -17,7 +17,7 @@ from corral.store.tx import Row, Tx, insert_params, param, values
 
 # A piece has at most so many rows, and no more bytes than this unless a single row has.
 _MAX_ROWS = 500
-_MAX_BYTES = 2 * 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 _KEEP = (
     insert(pages)

@@ -18,6 +18,7 @@ from corral.api.schemas_scraping import (
     TaskProgress,
     TaskResults,
     TaskStatus,
+    crawl_of,
     plan_of,
     progress_read,
     status_of,
@@ -25,13 +26,11 @@ from corral.api.schemas_scraping import (
 )
 from corral.domain.crawl import ItemState
 from corral.domain.crawl_health import crawl_health
-from corral.domain.errors import RunNotFound
 from corral.domain.outcome import FailureCode
-from corral.domain.run import CRAWL, Move, Run, RunState
+from corral.domain.run import Move, Run, RunState
 
 router = APIRouter(prefix="/scraping", tags=["crawls"])
 
-_BATCH = 200
 _MAX_ERRORS = 1_000
 _CAPABILITIES = ["async_scraping", "multi_depth", "partial_results", "retries", "progress", "cancellation"]
 _STATES = {"pending": (RunState.QUEUED, RunState.HELD)}
@@ -56,10 +55,7 @@ async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response
 
 
 async def _task(corral: Corral, task_id: Id) -> Run:
-    run = await corral.store.run(str(task_id))
-    if run.kind != CRAWL:
-        raise RunNotFound(str(task_id))
-    return run
+    return crawl_of(await corral.store.run(str(task_id)))
 
 
 @router.get("/tasks/{task_id}/status", response_model=TaskProgress)
@@ -97,7 +93,7 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
     head = {"task_id": run.id, "status": status_of(run.state.value)}
     yield render.dumps(head)[:-1] + b',"results":['
     count, after = 0, ""
-    while batch := await corral.store.records_of(run.id, after, _BATCH):
+    while batch := await corral.store.next_records(run.id, after):
         after = batch[-1].id
         piece = b",".join(render.dumps(record.data) for record in batch)
         yield b"," + piece if count else piece
@@ -106,11 +102,16 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
     rest: dict[str, Any] = {
         "summary": summary_read(run, now, count),
         "errors": await _errors(corral, run) if include_errors else None,
-        "metadata": {"plan": plan_of(run).document(), **run.payload.get("about", {}), "stats": run.stats},
+        "metadata": _metadata(run),
     }
     if plan_of(run).since is not None:
         rest["metadata"]["gone"] = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
     yield b"]," + render.dumps(rest)[1:]
+
+
+def _metadata(run: Run) -> dict[str, Any]:
+    told = {"plan": plan_of(run).document(), **run.payload.get("about", {}), "stats": run.stats}
+    return {**told, "export_url": f"/scraping/tasks/{run.id}/export"} if run.state.is_terminal else told
 
 
 async def _errors(corral: Corral, run: Run) -> list[dict[str, Any]]:

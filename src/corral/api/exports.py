@@ -1,0 +1,110 @@
+"""Files as answers: written while they are read, and only as quickly."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+import structlog
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from corral.api.deps import app_of
+from corral.domain.errors import CorralError, TooManyExports
+from corral.domain.run import Run
+from corral.export.formats import Format
+from corral.export.stream import Export, chunks
+
+log = structlog.get_logger()
+
+MAX_EXPORTS = 8
+# A reader that takes nothing for so long is left, so that others get their turn.
+PATIENCE_S = 60.0
+_LOOK_EVERY_S = 0.5
+# Scraped content: a browser stores it and does nothing else with it.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "private, no-store",
+    "X-Accel-Buffering": "no",
+}
+
+
+class Exports:
+    """How many are under way; a bounded number, because each reads a database from end to end."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+
+    async def counted(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        if self.under_way >= MAX_EXPORTS:
+            raise TooManyExports(MAX_EXPORTS)
+        self.under_way += 1
+        try:
+            async for piece in pieces:
+                yield piece
+        finally:
+            self.under_way -= 1
+            await pieces.aclose()  # type: ignore[attr-defined]
+
+
+async def answer(request: Request, run: Run, kind: Format) -> Response:
+    """The whole of what a run collected. What can be refused is refused before the first byte."""
+    export = Export(run, kind)
+    export.check()
+    # Named by us: nothing of a target or of a client is in it.
+    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="run-{run.id}{kind.suffix}"'}
+    if request.scope["state"].get("is_head"):
+        return Response(media_type=kind.content_type, headers=headers)
+    exports: Exports = request.app.state.exports
+    pieces = exports.counted(chunks(app_of(request).store, export))
+    first = await _first(request, pieces)
+    if first is None:
+        return Response(status_code=204)  # to nobody
+    return _Delivery(first, pieces, media_type=kind.content_type, headers=headers)
+
+
+async def _first(request: Request, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
+    """The first piece, for which everything may have to be looked at; None where nobody waits for it any more."""
+    reading = asyncio.ensure_future(anext(pieces))
+    while True:
+        await asyncio.wait({reading}, timeout=_LOOK_EVERY_S)
+        if reading.done():
+            return await reading
+        if await request.is_disconnected():
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            return None
+
+
+class _Delivery(StreamingResponse):
+    def __init__(
+        self, first: bytes, pieces: AsyncGenerator[bytes, None], *, media_type: str, headers: Mapping[str, str]
+    ) -> None:
+        super().__init__(_joined(first, pieces), media_type=media_type, headers=headers)
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, _patient(send))
+        except (TimeoutError, ClientDisconnect):
+            log.info("an export was not read to its end")
+        except CorralError as error:
+            # The connection is closed in the middle of the answer, so that half a file is not taken for a whole one.
+            log.error("an export broke off", reason=error.message)
+        finally:
+            await self._pieces.aclose()
+
+
+async def _joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in pieces:
+        yield piece
+
+
+def _patient(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await send(message)
+
+    return sending
