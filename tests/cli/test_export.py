@@ -1,6 +1,9 @@
 """`corral export` and `-o`: real processes, files read back by others."""
 
+import contextlib
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -26,7 +29,7 @@ def run_id(shared: Corral) -> str:
 
 @pytest.fixture(scope="module")
 def many(shared: Corral, run_id: str) -> str:
-    return filled(f"sqlite:///{shared.data}/corral.db", 40_000)
+    return filled(f"sqlite:///{shared.data}/corral.db", 8000)
 
 
 def test_every_format_by_the_name_of_the_file(shared: Corral, run_id: str) -> None:
@@ -116,12 +119,33 @@ def test_a_full_disk_is_said_and_nothing_is_left(shared: Corral, many: str) -> N
 
 def test_a_crawl_into_an_archive_keeps_its_pages(corral: Corral) -> None:
     with served(tree(width=3, depth=1)) as site:
+        planned = corral.here("crawl", f"{site.url}/", "--dry-run", "--json").json["plan"]
+        also = corral.here("crawl", f"{site.url}/", "--keep-pages", "--dry-run", "--json").json["plan"]
+        assert (planned["keep_pages"], also["keep_pages"]) == (False, True)
         done = corral("crawl", f"{site.url}/", "-o", "pages.warc.gz")
         assert (done.code, done.out) == (0, "4 pages written to pages.warc.gz\n"), done.err
         records = read_warc((corral.folder / "pages.warc.gz").read_bytes())
         assert {url for kind, url, _, _ in records if kind == "response"} == {site.url + path for path in site.pages}
-        kept = corral("crawl", f"{site.url}/", "--keep-pages", "--json", "-o", "pages.parquet").json
-        assert len(reading.parquet((corral.folder / "pages.parquet").read_bytes())) == 4
-    again = corral.here("export", kept["run"]["id"], "-o", "plain.warc", "--json")
+    [run] = corral.here("run", "list", "--json").json
+    assert corral.here("export", run["id"], "-o", "pages.parquet").code == 0
+    assert len(reading.parquet((corral.folder / "pages.parquet").read_bytes())) == 4
+    again = corral.here("export", run["id"], "-o", "plain.warc", "--json")
     assert again.json["records"] == 4
     assert (corral.folder / "plain.warc").read_bytes().startswith(b"WARC/1.1\r\n")
+
+
+def test_a_person_sees_how_far_it_is(shared: Corral, many: str) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "corral", "export", many, "-o", "seen.csv"]
+    variables = {**shared.environment({}), "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(
+        command, cwd=shared.folder, env=variables, stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # what a terminal says when nobody is at its other end
+            while piece := os.read(ours, 65536):
+                seen += piece
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"/16000" in seen  # for its columns, everything is read twice

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
@@ -67,6 +67,7 @@ def test_csv_is_exact_but_for_the_apostrophe_that_is_told_of() -> None:
     assert [(int(row["n"]), row["is_odd"]) for row in found[:2]] == [(0, "false"), (1, "true")]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1))
 def test_any_text_comes_back_from_csv_and_none_of_it_is_a_formula(texts: list[str]) -> None:
     data = written(Format.CSV, [{"text": text, "n": -1} for text in texts])

@@ -20,7 +20,7 @@ from tests.export import reading
 from tests.export.fill import document, filled
 from tests.shape.files import ROOT
 
-RECORD_FORMATS = [each for each in Format if each is not Format.WARC]
+RECORD_FORMATS = [Format.JSON, Format.JSONL, Format.CSV, Format.XLSX, Format.PARQUET]
 WORDS = ("it was a dark and stormy night " * 33)[:1000]
 
 
@@ -58,19 +58,19 @@ async def opened(shared_url: str) -> AsyncIterator[Opened]:
 
 
 async def test_every_format_has_every_record_in_the_order_it_was_found(opened: Opened) -> None:
-    store, run_id = await opened(1200)
+    store, run_id = await opened(700)
     for kind in RECORD_FORMATS:
         progress = Progress()
         pieces = await exported(store, run_id, kind, progress)
         found = read(kind, b"".join(pieces))
-        assert (len(found), progress.written) == (1200, 1200)
-        assert [int(each["n"]) for each in found] == list(range(1200))
+        assert (len(found), progress.written) == (700, 700)
+        assert [int(each["n"]) for each in found] == list(range(700))
         assert {name: found[7][name] for name in ("url", "title", "text")} == {
             name: document(7, WORDS)[name] for name in ("url", "title", "text")
         }
         if kind.needs_columns:
             assert list(found[0]) == [*CRAWL_FIELDS, "n"]
-            assert progress.seen == 1200
+            assert progress.seen == 700
         assert progress.size == sum(map(len, pieces))
 
 
@@ -97,7 +97,7 @@ async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened
 
 
 async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> None:
-    store, run_id = await opened(1200)
+    store, run_id = await opened(700)
     for kind in RECORD_FORMATS:
         reader = chunks(store, Export(await store.run(run_id), kind))
         assert await anext(reader)
@@ -108,8 +108,8 @@ async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> No
 @pytest.mark.parametrize("shared_url", ("file", "postgres") if LEVEL else ("file",), indirect=True)
 def test_memory_does_not_grow_with_the_number_of_records(shared_url: str) -> None:
     """A few are exported first, in every format, so that everything is loaded that is needed once."""
-    count, chars = by_level(20_000, 1_000_000), by_level(3000, 1000)
-    small, large = filled(shared_url, 400), filled(shared_url, count, chars)
+    count = by_level(20_000, 1_000_000)
+    small, large = filled(shared_url, 400, 1500), filled(shared_url, count, 1500)
     command = [sys.executable, str(ROOT / "tests/export/exporting.py"), shared_url, small, large, *RECORD_FORMATS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=by_level(100, 3000), cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -118,5 +118,7 @@ def test_memory_does_not_grow_with_the_number_of_records(shared_url: str) -> Non
     assert [each["written"] for each in after] == [count] * len(RECORD_FORMATS)
     grown = {each["kind"]: round(each["peak_mib"] - before[-1]["peak_mib"]) for each in after}
     LINES.append(f"exports: {count:,} records from {shared_url.partition(':')[0]}, memory grown by {grown} MiB")
-    # Held in memory, the records of the short version alone would be twice as much.
-    assert max(grown.values()) < 110, grown
+    # Held in memory, even the records of the short version would be more than twice as much. A group of rows of
+    # Parquet is held in several forms at once.
+    assert max(more for kind, more in grown.items() if kind != Format.PARQUET) < 30, grown
+    assert grown[Format.PARQUET] < 110, grown

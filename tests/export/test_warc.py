@@ -40,7 +40,7 @@ async def store(shared_url: str) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with working(settings_for(tmp_path, egress_allow="127.0.0.1/32:*")) as opened:
+    async with working(settings_for(tmp_path, egress_allow="127.0.0.1/32:*", workers=1)) as opened:
         yield opened
 
 
