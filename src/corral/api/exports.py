@@ -67,14 +67,15 @@ async def answer(request: Request, run: Run, kind: Format) -> Response:
 async def _first(request: Request, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
     """The first piece, for which everything may have to be looked at; None where nobody waits for it any more."""
     reading = asyncio.ensure_future(anext(pieces))
-    while True:
-        await asyncio.wait({reading}, timeout=_LOOK_EVERY_S)
-        if reading.done():
-            return await reading
-        if await request.is_disconnected():
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-            return None
+    try:
+        while not reading.done():
+            await asyncio.wait({reading}, timeout=_LOOK_EVERY_S)
+            if not reading.done() and await request.is_disconnected():
+                return None
+        return await reading
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 class _Delivery(StreamingResponse):
