@@ -71,7 +71,9 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
         "APP_RETRY_BASE_SECONDS": "0.1",
         "APP_WORKERS": "1",  # each costs a second of a core
     }
-    return kept | defaults | settings
+    # One site for all tests, with pages that fail on purpose: it is not to be spared for it.
+    patient = {"APP_BREAKER_FAILURES": "10000", "APP_HOST_MAX_DELAY_SECONDS": "0"}
+    return kept | defaults | patient | settings
 
 
 @contextmanager

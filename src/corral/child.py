@@ -5,6 +5,7 @@ import socket
 import sys
 
 from corral.engine import wire
+from corral.engine.permits import Permits
 from corral.engine.worker import Worker, start_beating
 from corral.process import die_with_parent, serve
 
@@ -22,9 +23,9 @@ async def _main(link: socket.socket) -> None:
             break
         else:
             return
-        keys = SessionKeys(config.vault_keys)
-        async with watched_loop("worker"), worker_kinds(config, keys) as kinds:
-            await Worker(reader, writer, kinds, keys.replace).serve()
+        keys, permits = SessionKeys(config.vault_keys), Permits()
+        async with watched_loop("worker"), worker_kinds(config, keys, permits) as kinds:
+            await Worker(reader, writer, kinds, keys.replace, permits).serve()
     finally:
         writer.close()
 

@@ -48,6 +48,14 @@ class Settings(BaseSettings):
     retry_cap_seconds: float = Field(300.0, ge=0, le=86_400)
     retry_max_wait_seconds: float = Field(3600.0, ge=0, le=86_400)
 
+    host_concurrency: int = Field(
+        32, ge=1, le=1000, description="visits at once to one host, unless a crawl was promised more"
+    )
+    host_delay_seconds: float = Field(0.0, ge=0, le=3600, description="between two visits to one host, spread by half")
+    host_max_delay_seconds: float = Field(60.0, ge=0, le=3600, description="how far a suffering host is slowed down")
+    breaker_failures: int = Field(5, ge=1, le=100_000, description="in a row, after which a host is left alone")
+    breaker_open_seconds: float = Field(300.0, gt=0, le=86_400, description="for so long; then one visit tries it")
+
     egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )

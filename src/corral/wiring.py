@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
+from corral.domain.breaker import BreakerRules
 from corral.domain.errors import BadInput
+from corral.domain.gate import GateRules
 from corral.domain.job import Strategy
+from corral.domain.pace import PaceRules
 from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.retention import Retention
@@ -280,9 +283,17 @@ def node_options(
         },
         config=asdict(worker_config(settings, keys)),
         crawls=settings.max_concurrent_tasks,
+        gates=gate_rules(settings),
         only_run=only_run,
         keys_for=keys_for,
     )
+
+
+def gate_rules(settings: Settings) -> GateRules:
+    delay_s = settings.host_delay_seconds
+    most_s = max(delay_s, settings.host_max_delay_seconds)
+    pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=most_s)
+    return GateRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
 
 
 def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:

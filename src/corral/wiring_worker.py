@@ -9,6 +9,7 @@ from pathlib import Path
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import AllowEntry, EgressPolicy
 from corral.domain.cache import CacheMode
+from corral.domain.gate import NO_GATES, Gates
 from corral.domain.job import Strategy
 from corral.domain.ports import Executor, Kind
 from corral.domain.retry import RetryPolicy
@@ -66,13 +67,15 @@ def egress_policy(allow: list[str]) -> EgressPolicy:
     return EgressPolicy(tuple(AllowEntry.parse(entry) for entry in allow))
 
 
-def _known(executors: dict[Strategy, Executor], keys: SessionKeys) -> PageKind:
+def _known(executors: dict[Strategy, Executor], keys: SessionKeys, gates: Gates) -> PageKind:
     """With the sessions and the proxies of the jobs."""
-    return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()})
+    return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}, gates)
 
 
 @asynccontextmanager
-async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) -> AsyncIterator[dict[str, Kind]]:
+async def worker_kinds(
+    config: WorkerConfig, keys: SessionKeys | None = None, gates: Gates = NO_GATES
+) -> AsyncIterator[dict[str, Kind]]:
     """Everything a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
     limits = FetchLimits(max_bytes=config.max_body_bytes)
@@ -109,9 +112,9 @@ async def worker_kinds(config: WorkerConfig, keys: SessionKeys | None = None) ->
     }
     try:
         yield {
-            "page": _known(executors, keys),
-            "survey": _known(surveys, keys),
-            CRAWL: CrawlKind(HttpVisitor(egress, robots, pool), retry),
+            "page": _known(executors, keys, gates),
+            "survey": _known(surveys, keys, gates),
+            CRAWL: CrawlKind(HttpVisitor(egress, robots, pool, gates=gates), retry),
             "drill": DrillKind(),
         }
     finally:

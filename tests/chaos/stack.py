@@ -25,6 +25,8 @@ SETTINGS: dict[str, Any] = {
     "grace_seconds": 0.5,
     "retry_base_seconds": 0.05,
     "retry_cap_seconds": 0.2,
+    "breaker_failures": 10_000,
+    "host_max_delay_seconds": 0,
 }
 
 

@@ -45,6 +45,8 @@ class Corral:
             "APP_RETRY_BASE_SECONDS": "0.05",
             "APP_GRACE_SECONDS": "1",
             "APP_WORKERS": "1",
+            "APP_BREAKER_FAILURES": "10000",
+            "APP_HOST_MAX_DELAY_SECONDS": "0",
         }
         return {**inherited, "TERM": "dumb", **ours, **settings}
 

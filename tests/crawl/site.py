@@ -30,6 +30,7 @@ class Site:
     hits: "Counter[str]" = field(default_factory=Counter)
     at_once: int = 0
     most_at_once: int = 0
+    asked_at: list[tuple[str, float]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer_to(self, path: str, asked: Mapping[str, str]) -> tuple[int, Mapping[str, str], str | bytes]:
@@ -74,6 +75,7 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
         def do_GET(self) -> None:
             with site.lock:
                 site.hits[self.path] += 1
+                site.asked_at.append((self.path, time.monotonic()))
                 site.at_once += 1
                 site.most_at_once = max(site.most_at_once, site.at_once)
             try:

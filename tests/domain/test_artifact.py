@@ -50,7 +50,7 @@ def test_scraped_html_is_never_served_as_html() -> None:
     [
         (Fetched(), False),
         (Fetched(missing=("price",)), True),
-        *((Failed(code, "no"), code not in {"policy", "cancelled", "worker_lost"}) for code in FailureCode),
+        *((Failed(code, "no"), code not in {"policy", "cancelled", "worker_lost", "waiting"}) for code in FailureCode),
     ],
 )
 def test_evidence_is_wanted_of_what_a_page_did_not_of_what_we_refused(outcome: Outcome, wanted: bool) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from corral.domain.crawl import CrawlPlan, ItemState
 from corral.domain.crawl_item import decide_item
+from corral.domain.gate import WaitReason, waiting
 from corral.domain.ids import RunId
 from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import Failed, FailureCode, Fetched
@@ -66,7 +67,14 @@ def test_what_says_nothing_of_the_page_gives_it_back(code: FailureCode) -> None:
     assert (transition.to, transition.counts_attempt, transition.due_in_s) == (ItemState.PENDING, False, 0)
 
 
-OUTCOMES = [failed(code) for code in FailureCode if code not in (FailureCode.WORKER_LOST, FailureCode.CANCELLED)] + [
+def test_a_page_whose_host_is_not_to_be_asked_waits_and_counts_no_attempt() -> None:
+    outcome = waiting("site.test", WaitReason.BREAKER, 120)
+    transition = decide_item(3, outcome, PLAN, NOW, key="k")
+    assert (transition.to, transition.counts_attempt, transition.due_in_s) == (ItemState.PENDING, False, 120)
+
+
+_NEVER_DECIDED = (FailureCode.WORKER_LOST, FailureCode.CANCELLED, FailureCode.WAITING)
+OUTCOMES = [failed(code) for code in FailureCode if code not in _NEVER_DECIDED] + [
     failed(FailureCode.BAD_RESPONSE, 404),
     failed(FailureCode.BAD_RESPONSE, 410),
     failed(FailureCode.BAD_RESPONSE, 500),

@@ -47,6 +47,7 @@ TABLE = {
     FailureCode.LIMIT: (False, False),
     FailureCode.WORKER_LOST: (False, False),
     FailureCode.CANCELLED: (False, False),
+    FailureCode.WAITING: (False, False),  # goes back to the queue before anybody decides about it
 }
 
 

@@ -28,6 +28,9 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
         "grace_seconds": 0.2,
         "retry_base_seconds": 0.05,
         "retry_cap_seconds": 0.2,
+        # A site that fails on purpose is not to be spared for it.
+        "breaker_failures": 10_000,
+        "host_max_delay_seconds": 0,
     }
     return load_settings(**(plain | changed))
 

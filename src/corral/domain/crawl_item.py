@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.gate import wait_of
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s, retry_after_s
 
@@ -25,6 +26,8 @@ def decide_item(
     """`attempt` is the one that just ended, from 1; the key of the item makes its jitter repeatable."""
     if not isinstance(outcome, Failed):
         return ItemTransition(ItemState.DONE)
+    if (held := wait_of(outcome)) is not None:
+        return ItemTransition(ItemState.PENDING, due_in_s=held[1].seconds, counts_attempt=False, failure=outcome)
     if outcome.code in _GIVEN_BACK:
         return ItemTransition(ItemState.PENDING, counts_attempt=False, failure=outcome)
     policy = policy or RetryPolicy()

@@ -22,6 +22,7 @@ class EventKind(StrEnum):
     WAITING = "waiting"  # running -> held, for a person
     RESUMED = "resumed"  # held -> queued
     RELEASED = "released"  # running -> queued, the attempt does not count
+    HOST_WAITS = "host_waits"  # running -> queued, the attempt does not count: its host is not to be asked yet
     WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count
     QUARANTINED = "quarantined"  # with FAILED: too many workers were lost with it
     STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
@@ -45,6 +46,7 @@ _MESSAGES = {
     EventKind.WAITING: ("warn", "Run waits for a person"),
     EventKind.RESUMED: ("info", "Run resumed"),
     EventKind.RELEASED: ("info", "Run released"),
+    EventKind.HOST_WAITS: ("info", "Run waits for its host"),
     EventKind.WORKER_LOST: ("warn", "Worker lost"),
     EventKind.QUARANTINED: ("error", "Run quarantined"),
     EventKind.STALE_WRITE_REFUSED: ("warn", "Stale write refused"),
@@ -67,6 +69,7 @@ _LEADS_TO = {
     EventKind.WAITING: RunState.HELD,
     EventKind.RESUMED: RunState.QUEUED,
     EventKind.RELEASED: RunState.QUEUED,
+    EventKind.HOST_WAITS: RunState.QUEUED,
     EventKind.WORKER_LOST: RunState.QUEUED,
 }
 

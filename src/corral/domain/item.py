@@ -66,6 +66,7 @@ class Item(NamedTuple):
     kind: str = PAGE
     # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
     known: tuple[str, str | None, str | None] | None = None
+    is_back: bool = False  # it had to wait: others may have gone deeper meanwhile
 
 
 class Seen(NamedTuple):
@@ -89,7 +90,7 @@ class Ended(NamedTuple):
     found: tuple[Found, ...] = ()
     http_status: int | None = None
     size: int = 0  # bytes that arrived
-    is_late: bool = False  # not at its first attempt: others may have gone deeper meanwhile
+    is_late: bool = False  # not when its turn had come first: others may have gone deeper meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = None  # the answer itself, where the plan keeps pages: see domain/kept.py
     version: tuple[str, str | None, str | None] | None = None  # as Item.known, for the next crawl
@@ -97,6 +98,7 @@ class Ended(NamedTuple):
     dropped: int = 0  # links of the page that are not among `found`: there were too many
     seen: Seen | None = None
     depth: int | None = None  # it was read as lying so deep, and its links were judged by that
+    counts: bool = True  # as an attempt, where it is to be tried again
 
 
 class Report(NamedTuple):

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corral.domain.artifact import Artifact
 from corral.domain.proxy import OpenProxy
 from corral.domain.session import SealedSession, SessionState
+
+if TYPE_CHECKING:
+    from corral.domain.gate import Visit
 
 
 class FailureCode(StrEnum):
@@ -21,6 +24,7 @@ class FailureCode(StrEnum):
     WORKER_LOST = "worker_lost"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"  # our bug
+    WAITING = "waiting"  # the gate of the host is closed: nothing was tried, and no run ends with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Failed:
 Outcome = Fetched | Failed
 
 # Our own refusals show nothing of the page, and what we refused to look at is not kept either.
-_SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST})
+_SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST, FailureCode.WAITING})
 
 
 def wants_evidence(outcome: Outcome) -> bool:
@@ -79,3 +83,5 @@ class Task:
     session: SealedSession | SessionState | None = None
     # Opened from the payload inside the worker; it never crosses the boundary.
     proxy: OpenProxy | None = None
+    # How it gets past the gates of hosts; made inside the worker, too.
+    visit: "Visit | None" = None

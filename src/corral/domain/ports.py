@@ -5,6 +5,7 @@ from typing import Protocol
 
 from corral.domain.crawl import Bounds
 from corral.domain.event import Event, EventDraft
+from corral.domain.gate import Parking, StoredHost
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention
@@ -184,6 +185,42 @@ class EventStore(Protocol):
     async def feed(self, after: int, limit: int) -> list[Event]: ...
 
     async def last_position(self) -> int: ...
+
+
+class GateStore(Protocol):
+    """What the gates of hosts keep, and the runs that wait for one. Times are seconds from now."""
+
+    async def watched_hosts(self) -> list[StoredHost]:
+        """Every host that is not plainly well, or that somebody has said something about."""
+        ...
+
+    async def touch_hosts(self, seen: Sequence[tuple[str, int, float]]) -> None:
+        """Of hosts with a closed breaker: failures in a row, and how long they asked to be left alone."""
+        ...
+
+    async def open_breaker(self, place: str, failures: int, blocked_s: float) -> None: ...
+
+    async def take_probe(self, place: str, open_s: float, probe_s: float) -> bool:
+        """True for one caller alone, once the breaker has been open for long enough."""
+        ...
+
+    async def end_probe(self, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
+        """Write what the probe has shown; where it closed the breaker, all that waited is due."""
+        ...
+
+    async def park(self, parkings: Sequence[Parking]) -> int: ...
+
+    async def let_go(self, place: str) -> int: ...
+
+    async def call_up(self, place: str) -> int: ...
+
+    async def waited_for(self) -> list[str]:
+        """The hosts that runs wait for."""
+        ...
+
+
+class NodeStore(LeaseStore, GateStore, Protocol):
+    """All that a node needs of a store."""
 
 
 class EngineStore(JobStore, RunStore, LeaseStore, EventStore, SiteStore, Protocol):

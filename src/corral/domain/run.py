@@ -132,6 +132,7 @@ class Run(NamedTuple):
     attempts: tuple[dict[str, Any], ...] = ()
     retry_of: RunId | None = None
     parent_id: RunId | None = None
+    waiting_reason: str | None = None  # queued, because its host is not to be asked yet
 
 
 CRAWL = "crawl"  # the kind of a run with items that are URLs

@@ -56,8 +56,8 @@ def tallied(ended: Iterable[tuple[str, Ended]]) -> list[Tally]:
     """Pages with their authority, added up; in one order for everybody."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for authority, each in ended:
-        if each.state is ItemState.LEASED:
-            continue  # some of its links are told beforehand
+        if each.state is ItemState.LEASED or not each.counts:
+            continue  # some of its links are told beforehand, or it only waits for its turn
         kind = (each.reason or "").partition(":")[0]
         sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0, 0, 0])
         sum_[0] += 1

@@ -11,14 +11,16 @@ from typing import Any, TypeVar
 import structlog
 
 from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
+from corral.domain.gate import GateRules
 from corral.domain.ids import new_owner
 from corral.domain.outcome import Failed, FailureCode, Outcome
-from corral.domain.ports import LeaseStore
+from corral.domain.ports import NodeStore
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lanes, Lease, Run
 from corral.domain.settlement import Loss, Settlement
 from corral.engine.assign import Assignment, Limits, by_browser
 from corral.engine.attempt import cancelled_itself, out_of_time, settlement_of
+from corral.engine.gatekeeper import Gatekeeper
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
 from corral.engine.renewer import LEASE_S, Renewer, Snapshot
@@ -49,6 +51,7 @@ class NodeOptions:
     config: dict[str, Any] = field(repr=False)  # what the workers are told
     crawls: int = 5  # at once
     only_run: str | None = None  # execute just this one
+    gates: GateRules = field(default_factory=GateRules)
     # All keys of the vault where one of these is new to the workers, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None
 
@@ -56,7 +59,7 @@ class NodeOptions:
 class Node:
     def __init__(
         self,
-        store: LeaseStore,
+        store: NodeStore,
         policy: RetryPolicy,
         options: NodeOptions,
         pulse: Pulse,
@@ -72,8 +75,10 @@ class Node:
         self._options = options
         self._pulse = pulse
         steps = Steps(store, self._until_stored, self._write)
-        events = PoolEvents(self._on_outcomes, self._on_aborted, self._on_death, self._look, steps.reported)
-        self._pool = WorkerPool(options.workers, options.config, events)
+        self._keeper = Gatekeeper(store, options.gates, self._until_stored, self._write)
+        self.gate = self._keeper.gate
+        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, steps.reported, self.gate.hear)
+        self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
         self._wake = asyncio.Event()
@@ -96,14 +101,13 @@ class Node:
         self._loop = asyncio.get_running_loop()
         await self._pool.start()
         self._renewer.start()
+        await self._keeper.start(self._spawn)
         self._dispatching = self._spawn(self._dispatch())
         self._spawn(self._watch())
 
     def look(self) -> None:
         """A hint that there may be work."""
         self._wake.set()
-
-    _look = look
 
     def abort(self, run_id: str) -> None:
         """Stop executing a run that was cancelled or paused."""
@@ -195,7 +199,7 @@ class Node:
             self._write(self._released(leases, "shutdown"))
             return 0
         self._hand_out_keys(leases)
-        self._assignment.add(leases)
+        self._assignment.add(self._keeper.sifted(leases))
         if leases:
             self._pulse.beat()
         return len(leases)
@@ -225,7 +229,7 @@ class Node:
     def _on_outcomes(self, outcomes: list[tuple[Held, Outcome]]) -> None:
         now, ended = datetime.now(UTC), time.monotonic()
         settlements = []
-        for held, outcome in outcomes:
+        for held, outcome in self._keeper.without_waiting(outcomes):
             took_s = ended - held.started
             self._settling[held.lease.key] = held
             self._unasked.add(held.lease.key)
@@ -305,6 +309,7 @@ class Node:
 
     def _on_death(self, worker: WorkerProcess, exit_status: str) -> None:
         held, worker.held = list(worker.held.values()), {}
+        self.gate.lost(worker)
         self._assignment.fill()
         if not held:
             return

@@ -73,6 +73,12 @@ class WorkerProcess:
         return b"".join(self.stderr)[-_STDERR_TAIL:].decode("utf-8", "replace").replace("\x00", "")
 
 
+def lend_all(worker: WorkerProcess, message: wire.Message) -> None:
+    """Where nobody keeps a gate, everybody may go."""
+    if message[0] == "ask":
+        worker.send([["lend", message[1], message[2]]])
+
+
 @dataclass(frozen=True, slots=True)
 class PoolEvents:
     """What the pool tells its node."""
@@ -82,6 +88,7 @@ class PoolEvents:
     died: Callable[[WorkerProcess, str], None]
     ready: Callable[[], None]
     reported: Callable[[WorkerProcess, Held, Report], None] = lambda *_: None
+    gate: Callable[[WorkerProcess, wire.Message], None] = lend_all
 
 
 class WorkerPool:
@@ -228,6 +235,9 @@ class WorkerPool:
         outcomes: list[tuple[Held, Outcome]] = []
         aborted: list[Held] = []
         for message in frame:
+            if message[0] in wire.TO_GATE:
+                self._events.gate(worker, message)
+                continue
             if message[0] == "report":
                 if (held := worker.held.get((message[1], message[2]))) is not None:
                     self._events.reported(worker, held, wire.report_of(message))

@@ -4,6 +4,8 @@ A frame is a batch of messages: `["task", {…}]`, `["cancel", run, epoch]` and 
 first `["ready"]`, then `["outcome", run, epoch, kind, {…}]` and `["aborted", run, epoch]` come back.
 
 A run with items says `["report", run, epoch, …]` and is answered `["step", run, epoch, …]`, any number of times.
+
+What is said about the gates of hosts stands in `permits`.
 """
 
 import asyncio
@@ -26,6 +28,9 @@ _MAX_FRAME = 256 * 1024 * 1024
 _FOUND_AT = Ended._fields.index("found")
 
 Message = list[Any]
+
+TO_GATE = frozenset({"ask", "unask", "told", "delay"})
+FROM_GATE = frozenset({"lend", "grant", "refuse", "recall"})
 
 
 def packed(messages: Sequence[Sequence[Any]]) -> bytes:

@@ -14,6 +14,7 @@ from corral.domain.outcome import Outcome, Task
 from corral.domain.ports import Kind
 from corral.engine import wire
 from corral.engine.attempt import perform
+from corral.engine.permits import Permits
 
 BEAT_EVERY_S = 0.5
 
@@ -64,7 +65,10 @@ class Worker:
         writer: asyncio.StreamWriter,
         kinds: dict[str, Kind],
         on_keys: Callable[[list[str]], None] = lambda _: None,
+        permits: Permits | None = None,
     ) -> None:
+        self._permits = permits or Permits()
+        self._permits.say = self._say
         self._on_keys = on_keys
         self._reader = reader
         self._writer = writer
@@ -76,9 +80,11 @@ class Worker:
     async def serve(self) -> None:
         """Until the node closes the connection. Before it hears that we are ready it sends no task."""
         self._writer.write(wire.packed([["ready"]]))
+        telling = asyncio.create_task(self._permits.run(), name="permits")
         async for frame in wire.frames(self._reader):
             for message in frame:
                 self._take(message)
+        telling.cancel()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -95,6 +101,8 @@ class Worker:
             case "step":
                 if (asking := self._desks.get((message[1], message[2]))) is not None:
                     asking.answered(message)
+            case what if what in wire.FROM_GATE:
+                self._permits.hear(message)
             case "keys":
                 self._on_keys(message[1])
             case "cancel":

@@ -11,6 +11,7 @@ from corral.domain.cache import together
 from corral.domain.classify import failure_of_status
 from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
+from corral.domain.gate import Visit
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.recipe import Recipe, Request, ShapeChange, recipe_of
@@ -37,6 +38,7 @@ class _Way:
     respects_robots: bool
     ends_at: float
     via: RunWay | None = None
+    visit: Visit | None = None
     cookies: RunCookies = field(default_factory=RunCookies)
 
     def left_s(self) -> float:
@@ -59,6 +61,7 @@ class ApiReplayExecutor:
             trusted_hosts=frozenset(payload.get("trusted_hosts") or ()),
             respects_robots=payload.get("respect_robots", True),
             ends_at=time.monotonic() + task.timeout_s,
+            visit=task.visit,
         )
         try:
             target = parse_target(payload["url"])
@@ -93,7 +96,9 @@ class ApiReplayExecutor:
     async def _refusal(self, target: Target, way: _Way) -> Failed | None:
         if not way.respects_robots:
             return None
-        return await self._robots.refusal(target, trusted_hosts=way.trusted_hosts, budget_s=way.left_s(), via=way.via)
+        return await self._robots.refusal(
+            target, trusted_hosts=way.trusted_hosts, budget_s=way.left_s(), via=way.via, visit=way.visit
+        )
 
     async def _replayed(
         self, recipe: Recipe, requests: list[Request], target: Target, way: _Way, fields: tuple[FieldSpec, ...]
@@ -139,6 +144,7 @@ class ApiReplayExecutor:
                 body=orjson.dumps(request.body) if is_post else None,
                 via=way.via,
                 cookies=way.cookies,
+                visit=way.visit,
             )
 
         if is_post:

@@ -72,7 +72,7 @@ class Renderer:
             if not payload.get("respect_robots", True):
                 return await self._rendered(task, target, trusted_hosts, clock, via)
             outcome: Outcome | None = await self._robots.refusal(
-                target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via
+                target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via, visit=task.visit
             )
             if outcome is None:
                 outcome = await self._rendered(task, target, trusted_hosts, clock, via)
@@ -82,6 +82,9 @@ class Renderer:
     async def _rendered(
         self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunWay | None
     ) -> Outcome:
+        # One turn for all that the page loads; what it loads from elsewhere is not asked for by us.
+        if task.visit is not None and (refused := await task.visit.enter(target)) is not None:
+            return refused
         engine = await self._engine(clock)
         if isinstance(engine, Failed):
             return engine

@@ -6,6 +6,7 @@ from corral.domain.canonical import link_to
 from corral.domain.classify import failure_of_status
 from corral.domain.crawl import SITEMAP, ItemState
 from corral.domain.errors import BadInput
+from corral.domain.gate import Visit
 from corral.domain.item import Ended, Found, Item, sitemap_kind, sitemap_level
 from corral.domain.outcome import Failed
 from corral.domain.url import Target, parse_target
@@ -27,19 +28,19 @@ class SitemapVisitor:
         self._robots = robots
         self._reader = reader
 
-    async def visit(self, item: Item, plan: str, trusted_hosts: frozenset[str]) -> Ended | Failed:
+    async def visit(self, item: Item, plan: str, trusted_hosts: frozenset[str], turn: Visit) -> Ended | Failed:
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         level = sitemap_level(item.kind)
         if level is None:
-            return await self._named(item, target, trusted_hosts)
-        return await self._listed(item, target, CrawlAsk(plan, item.depth, level), trusted_hosts)
+            return await self._named(item, target, trusted_hosts, turn)
+        return await self._listed(item, target, CrawlAsk(plan, item.depth, level=level), trusted_hosts, turn)
 
-    async def _named(self, item: Item, target: Target, trusted_hosts: frozenset[str]) -> Ended:
+    async def _named(self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit) -> Ended:
         """Those of robots.txt, and the one that nearly every site has."""
-        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts)
+        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, visit=turn)
         named = [] if verdict.rules is None else list(verdict.rules.sitemaps)[:_MAX_NAMED]
         found: dict[str, Found] = {}
         for reference in [*named, "/sitemap.xml"]:
@@ -51,10 +52,12 @@ class SitemapVisitor:
         said = f"robots.txt names {len(named)} sitemaps"
         return Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
 
-    async def _listed(self, item: Item, target: Target, ask: CrawlAsk, trusted_hosts: frozenset[str]) -> Ended | Failed:
+    async def _listed(
+        self, item: Item, target: Target, ask: CrawlAsk, trusted_hosts: frozenset[str], turn: Visit
+    ) -> Ended | Failed:
         began = time.monotonic()
         answer = await self._egress.fetch(
-            target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES, trusted_hosts=trusted_hosts
+            target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES, trusted_hosts=trusted_hosts, visit=turn
         )
         if isinstance(answer, Failed):
             return answer

@@ -8,9 +8,10 @@ import orjson
 from corral.domain.canonical import canonical_url, url_key
 from corral.domain.crawl import NOINDEX, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
+from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, short_key
 from corral.domain.kept import page_document
-from corral.domain.outcome import Failed, Task
+from corral.domain.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
 from corral.extract.reading import ReadAnswer, ReadRequest, is_text
@@ -26,10 +27,14 @@ from corral.fetch.verdict import failure_read
 
 _MAX_PLANS = 64
 _NOT_MODIFIED = 304
+_WELL: Outcome = Fetched()
 
 
 class HttpVisitor:
-    def __init__(self, egress: Egress, robots: Robots, reader: PageReader, page_s: float = 20.0) -> None:
+    def __init__(
+        self, egress: Egress, robots: Robots, reader: PageReader, page_s: float = 20.0, *, gates: Gates = NO_GATES
+    ) -> None:
+        self._gates = gates
         self._page_s = page_s
         self._plans: dict[int, tuple[CrawlPlan, str]] = {}
         self._egress = egress
@@ -38,23 +43,34 @@ class HttpVisitor:
         self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:
+        turn, outcome = self._gates.visit(plan.concurrency), None
+        try:
+            ended = await self._visited(item, plan, task, turn)
+            outcome = ended if isinstance(ended, Failed) else _WELL
+            return ended
+        finally:
+            turn.end(outcome)
+
+    async def _visited(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
         began = time.monotonic()
         if item.kind != PAGE:
             trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-            return await self._sitemaps.visit(item, orjson.dumps(task.payload["crawl"]).decode(), trusted_hosts)
+            return await self._sitemaps.visit(item, orjson.dumps(task.payload["crawl"]).decode(), trusted_hosts, turn)
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-        if plan.respect_robots and (refused := await self._refusal(target, trusted_hosts)) is not None:
+        if plan.respect_robots and (refused := await self._refusal(target, trusted_hosts, turn)) is not None:
             return refused
         answer = await self._egress.fetch(
-            target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts, headers=conditions(item)
+            target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts, headers=conditions(item), visit=turn
         )
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # Not the page that is known: its record is another one's.
-            answer = await self._egress.fetch(target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts)
+            answer = await self._egress.fetch(
+                target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts, visit=turn
+            )
         if isinstance(answer, Failed):
             return answer
         if answer.status == _NOT_MODIFIED and item.known is not None:
@@ -72,14 +88,14 @@ class HttpVisitor:
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
         return known[1]
 
-    async def _refusal(self, target: Target, trusted_hosts: frozenset[str]) -> Failed | None:
+    async def _refusal(self, target: Target, trusted_hosts: frozenset[str], turn: Visit) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
-        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts)
+        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, visit=turn)
         if verdict.failure is not None:
             return verdict.failure
         if not verdict.is_reachable:
             return fault("policy:robots_unreachable", f"{target.origin}/robots.txt; respect_robots=false overrides it")
-        return await self._robots.refusal(target, trusted_hosts=trusted_hosts)
+        return await self._robots.refusal(target, trusted_hosts=trusted_hosts, visit=turn)
 
     async def _read(self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlAsk, began: float) -> Ended | Failed:
         content_type = (answer.header("content-type") or "").split(";")[0].strip().lower()

@@ -10,6 +10,7 @@ import wreq
 from corral.domain.address import EgressPolicy
 from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
+from corral.domain.gate import Visit
 from corral.domain.outcome import Failed
 from corral.domain.url import BadScheme, Target, join, parse_target
 from corral.fetch.codings import ACCEPT_ENCODING
@@ -71,16 +72,18 @@ class Egress:
         credentials: Callable[[Target], Mapping[str, str]] | None = None,
         via: Way | None = None,
         cookies: RunCookies | None = None,
+        visit: Visit | None = None,
     ) -> Response | Failed:
         """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body.
 
         With a `body` it is a POST; a redirect carries that on only where the status says so, within its origin.
 
         `credentials` are asked for at every hop: what one target may know another may not. `cookies` are those of the
-        run; without any, what is set on the way is kept for this fetch.
+        run; without any, what is set on the way is kept for this fetch. `visit` takes the turns at the hosts.
         """
         walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
+        walk.visit = visit
         if cookies is not None:
             walk.cookies = cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
@@ -144,6 +147,7 @@ class _Walk:
         self._egress = egress
         self._credentials = credentials
         self.body: bytes | None = None
+        self.visit: Visit | None = None
         self.cookies = RunCookies()
         self._seen: set[tuple[str, int]] = set()
         self._headers = _USUAL_HEADERS.copy()
@@ -182,8 +186,14 @@ class _Walk:
         if sent := self.cookies.header_for(target, now_s, known_by.get("cookie", "")):
             known_by["cookie"] = sent
         self._seen.add((target.request_url, self.cookies.version))
+        if self.visit is not None and (refused := await self.visit.enter(target)) is not None:
+            return refused
+        began = time.monotonic()
         head = await self._egress.ask(target, pinned, {**self._headers, **known_by}, self.body)
         if isinstance(head, Head):
+            if self.visit is not None:
+                told = next((value for name, value in head.headers if name == "retry-after"), None)
+                self.visit.answered(target, head.status, time.monotonic() - began, told)
             self.cookies.take(target, (value for name, value in head.headers if name == "set-cookie"), now_s)
         self._marks["first_byte_ms"] = self._elapsed_ms()
         return head

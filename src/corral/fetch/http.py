@@ -73,7 +73,7 @@ class HttpExecutor:
             if not asked.respects_robots:
                 return None
             return await self._robots.refusal(
-                target, trusted_hosts=asked.trusted_hosts, budget_s=task.timeout_s, via=via
+                target, trusted_hosts=asked.trusted_hosts, budget_s=task.timeout_s, via=via, visit=task.visit
             )
 
         async def live(headers: Mapping[str, str]) -> Response | Failed:
@@ -84,6 +84,7 @@ class HttpExecutor:
                 trusted_hosts=asked.trusted_hosts,
                 credentials=functools.partial(credentials_of, task),
                 via=via,
+                visit=task.visit,
             )
 
         return await self._cache.fetch(asked, live, allowed)

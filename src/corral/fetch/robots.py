@@ -1,6 +1,7 @@
 """What robots.txt allows, asked once an hour per origin."""
 
 import asyncio
+import math
 import re
 import time
 from collections import OrderedDict
@@ -9,6 +10,7 @@ from typing import Any
 
 from protego import Protego
 
+from corral.domain.gate import Visit
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target
 from corral.extract.charset import decode
@@ -44,6 +46,7 @@ class Verdict:
     chars: int = 0  # of the rules' text
     failure: Failed | None = None  # why it could not be reached, where nobody answered
     is_cut: bool = False  # there was more than is read
+    delay_s: float = 0.0  # that is asked for between requests
 
 
 class Robots:
@@ -60,11 +63,14 @@ class Robots:
         trusted_hosts: frozenset[str] = frozenset(),
         budget_s: float = _BUDGET_S,
         via: RunWay | None = None,
+        visit: Visit | None = None,
     ) -> Failed | None:
         """`policy:robots` where the page is disallowed. An unreachable robots.txt allows a single page."""
-        verdict = await self.verdict(target, trusted_hosts=trusted_hosts, budget_s=budget_s, via=via)
+        verdict = await self.verdict(target, trusted_hosts=trusted_hosts, budget_s=budget_s, via=via, visit=visit)
         if verdict.rules is None:
             return None
+        if visit is not None and verdict.delay_s:
+            visit.slow_down(target, verdict.delay_s)
         may_fetch, asked = verdict.rules.can_fetch, (target.request_url, self._user_agent)
         is_large = verdict.chars > _LARGE_CHARS
         if await asyncio.to_thread(may_fetch, *asked) if is_large else may_fetch(*asked):
@@ -85,6 +91,7 @@ class Robots:
         trusted_hosts: frozenset[str] = frozenset(),
         budget_s: float = _BUDGET_S,
         via: RunWay | None = None,
+        visit: Visit | None = None,
     ) -> Verdict:
         place = _place(target, via)
         known = self._known(place)
@@ -94,7 +101,12 @@ class Robots:
         try:
             async with lock:
                 known = self._known(place)
-                return known or self._kept(place, await self._ask(target, trusted_hosts, budget_s, via))
+                if known is None:
+                    known = await self._ask(target, trusted_hosts, budget_s, via, visit)
+                    # That its gate is closed says nothing about what it allows.
+                    if known.failure is None or known.failure.code is not FailureCode.WAITING:
+                        self._kept(place, known)
+                return known
         finally:
             if not lock.locked():
                 self._asking.pop(place, None)
@@ -103,7 +115,14 @@ class Robots:
         verdict = self._verdicts.get(origin)
         return verdict if verdict is not None and verdict.until > time.monotonic() else None
 
-    async def _ask(self, target: Target, trusted_hosts: frozenset[str], budget_s: float, via: RunWay | None) -> Verdict:
+    async def _ask(
+        self,
+        target: Target,
+        trusted_hosts: frozenset[str],
+        budget_s: float,
+        via: RunWay | None,
+        visit: Visit | None,
+    ) -> Verdict:
         answer = await self._egress.fetch(
             f"{target.origin}/robots.txt",
             timeout_s=min(budget_s, _BUDGET_S),
@@ -112,6 +131,7 @@ class Robots:
             follow=_MAX_REDIRECTS,
             truncate=True,
             via=via,
+            visit=visit,
         )
         now = time.monotonic()
         if isinstance(answer, Failed):
@@ -126,22 +146,37 @@ class Robots:
         # Aside: half a megabyte of rules takes half a second, in which every other run would stand still.
         rules = await asyncio.to_thread(Protego.parse, text) if text else None
         return Verdict(
-            rules, is_reachable=True, until=now + _KEPT_S, chars=len(text), is_cut=answer.truncated and bool(text)
+            rules,
+            is_reachable=True,
+            until=now + _KEPT_S,
+            chars=len(text),
+            is_cut=answer.truncated and bool(text),
+            delay_s=_delay_s(rules, self._user_agent),
         )
 
-    def _kept(self, origin: str, verdict: Verdict) -> Verdict:
+    def _kept(self, origin: str, verdict: Verdict) -> None:
         self._verdicts[origin] = verdict
         self._verdicts.move_to_end(origin)
         kept_chars = sum(each.chars for each in self._verdicts.values())
         while len(self._verdicts) > _MAX_ORIGINS or (kept_chars > _MAX_KEPT_CHARS and len(self._verdicts) > 1):
             _, dropped = self._verdicts.popitem(last=False)
             kept_chars -= dropped.chars
-        return verdict
 
 
 def _place(target: Target, via: RunWay | None) -> str:
     # What a proxy says of a site is believed only where it is used.
     return target.origin if via is None else f"{target.origin} {via.through}"
+
+
+def _delay_s(rules: Protego | None, user_agent: str) -> float:
+    """Crawl-delay, or what Request-rate comes to; 0 where neither says anything usable."""
+    if rules is None:
+        return 0.0
+    delay_s = rules.crawl_delay(user_agent)
+    rate = rules.request_rate(user_agent)
+    if delay_s is None and rate is not None and rate.requests:
+        delay_s = rate.seconds / rate.requests
+    return delay_s if delay_s is not None and 0 < delay_s < math.inf else 0.0
 
 
 def _whole_lines(body: bytes) -> bytes:

@@ -42,6 +42,8 @@ _TAKEN = {
     "lease_until": param("lease_until"),
     "started_at": sa.func.coalesce(runs.c.started_at, param("wall")),
     "seq": runs.c.seq + 1,
+    "waiting_reason": sa.null(),
+    "waiting_host": sa.null(),
 }
 
 _IS_BROWSER = is_state(runs.c.resolved_strategy, Strategy.BROWSER)

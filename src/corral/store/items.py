@@ -229,7 +229,7 @@ def _end_values(tx: Tx, each: Ended) -> dict[str, Any]:
     return values(
         id=each.id,
         state=each.state.value,
-        more_attempts=1 if is_retry else 0,
+        more_attempts=1 if is_retry and each.counts else 0,
         due_at=tx.now_ms + round(each.due_in_s * 1000) if is_retry else 0,
         reason=each.reason,
         message=storable(each.message[:2000]) if each.message else _dropped(each),
@@ -346,7 +346,7 @@ def _taken(tx: Tx, rows: Sequence[Row], counts: "Counter[str]") -> tuple[Item, .
     if rows:
         tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in rows])
         counts.update(pending=-len(rows), leased=len(rows))
-    return tuple(Item(*row[:DUE_AT]) for row in rows)
+    return tuple(Item(*row[:DUE_AT], None, row[DUE_AT] > 0) for row in rows)
 
 
 def _of_hosts_with_room(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> tuple[list[Row], int]:

@@ -18,7 +18,7 @@ from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
 # What a new run does not have yet is left to the defaults of the columns.
 _LATER = (
     *("epoch", "losses", "suspect", "hold_reason", "owner", "lease_until", "started_at", "finished_at"),
-    *("failure_code", "failure_detail", "error_message", "stats", "attempts"),
+    *("failure_code", "failure_detail", "error_message", "stats", "attempts", "waiting_reason", "waiting_host"),
 )
 _INSERT = insert_all(runs, without=_LATER)
 _GET = sa.select(runs).where(runs.c.id == param("id"))

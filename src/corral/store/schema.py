@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0010"
-_KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+HEAD = "0011"
+_KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 

@@ -42,6 +42,7 @@ from corral.store import (
     sites,
 )
 from corral.store.database import Database
+from corral.store.store_hosts import HostMethods
 from corral.store.tx import Tx
 from corral.store.upkeep import Upkeep
 
@@ -50,7 +51,7 @@ def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
     return lambda tx: function(tx, *args)
 
 
-class Store(Upkeep):
+class Store(Upkeep, HostMethods):
     def __init__(self, database: Database) -> None:
         self._db = database
 

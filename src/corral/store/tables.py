@@ -52,6 +52,9 @@ runs = sa.Table(
     sa.Column("attempts", Document, nullable=False, server_default="[]"),
     sa.Column("retry_of", sa.Text),
     sa.Column("parent_id", sa.Text),
+    # While it is queued because its host is not to be asked: why, and the place of that host.
+    sa.Column("waiting_reason", sa.Text),
+    sa.Column("waiting_host", sa.Text),
     # The number of the run's last event: taken and raised in the statement that changes the run.
     sa.Column("seq", sa.Integer, nullable=False),
 )
@@ -274,6 +277,20 @@ pages = sa.Table(
     sa.Column("fetched_at", Millis, nullable=False),
 )
 
+hosts = sa.Table(
+    "hosts",
+    metadata,
+    sa.Column("place", sa.Text, primary_key=True),  # see domain/gate.py
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("opened_at", Millis),  # its breaker is open since then
+    sa.Column("probed_at", Millis),  # and one request is on its way
+    sa.Column("blocked_until", Millis, nullable=False),  # it asked for that
+    # What a person has said of its pace.
+    sa.Column("concurrency", sa.Integer),
+    sa.Column("delay_ms", sa.Integer),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,
@@ -297,6 +314,7 @@ LANES = {
 for _lane, _what in LANES.items():
     _index(f"runs_queued_{_lane}", runs.c.priority, runs.c.due_at, runs.c.id, where=f"state = 'queued' AND {_what}")
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
+_index("runs_waiting", runs.c.waiting_host, runs.c.priority, runs.c.id, where="waiting_host IS NOT NULL")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
 for _state in ("queued", "held", "partial", "failed", "cancelled"):
     _index(f"runs_{_state}", runs.c.id, where=f"state = '{_state}'")

@@ -14,12 +14,14 @@ import structlog
 
 from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state
 from corral.domain.crawl_item import decide_item
+from corral.domain.gate import wait_of
 from corral.domain.item import PAGE, Change, Ended, Item, Report, Step
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import RunState
+from corral.engine.kinds.crawl_appetite import Appetite
 from corral.engine.kinds.crawl_batches import next_batch
 from corral.engine.kinds.crawl_memory import CrawlMemory
 
@@ -64,6 +66,8 @@ class _Crawl:
         self._news = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
         self._memory = CrawlMemory(plan)
+        self._has_asked = True  # for more, in the last step: only then does getting nothing mean that there is nothing
+        self._appetite = Appetite(_AHEAD * plan.concurrency)
 
     async def run(self) -> Outcome:
         try:
@@ -88,7 +92,7 @@ class _Crawl:
             is_idle = not (self._visits or self._ready or self._ended)
             # What is pending then is beyond a budget, and so is what could come back.
             has_more = self._memory.has_more and not step.counts.pending
-            if is_idle and step.next_due_s is None and not step.items and not has_more:
+            if is_idle and step.next_due_s is None and not step.items and self._has_asked and not has_more:
                 return None
             has_news = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
@@ -100,7 +104,7 @@ class _Crawl:
 
     def _patience_s(self, step: Step, *, is_idle: bool) -> float:
         if is_idle:
-            return min(step.next_due_s or 0.0, _LOOK_EVERY_S)
+            return self._appetite.pause_s() or min(step.next_due_s or 0.0, _LOOK_EVERY_S)
         return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
 
     async def _wait(self, seconds: float) -> None:
@@ -128,6 +132,7 @@ class _Crawl:
         began = time.monotonic()
         try:
             ended = await self._visited(item)
+            self._appetite.saw(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
                 ended = self._failed(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
@@ -160,7 +165,8 @@ class _Crawl:
         is_no_page = item.kind != PAGE and decided.to is ItemState.FAILED
         to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
-        return Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
+        ended = Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
+        return ended._replace(counts=decided.counts_attempt)
 
     async def _step(self, *, want: int | None = None, is_last: bool = False) -> Step:
         batch, later = next_batch(self._ended)
@@ -170,7 +176,8 @@ class _Crawl:
         untold = (each.id for each in self._ended)
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
         if want is None:
-            want = max(0, _AHEAD * self._plan.concurrency - len(holding))
+            want = max(0, self._appetite.size() - len(holding))
+        self._has_asked = want > 0
         traps = self._memory.told(is_idle=not holding and not is_last)
         step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps))
         self._memory.answered(step)

@@ -45,9 +45,9 @@ class CrawlMemory:
         if self.traps is not None:
             self.traps.saw(item, seen, new)
         # One that comes late may know shorter ways than those that were told.
-        found = _with(ended.found, new) if item.attempt > 1 else (*new, *self._nearer(ended.found))
-        is_late = item.attempt > 1 or self._plan.shortens
-        return ended._replace(found=found, is_late=is_late, seen=None)
+        came_late = item.attempt > 1 or item.is_back
+        found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
+        return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 
     def _as_another(self, ended: Ended, original: Found) -> Ended:
         """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.

@@ -1,0 +1,359 @@
+"""The gates of all hosts, kept by the node and shared by everything that fetches: who may ask whom, and when.
+
+See `permits` for what a worker and its node say to each other. What outlives the process is the keeper's business.
+"""
+
+import asyncio
+import math
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import structlog
+
+from corral.domain.breaker import Sign
+from corral.domain.gate import Answer, GateRules, HostGate, SitePace, Wait, WaitReason
+from corral.engine.permits import Message, TurnKind
+
+log = structlog.get_logger()
+
+# A run that was let through and has not asked for its turn by now will not do so.
+_ON_ITS_WAY_S = 2.0
+_CRAWL_DELAY_KEPT_S = 3600.0
+_MAX_HOSTS = 20_000
+# One telling speaks for many visits: so many of them are let count.
+_MOST_AT_A_TIME = 10
+
+
+class Holder(Protocol):
+    """Who may be lent something: a worker process."""
+
+    def send(self, messages: Sequence[Sequence[Any]]) -> None: ...
+
+
+class _Ask(NamedTuple):
+    holder: Holder
+    until: float  # it is not kept waiting longer
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    place: str
+    gate: HostGate = field(default_factory=HostGate)
+    said: SitePace | None = None  # by a person
+    at_once: int = 0  # that crawls under way have been promised
+    crawl_delay_s: float | None = None
+    crawl_delay_until: float = 0.0
+    lent: "Counter[Holder]" = field(default_factory=Counter)
+    asks: deque[_Ask] = field(default_factory=deque)
+    timer: asyncio.TimerHandle | None = None
+    prober: Holder | None = None
+    is_taking_probe: bool = False
+    on_its_way_until: float = 0.0
+    booked_at: float = 0.0
+    writes: int = 0  # under way: until they have landed, the database knows less than we do
+    is_recalled: bool = False  # all that was lent, because the host is to be spared
+    called: "Counter[Holder]" = field(default_factory=Counter)  # back, for those who wait
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.asks or self.writes or self.is_taking_probe or +self.lent)
+
+
+class Keeper(Protocol):
+    """What outlives the process; none of it is waited for."""
+
+    def opened(self, host: Host) -> None: ...
+
+    def take_probe(self, host: Host) -> None:
+        """Answered with `Gate.probe_taken`."""
+        ...
+
+    def probe_ended(self, host: Host) -> None: ...
+
+    def touched(self, host: Host) -> None: ...
+
+    def recovered(self, host: Host) -> None: ...
+
+
+class Gate:
+    def __init__(
+        self,
+        rules: GateRules,
+        keeper: Keeper,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._rules = rules
+        self._keeper = keeper
+        self.clock = clock
+        self._chance = chance
+        self.hosts: dict[str, Host] = {}
+        self.watched: set[str] = set()  # those that are not plainly well
+        self.messages = 0  # that workers have sent
+
+    def rules_of(self, host: Host) -> GateRules:
+        pace = replace(self._rules.pace, concurrency=max(self._rules.pace.concurrency, host.at_once))
+        if host.said is not None:
+            pace = host.said.over(pace)
+        if host.crawl_delay_s is not None and host.crawl_delay_until > self.clock():
+            pace = replace(pace, crawl_delay_s=host.crawl_delay_s)
+        return replace(self._rules, pace=pace)
+
+    def host(self, place: str) -> Host:
+        found = self.hosts.get(place)
+        if found is None:
+            if len(self.hosts) >= _MAX_HOSTS:
+                self._forget_idle()
+            found = self.hosts[place] = Host(place)
+        return found
+
+    def _forget_idle(self) -> None:
+        for place, host in list(self.hosts.items()):
+            if host.is_idle and place not in self.watched and host.gate.breaker.failures == 0:
+                del self.hosts[place]
+
+    # -- before a run is handed to a worker ----------------------------------------------------------
+
+    def refusal(self, place: str) -> Wait | None:
+        """Why a run for this host is not worth a worker's slot now. One that may go is on its way to ask."""
+        if place not in self.watched:
+            return None
+        host, now = self.hosts[place], self.clock()
+        rules = self.rules_of(host)
+        if self._is_plain(host, now, rules):
+            return None
+        wait = host.gate.wait(now, rules)
+        is_open = host.gate.breaker.opened_at is not None
+        if wait is None or wait.seconds <= host.gate.moment_s(rules):
+            comes_alone = is_open or host.gate.delay_s(rules) > 0
+            if not (comes_alone and (host.is_taking_probe or host.on_its_way_until > now)):
+                host.on_its_way_until = now + _ON_ITS_WAY_S
+                return None
+            wait = Wait(WaitReason.BREAKER, rules.breaker.probe_s) if is_open else Wait(WaitReason.PACE, math.inf)
+        return Wait(wait.reason, self._booked_s(host, wait, now, rules))
+
+    def _booked_s(self, host: Host, wait: Wait, now: float, rules: GateRules) -> float:
+        """A time of its own for everybody who is sent away: they come back one after the other."""
+        if wait.reason is WaitReason.BREAKER:
+            return wait.seconds
+        first = now + (wait.seconds if math.isfinite(wait.seconds) else host.gate.interval_s(rules))
+        host.booked_at = max(host.booked_at + host.gate.interval_s(rules), first)
+        return host.booked_at - now
+
+    # -- what workers say ----------------------------------------------------------------------------
+
+    def hear(self, holder: Holder, message: Message) -> None:
+        self.messages += 1
+        what, host = message[0], self.host(message[1])
+        match what:
+            case "ask":
+                self._asked(host, holder, message[2], message[3])
+            case "unask":
+                _forget(host.asks, holder, message[2])
+                self._serve(host)
+            case "told":
+                self._told(host, holder, message)
+            case "delay":
+                host.crawl_delay_s, host.crawl_delay_until = message[2], self.clock() + _CRAWL_DELAY_KEPT_S
+                self._serve(host)
+
+    def _asked(self, host: Host, holder: Holder, count: int, at_once: int) -> None:
+        host.at_once = max(host.at_once, at_once)
+        host.on_its_way_until = 0.0
+        until = self.clock() + host.gate.moment_s(self.rules_of(host))
+        host.asks.extend(_Ask(holder, until) for _ in range(count))
+        self._serve(host)
+
+    def _told(self, host: Host, holder: Holder, message: Message) -> None:
+        _, _, back, well, latency_s, ill = message
+        now, rules, before = self.clock(), self.rules_of(host), host.gate
+        for _ in range(min(well, _MOST_AT_A_TIME)):
+            host.gate = host.gate.after(Answer(Sign.WELL, 200, latency_s or None), now, rules)
+        probed = False
+        for kind, sign, status, took_s, retry_after_s in ill:
+            was_probe = kind == TurnKind.PROBE and host.prober is holder
+            host.gate = host.gate.after(
+                Answer(Sign(sign), status, took_s, retry_after_s), now, rules, was_probe=was_probe
+            )
+            probed = probed or was_probe
+        gone = min(host.lent[holder], back + sum(kind != TurnKind.LENT for kind, *_ in ill))
+        host.lent[holder] -= gone
+        host.called[holder] = max(0, host.called[holder] - back)
+        host.gate = host.gate.lent(-gone)
+        self._follow_up(host, before, probed=probed)
+        self._serve(host)
+
+    def _follow_up(self, host: Host, before: HostGate, *, probed: bool) -> None:
+        """What others have to know of a change."""
+        was, now = before.breaker, host.gate.breaker
+        if probed:
+            host.prober = None
+            if now.opened_at is None:
+                log.info("the breaker of a host is closed again", host=host.place)
+            self._keeper.probe_ended(host)
+        elif was.opened_at is None and now.opened_at is not None:
+            log.warning(
+                "the breaker of a host is open",
+                host=host.place,
+                failures=now.failures,
+                for_s=self._rules.breaker.open_s,
+            )
+            self._keeper.opened(host)
+        elif was.failures != now.failures or before.pace.blocked_until != host.gate.pace.blocked_until:
+            self._keeper.touched(host)
+
+    def lost(self, holder: Holder) -> None:
+        """A worker is gone, and its turns with it."""
+        for host in list(self.hosts.values()):
+            count = host.lent.pop(holder, 0)
+            host.called.pop(holder, None)
+            host.asks = deque(ask for ask in host.asks if ask.holder is not holder)
+            before = host.gate
+            host.gate = host.gate.lent(-count)
+            if host.prober is holder:
+                host.gate = host.gate.after(Answer(), self.clock(), self.rules_of(host), was_probe=True)
+                self._follow_up(host, before, probed=True)
+            if count:
+                self._serve(host)
+
+    # -- letting in ----------------------------------------------------------------------------------
+
+    def _is_plain(self, host: Host, now: float, rules: GateRules) -> bool:
+        is_plain = host.gate.is_plain(now, rules)
+        if not is_plain:
+            self.watched.add(host.place)
+            if not host.is_recalled:
+                host.is_recalled = True
+                for holder, count in host.lent.items():
+                    if count:
+                        holder.send([["recall", host.place, -1]])
+        elif host.place in self.watched:
+            self.watched.discard(host.place)
+            host.is_recalled, host.booked_at = False, 0.0
+            self._keeper.recovered(host)
+        return is_plain
+
+    def look(self, host: Host) -> None:
+        """Something that is not asked for may have changed."""
+        self._serve(host)
+
+    def _serve(self, host: Host) -> None:
+        if host.timer is not None:
+            host.timer.cancel()
+            host.timer = None
+        now, rules = self.clock(), self.rules_of(host)
+        if self._is_plain(host, now, rules):
+            self._lend(host, rules)
+        else:
+            self._grant(host, now, rules)
+        if not host.asks:
+            if not +host.lent:
+                host.at_once = 0
+            return
+        if not host.is_taking_probe:
+            self._send_away_late(host, now, rules)
+            self._arm(host, now, rules)
+
+    def _lend(self, host: Host, rules: GateRules) -> None:
+        room = max(0, host.gate.pace.at_once(rules.pace) - host.gate.pace.active)
+        given: Counter[Holder] = Counter()
+        while host.asks and room > 0:
+            given[host.asks.popleft().holder] += 1
+            room -= 1
+        for holder, count in given.items():
+            host.lent[holder] += count
+            host.gate = host.gate.lent(count)
+            holder.send([["lend", host.place, count]])
+        if host.asks:
+            self._call_back_for(host)
+
+    def _call_back_for(self, host: Host) -> None:
+        """Others may have more than they use, or more than their share."""
+        wanted = Counter(ask.holder for ask in host.asks)
+        share = max(1, host.gate.pace.active // len({*wanted, *+host.lent}))
+        for holder, count in host.lent.items():
+            over = count - share if holder in wanted else count
+            called = min(over, wanted.total() - wanted[holder]) - host.called[holder]
+            if called > 0:
+                host.called[holder] += called
+                holder.send([["recall", host.place, called]])
+
+    def _grant(self, host: Host, now: float, rules: GateRules) -> None:
+        """One turn at a time, each told of by itself."""
+        while host.asks and not host.is_taking_probe:
+            wait = host.gate.wait(now, rules)
+            if wait is not None:
+                if math.isfinite(wait.seconds) and now + wait.seconds > host.asks[0].until:
+                    self._send_away(host, len(host.asks), wait, rules)
+                return
+            if host.gate.breaker.opened_at is not None:
+                host.is_taking_probe = True
+                self._keeper.take_probe(host)
+                return
+            self._let_in(host, now, rules, TurnKind.ONCE)
+
+    def _let_in(self, host: Host, now: float, rules: GateRules, kind: TurnKind) -> None:
+        holder = host.asks.popleft().holder
+        host.lent[holder] += 1
+        host.gate = host.gate.started(now, rules, self._chance())
+        if kind is TurnKind.PROBE:
+            host.prober = holder
+        holder.send([["grant", host.place, kind.value]])
+
+    def probe_taken(self, host: Host, is_ours: bool) -> None:
+        """The store has said whether the probe is ours to make; nobody else makes one meanwhile."""
+        host.is_taking_probe = False
+        now, rules = self.clock(), self.rules_of(host)
+        if host.gate.breaker.opened_at is None:
+            pass  # closed by somebody else meanwhile
+        elif is_ours and host.asks:
+            log.info("an open breaker lets one request through", host=host.place)
+            self._let_in(host, now, rules, TurnKind.PROBE)
+        elif is_ours:  # whoever wanted it is gone
+            self._keeper.probe_ended(host)
+        else:
+            # Somebody else's probe is on its way.
+            host.gate = replace(host.gate, breaker=host.gate.breaker.started(now))
+        self._serve(host)
+
+    # -- sending away --------------------------------------------------------------------------------
+
+    def _send_away_late(self, host: Host, now: float, rules: GateRules) -> None:
+        late = sum(ask.until <= now for ask in host.asks)
+        if late:
+            wait = host.gate.wait(now, rules) or Wait(WaitReason.PACE, host.gate.interval_s(rules))
+            self._send_away(host, late, wait, rules)
+
+    def _send_away(self, host: Host, count: int, wait: Wait, rules: GateRules) -> None:
+        """The oldest of those who wait, each with a time to come back at."""
+        times: dict[Holder, list[float]] = {}
+        for number in range(count):
+            ask = host.asks.popleft()
+            seconds = wait.seconds if math.isfinite(wait.seconds) else host.gate.interval_s(rules)
+            if wait.reason is not WaitReason.BREAKER:
+                seconds += number * host.gate.interval_s(rules)
+            times.setdefault(ask.holder, []).append(round(seconds, 3))
+        for holder, seconds_each in times.items():
+            holder.send([["refuse", host.place, wait.reason.value, seconds_each]])
+
+    def _arm(self, host: Host, now: float, rules: GateRules) -> None:
+        if not host.asks:
+            return
+        wait = host.gate.wait(now, rules)
+        at = host.asks[0].until
+        if wait is not None and math.isfinite(wait.seconds):
+            at = min(at, now + wait.seconds)
+        host.timer = asyncio.get_running_loop().call_later(max(0.001, at - now), self._serve, host)
+
+
+def _forget(asks: deque[_Ask], holder: Holder, count: int) -> None:
+    """The latest of a worker that found what it needed elsewhere."""
+    for place in range(len(asks) - 1, -1, -1):
+        if count and asks[place].holder is holder:
+            del asks[place]
+            count -= 1

@@ -1,0 +1,209 @@
+"""What the gates of hosts need of the database: breakers outlive a restart and are shared between nodes.
+
+The database is asked once a second. In between, this node goes by what it knows itself, and one probe is one probe
+because the store lets only one caller take it.
+"""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import structlog
+
+from corral.domain.breaker import Breaker
+from corral.domain.errors import StorageError
+from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, Wait, WaitReason, place_of_url, wait_of
+from corral.domain.outcome import Outcome
+from corral.domain.pace import Pace
+from corral.domain.ports import GateStore
+from corral.domain.run import CRAWL, Lease
+from corral.engine.gate import Gate, Host
+from corral.engine.pool import Held
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_EVERY_S = 1.0
+# One that was called up and has not asked by now is not coming.
+_CALL_AGAIN_S = 5.0
+_LOOK_FOR_FORGOTTEN = 5  # rounds
+
+
+class UntilStored(Protocol):
+    async def __call__(self, write: Callable[[], Awaitable[T]]) -> T: ...
+
+
+class Gatekeeper:
+    def __init__(
+        self,
+        store: GateStore,
+        rules: GateRules,
+        until_stored: UntilStored,
+        write: Callable[[Coroutine[Any, Any, Any]], None],
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._until_stored = until_stored
+        self._write = write
+        self._touched: dict[str, Host] = {}
+        self._called: dict[str, float] = {}
+        self._again: set[str] = set()
+        self._rounds = 0
+        self.gate = Gate(rules, self)
+
+    async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+        """Before anything is claimed: what was closed before a restart is closed after it."""
+        await self._until_stored(self._adopt_all)
+        spawn(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            try:
+                await self._round()
+            except StorageError as error:
+                log.warning("the gates of hosts go by what this node knows", reason=error.message)
+
+    async def _round(self) -> None:
+        if self._touched:
+            now, touched = self.gate.clock(), dict(self._touched)
+            await self._store.touch_hosts([_seen(host, now) for host in touched.values()])
+            for place in touched:
+                self._touched.pop(place, None)
+        await self._adopt_all()
+        for place in list(self.gate.watched):
+            host = self.gate.hosts[place]
+            self.gate.look(host)
+            await self._call_up(host)
+        await self._free_forgotten()
+
+    async def _free_forgotten(self) -> None:
+        """Who was sent to wait in the very moment in which the waiting ended, here or in a node that is gone."""
+        self._rounds += 1
+        again, self._again = self._again, set()
+        if self._rounds % _LOOK_FOR_FORGOTTEN == 0:
+            again |= set(await self._store.waited_for())
+        for place in again - self.gate.watched:
+            await self._until_stored(functools.partial(self._store.let_go, place))
+
+    async def _call_up(self, host: Host) -> None:
+        """Somebody has to make the probe: of those who wait, one."""
+        now, breaker = self.gate.clock(), host.gate.breaker
+        if breaker.opened_at is None or host.gate.wait(now, self.gate.rules_of(host)) is not None:
+            return
+        if now - self._called.get(host.place, -_CALL_AGAIN_S) >= _CALL_AGAIN_S:
+            self._called[host.place] = now
+            await self._until_stored(functools.partial(self._store.call_up, host.place))
+
+    # -- what other nodes know -----------------------------------------------------------------------
+
+    async def _adopt_all(self) -> None:
+        stored = {each.place: each for each in await self._store.watched_hosts()}
+        for place in [*stored, *(place for place in self.gate.watched if place not in stored)]:
+            host = self.gate.host(place)
+            if not (host.writes or host.is_taking_probe or place in self._touched):
+                self._adopt(host, stored.get(place))
+
+    def _adopt(self, host: Host, stored: StoredHost | None) -> None:
+        now, ours = self.gate.clock(), host.gate.breaker
+        theirs = Breaker() if stored is None else stored.breaker(now)
+        host.said = None if stored is None else stored.said
+        pace = host.gate.pace
+        if ours.opened_at is not None and theirs.opened_at is None:
+            pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
+        if stored is not None and stored.blocked_for_s > 0:
+            pace = replace(pace, blocked_until=max(pace.blocked_until, now + stored.blocked_for_s))
+        is_shared = theirs.opened_at is not None or ours.opened_at is not None
+        if ours.opened_at is None and theirs.opened_at is None:
+            # After a restart; afterwards each node counts for itself.
+            is_shared = ours.failures == 0
+        host.gate = HostGate(pace, theirs if is_shared and host.prober is None else ours)
+        self.gate.look(host)
+
+    # -- what this node finds out --------------------------------------------------------------------
+
+    def opened(self, host: Host) -> None:
+        _, failures, blocked_s = _seen(host, self.gate.clock())
+        self._stored(host, lambda: self._store.open_breaker(host.place, failures, blocked_s))
+
+    def touched(self, host: Host) -> None:
+        self._touched[host.place] = host
+
+    def probe_ended(self, host: Host) -> None:
+        now, breaker = self.gate.clock(), host.gate.breaker
+        opened_ago_s = None if breaker.opened_at is None else now - breaker.opened_at
+        self._called.pop(host.place, None)
+        put_off_s = breaker.wait_s(now, self._rules.breaker) + self._rules.breaker.probe_s
+        self._stored(host, lambda: self._store.end_probe(host.place, breaker.failures, opened_ago_s, put_off_s))
+
+    def recovered(self, host: Host) -> None:
+        self._again.add(host.place)
+        self._stored(host, lambda: self._store.let_go(host.place))
+
+    def take_probe(self, host: Host) -> None:
+        self._write(self._probe_asked_for(host))
+
+    async def _probe_asked_for(self, host: Host) -> None:
+        rules = self._rules.breaker
+        is_ours = False
+        try:
+            is_ours = await self._store.take_probe(host.place, rules.open_s, rules.probe_s)
+        except StorageError as error:
+            log.warning("a probe has to wait for the database", host=host.place, reason=error.message)
+        self.gate.probe_taken(host, is_ours)
+
+    def _stored(self, host: Host, write: Callable[[], Awaitable[Any]]) -> None:
+        host.writes += 1
+        self._write(self._landed(host, write))
+
+    async def _landed(self, host: Host, write: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            await self._until_stored(write)
+        finally:
+            host.writes -= 1
+
+    # -- runs that have to wait ----------------------------------------------------------------------
+
+    def sifted(self, leases: Sequence[Lease]) -> list[Lease]:
+        """Those that are worth a worker's slot now; the others go back to the queue."""
+        if not self.gate.watched:
+            return list(leases)
+        going, parked = [], []
+        for lease in leases:
+            place = None if lease.run.kind == CRAWL else place_of_url(lease.run.payload.get("url"))
+            wait = None if place is None else self.gate.refusal(place)
+            if place is None or wait is None:
+                going.append(lease)
+            else:
+                parked.append(self._parking(lease, place, wait))
+        self._park(parked)
+        return going
+
+    def without_waiting(self, outcomes: list[tuple[Held, Outcome]]) -> list[tuple[Held, Outcome]]:
+        """The real outcomes; what a worker sent back because of a gate goes to the queue."""
+        parked = []
+        for held, outcome in outcomes:
+            if (found := wait_of(outcome)) is not None:
+                place, wait = found
+                is_over = place not in self.gate.watched and wait.reason is not WaitReason.PACE
+                parked.append(self._parking(held.lease, place, Wait(wait.reason, 0.0) if is_over else wait))
+        if not parked:
+            return outcomes
+        self._park(parked)
+        return [(held, outcome) for held, outcome in outcomes if wait_of(outcome) is None]
+
+    def _parking(self, lease: Lease, place: str, wait: Wait) -> Parking:
+        # One of them is called up when the time has come, and the others when that went well.
+        is_called = wait.reason is WaitReason.BREAKER and wait.seconds > 0
+        grace_s = self._rules.breaker.probe_s if is_called else 0.0
+        return Parking(lease, place, wait.reason, wait.seconds, grace_s)
+
+    def _park(self, parked: list[Parking]) -> None:
+        if parked:
+            self._write(self._until_stored(lambda: self._store.park(parked)))
+
+
+def _seen(host: Host, now: float) -> tuple[str, int, float]:
+    return host.place, host.gate.breaker.failures, max(0.0, host.gate.pace.blocked_until - now)

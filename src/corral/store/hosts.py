@@ -1,0 +1,245 @@
+"""The gates of hosts as they outlive a process, and the runs that wait for one.
+
+Times go in and out as seconds from now: a node and its database do not share a clock.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.event import EventDraft, EventKind
+from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
+from corral.domain.run import CRAWL, LIVE, RunState
+from corral.store import events
+from corral.store.rows import at
+from corral.store.tables import hosts, items, runs
+from corral.store.tx import Row, Tx, first, insert_params, is_state, param, values
+
+_AT = hosts.c.place == param("place")
+_INSERT = insert(hosts).values(insert_params(hosts))
+_NEW = _INSERT.excluded
+_LATER_BLOCKED = sa.case((_NEW.blocked_until > hosts.c.blocked_until, _NEW.blocked_until), else_=hosts.c.blocked_until)
+_TOUCH = _INSERT.on_conflict_do_update(
+    index_elements=["place"],
+    set_={
+        # The count of an open breaker is for its probe to change.
+        "failures": sa.case((hosts.c.opened_at.is_(None), _NEW.failures), else_=hosts.c.failures),
+        "blocked_until": _LATER_BLOCKED,
+        "updated_at": _NEW.updated_at,
+    },
+)
+_OPEN = _INSERT.on_conflict_do_update(
+    index_elements=["place"],
+    set_={
+        "failures": _NEW.failures,
+        # Where another node was first, it is open since then.
+        "opened_at": sa.func.coalesce(hosts.c.opened_at, _NEW.opened_at),
+        "blocked_until": _LATER_BLOCKED,
+        "updated_at": _NEW.updated_at,
+    },
+)
+_SAY = _INSERT.on_conflict_do_update(
+    index_elements=["place"], set_={name: _NEW[name] for name in ("concurrency", "delay_ms", "updated_at")}
+)
+_TAKE_PROBE = (
+    sa.update(hosts)
+    .where(
+        _AT,
+        hosts.c.opened_at <= param("opened_before"),
+        sa.or_(hosts.c.probed_at.is_(None), hosts.c.probed_at <= param("probed_before")),
+    )
+    .values(probed_at=param("now"), updated_at=param("wall"))
+)
+_END_PROBE = (
+    sa.update(hosts)
+    .where(_AT)
+    .values(failures=param("failures"), opened_at=param("opened_at"), probed_at=sa.null(), updated_at=param("wall"))
+)
+_ONE = sa.select(hosts).where(_AT)
+_WATCHED = sa.select(hosts).where(
+    sa.or_(
+        hosts.c.opened_at.is_not(None),
+        hosts.c.blocked_until > param("now"),
+        hosts.c.concurrency.is_not(None),
+        hosts.c.delay_ms.is_not(None),
+        hosts.c.failures > 0,
+    )
+)
+_PARK = (
+    sa.update(runs)
+    .where(
+        runs.c.id == param("id"),
+        runs.c.epoch == param("epoch"),
+        runs.c.owner == param("owner"),
+        is_state(runs.c.state, RunState.RUNNING),
+    )
+    .values(
+        state=RunState.QUEUED.value,
+        owner=sa.null(),
+        lease_until=sa.null(),
+        due_at=param("due_at"),
+        waiting_reason=param("reason"),
+        waiting_host=param("place"),
+        seq=runs.c.seq + 1,
+    )
+    .returning(runs.c.seq)
+)
+_WAITING = (runs.c.waiting_host == param("place"), is_state(runs.c.state, RunState.QUEUED))
+_LET_GO = sa.update(runs).where(*_WAITING, runs.c.due_at > param("now")).values(due_at=param("now"))
+_PUT_OFF = (
+    sa.update(runs)
+    .where(*_WAITING, runs.c.waiting_reason == WaitReason.BREAKER.value, runs.c.due_at < param("until"))
+    .values(due_at=param("until"))
+)
+_NEXT_WAITING = sa.select(runs.c.id).where(*_WAITING).order_by(runs.c.priority, runs.c.id).limit(1)
+_CALL_UP = (
+    sa.update(runs).where(runs.c.id == param("id"), *_WAITING, runs.c.due_at > param("now")).values(due_at=param("now"))
+)
+_LIVE_CRAWLS = sa.select(runs.c.id).where(
+    is_state(runs.c.kind, CRAWL), runs.c.state.in_([state.value for state in sorted(LIVE)])
+)
+_FREE_ITEMS = (
+    sa.update(items)
+    .where(
+        items.c.run_id == param("run_id"),
+        is_state(items.c.state, "pending"),
+        items.c.due_at > param("now"),
+        items.c.reason.in_([f"waiting:{reason.value}" for reason in WaitReason]),
+        items.c.host == param("host"),
+    )
+    .values(due_at=1)  # not 0: it has waited
+)
+_WAITED_FOR = sa.select(runs.c.waiting_host).where(runs.c.waiting_host.is_not(None)).distinct()
+_COUNT_RUNS = (
+    sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())
+    .where(runs.c.waiting_host.is_not(None), is_state(runs.c.state, RunState.QUEUED))
+    .group_by(runs.c.waiting_host, runs.c.waiting_reason)
+)
+_COUNT_ITEMS = sa.select(sa.func.count()).where(
+    items.c.run_id == param("run_id"),
+    is_state(items.c.state, "pending"),
+    items.c.due_at > param("now"),
+    items.c.reason == f"waiting:{WaitReason.BREAKER.value}",
+)
+
+
+def watched(tx: Tx) -> list[StoredHost]:
+    """Every host that is not plainly well, or that somebody has said something about."""
+    return [_host(tx, row) for row in tx.all(_WATCHED, values(now=tx.now_ms))]
+
+
+def get(tx: Tx, place: str) -> StoredHost | None:
+    row = first(tx.all(_ONE, values(place=place)))
+    return None if row is None else _host(tx, row)
+
+
+def _host(tx: Tx, row: Row) -> StoredHost:
+    place, failures, opened_at, probed_at, blocked_until, concurrency, delay_ms, updated_at = row
+    return StoredHost(
+        place,
+        int(failures),
+        None if opened_at is None else (tx.now_ms - opened_at) / 1000,
+        None if probed_at is None else (tx.now_ms - probed_at) / 1000,
+        max(0.0, (blocked_until - tx.now_ms) / 1000),
+        SitePace(concurrency, None if delay_ms is None else delay_ms / 1000),
+        at(updated_at),
+    )
+
+
+def _row(tx: Tx, place: str, **given: Any) -> dict[str, Any]:
+    plain = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
+    return {**plain, **given, **values(place=place, updated_at=tx.wall_ms)}
+
+
+def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
+    """Failures in a row of hosts, and for how long they asked to be left alone."""
+    rows = [
+        _row(tx, place, failures=failures, blocked_until=tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0)
+        for place, failures, blocked_s in sorted(seen)
+    ]
+    tx.many(_TOUCH, rows)
+
+
+def open_breaker(tx: Tx, place: str, failures: int, blocked_s: float) -> None:
+    blocked = tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0
+    tx.run(_OPEN, _row(tx, place, failures=failures, opened_at=tx.now_ms, blocked_until=blocked))
+
+
+def take_probe(tx: Tx, place: str, open_s: float, probe_s: float) -> bool:
+    """True for one caller alone, once the breaker has been open for long enough."""
+    before = values(opened_before=tx.now_ms - round(open_s * 1000), probed_before=tx.now_ms - round(probe_s * 1000))
+    return tx.run(_TAKE_PROBE, {**before, **values(place=place, now=tx.now_ms, wall=tx.wall_ms)}) == 1
+
+
+def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
+    """Write what the probe has shown; how many runs go on because of it. Where it is still open, the others wait on."""
+    opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
+    tx.run(_END_PROBE, values(place=place, failures=failures, opened_at=opened_at, wall=tx.wall_ms))
+    if opened_at is None:
+        return let_go(tx, place)
+    tx.run(_PUT_OFF, values(place=place, until=tx.now_ms + round(put_off_s * 1000)))
+    return 0
+
+
+def say(tx: Tx, place: str, pace: SitePace) -> None:
+    """What a person has said of the pace of a site."""
+    delay_ms = None if pace.delay_s is None else round(pace.delay_s * 1000)
+    tx.run(_SAY, _row(tx, place, concurrency=pace.concurrency, delay_ms=delay_ms))
+
+
+def park(tx: Tx, parkings: Sequence[Parking]) -> int:
+    """Back to the queue until the host may be asked; the attempt does not count."""
+    rows = tx.many_returning(_PARK, [_parked(tx, each) for each in parkings])
+    history: list[dict[str, Any]] = []
+    for each, row in zip(parkings, rows, strict=True):
+        if row is not None:
+            meta = {"waiting_reason": each.reason.value, "host": each.place, "wait_s": round(each.wait_s, 3)}
+            draft = EventDraft(EventKind.HOST_WAITS, meta)
+            history += events.rows_for(each.lease.run_id, row[0], [draft], tx.wall_ms)
+    events.insert(tx, history)
+    return len(history)
+
+
+def _parked(tx: Tx, each: Parking) -> dict[str, Any]:
+    lease = each.lease
+    return values(
+        id=lease.run_id,
+        epoch=lease.epoch,
+        owner=lease.owner,
+        due_at=tx.now_ms + round((each.wait_s + each.grace_s) * 1000),
+        reason=each.reason.value,
+        place=each.place,
+    )
+
+
+def let_go(tx: Tx, place: str) -> int:
+    """All that waits for this host is due now."""
+    count = tx.run(_LET_GO, values(place=place, now=tx.now_ms))
+    crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
+    names = (place, f"www.{place}")
+    freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in names]
+    return count + (tx.many(_FREE_ITEMS, freed) if freed else 0)
+
+
+def call_up(tx: Tx, place: str) -> int:
+    """The first of those who wait for this host is due now: somebody has to try it."""
+    found = first(tx.all(_NEXT_WAITING, values(place=place)))
+    return 0 if found is None else tx.run(_CALL_UP, values(place=place, id=found[0], now=tx.now_ms))
+
+
+def waited_for(tx: Tx) -> list[str]:
+    return [row[0] for row in tx.all(_WAITED_FOR)]
+
+
+def waiting_counts(tx: Tx) -> tuple[dict[str, int], int]:
+    """How many runs wait for each host, and how many runs and pages of crawls wait for a breaker."""
+    by_host: dict[str, int] = {}
+    blocked = 0
+    for place, reason, count in tx.all(_COUNT_RUNS):
+        by_host[place] = by_host.get(place, 0) + int(count)
+        blocked += int(count) if reason == WaitReason.BREAKER.value else 0
+    for row in tx.all(_LIVE_CRAWLS):
+        blocked += int(tx.all(_COUNT_ITEMS, values(run_id=row[0], now=tx.now_ms))[0][0])
+    return by_host, blocked

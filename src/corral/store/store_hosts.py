@@ -1,0 +1,65 @@
+"""The part of the store that is about the gates of hosts."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from corral.domain.gate import Parking, SitePace, StoredHost
+from corral.store import hosts
+from corral.store.tx import Tx
+
+
+class _Database(Protocol):
+    async def write(self, op: Callable[[Tx], Any], *, essential: bool = False) -> Any: ...
+    async def read(self, op: Callable[[Tx], Any]) -> Any: ...
+    async def read_slow(self, op: Callable[[Tx], Any]) -> Any: ...
+
+
+class HostMethods:
+    _db: _Database
+
+    async def watched_hosts(self) -> list[StoredHost]:
+        found: list[StoredHost] = await self._db.read(hosts.watched)
+        return found
+
+    async def stored_host(self, place: str) -> StoredHost | None:
+        found: StoredHost | None = await self._db.read(lambda tx: hosts.get(tx, place))
+        return found
+
+    async def touch_hosts(self, seen: Sequence[tuple[str, int, float]]) -> None:
+        await self._db.write(lambda tx: hosts.touch(tx, seen))
+
+    async def open_breaker(self, place: str, failures: int, blocked_s: float) -> None:
+        await self._db.write(lambda tx: hosts.open_breaker(tx, place, failures, blocked_s))
+
+    async def take_probe(self, place: str, open_s: float, probe_s: float) -> bool:
+        taken: bool = await self._db.write(lambda tx: hosts.take_probe(tx, place, open_s, probe_s))
+        return taken
+
+    async def end_probe(self, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
+        freed: int = await self._db.write(
+            lambda tx: hosts.end_probe(tx, place, failures, opened_ago_s, put_off_s), essential=True
+        )
+        return freed
+
+    async def say_pace(self, place: str, pace: SitePace) -> None:
+        await self._db.write(lambda tx: hosts.say(tx, place, pace))
+
+    async def park(self, parkings: Sequence[Parking]) -> int:
+        parked: int = await self._db.write(lambda tx: hosts.park(tx, parkings), essential=True)
+        return parked
+
+    async def let_go(self, place: str) -> int:
+        freed: int = await self._db.write(lambda tx: hosts.let_go(tx, place))
+        return freed
+
+    async def call_up(self, place: str) -> int:
+        called: int = await self._db.write(lambda tx: hosts.call_up(tx, place))
+        return called
+
+    async def waited_for(self) -> list[str]:
+        found: list[str] = await self._db.read(hosts.waited_for)
+        return found
+
+    async def waiting_counts(self) -> tuple[dict[str, int], int]:
+        found: tuple[dict[str, int], int] = await self._db.read_slow(hosts.waiting_counts)
+        return found

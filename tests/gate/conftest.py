@@ -1,0 +1,16 @@
+from pathlib import Path
+
+import pytest
+
+from corral.settings import Settings
+from tests import services
+from tests.engine.build import settings_for
+
+
+@pytest.fixture(params=("file", "postgres"))
+def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """A database that several nodes can open."""
+    if request.param == "file":
+        return settings_for(tmp_path)
+    cluster: services.PostgresCluster = request.getfixturevalue("postgres")
+    return settings_for(tmp_path, cluster.create_database())
