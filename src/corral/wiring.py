@@ -12,7 +12,7 @@ from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
 from corral.domain.breaker import BreakerRules
 from corral.domain.errors import BadInput
-from corral.domain.gate import GateRules
+from corral.domain.gate import NO_GATES, GateRules, Gates
 from corral.domain.job import Strategy
 from corral.domain.pace import PaceRules
 from corral.domain.ports import Prober
@@ -24,10 +24,12 @@ from corral.engine.assign import Limits
 from corral.engine.crawls import Crawls
 from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
+from corral.engine.gate import Inside
 from corral.engine.jobs import Jobs
 from corral.engine.learning import Learning
 from corral.engine.lessons import Lessons
 from corral.engine.node import Node, NodeOptions
+from corral.engine.permits import Permits
 from corral.engine.preview import Previews
 from corral.engine.pulse import Pulse
 from corral.engine.schedule import Scheduler
@@ -55,12 +57,13 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def prober(settings: Settings) -> AsyncIterator[Prober]:
+async def prober(settings: Settings, gates: Gates = NO_GATES) -> AsyncIterator[Prober]:
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
     pool = ParsePool()
     try:
         cache = page_cache(worker_config(settings))
-        yield functools.partial(probe, egress, budget_s=settings.probe_timeout_seconds, reader=pool, cache=cache)
+        budget_s = settings.probe_timeout_seconds
+        yield functools.partial(probe, egress, budget_s=budget_s, reader=pool, cache=cache, gates=gates)
     finally:
         await pool.close()
         await egress.close()
@@ -85,12 +88,15 @@ class App:
     field_maps: FieldMaps
     crawls: Crawls
     errands: Errands
+    turns: Permits = field(default_factory=Permits)  # of what this process fetches itself
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def start_work(self) -> None:
         if self.node is not None:
+            Inside(self.turns).enter(self.node.gate)
             await self.node.start()
+            self.timers.append(asyncio.create_task(self.turns.run(), name="turns"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             if self.sweeper is not None:
                 self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
@@ -116,10 +122,12 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
     hide(settings.secrets())
     store = open_store(settings.store_url)
     pulse = Pulse()
+    turns = Permits()
     try:
         keys = await checked_keys(settings, store)
-        async with watched_loop("node" if works else "client"), prober(settings) as probe:
+        async with watched_loop("node" if works else "client"), prober(settings, turns if works else NO_GATES) as probe:
             app = _assembled(settings, store, probe, pulse, keys, works=works, only_run=only_run)
+            app.turns = turns
             presence = Presence(settings.data_dir / "nodes")
             await _take_over(store, presence)
             if app.node is not None:
@@ -240,7 +248,7 @@ def _assembled(
         # A look is no run: nobody would ever ask for what it left behind.
         return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))
 
-    errands = Errands(apart)
+    errands = Errands(apart, None if node is None else node.gate)
     offers = offered_strategies()
     sessions = Sessions(store, vault, errands.perform, offers, wake=wake)
     previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)

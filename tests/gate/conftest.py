@@ -4,6 +4,7 @@ import pytest
 
 from corral.settings import Settings
 from tests import services
+from tests.cli.command import Corral
 from tests.engine.build import settings_for
 
 
@@ -14,3 +15,8 @@ def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
         return settings_for(tmp_path)
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")
     return settings_for(tmp_path, cluster.create_database())
+
+
+@pytest.fixture
+def corral(tmp_path: Path) -> Corral:
+    return Corral(tmp_path)

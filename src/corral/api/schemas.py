@@ -149,6 +149,9 @@ class RunRead(BaseModel):
     parent_id: str | None
     retry_of: str | None
     due_at: datetime | None
+    waiting_reason: str | None = Field(
+        None, description="queued because its host is not to be asked yet: `breaker`, `pace` or `retry_after`"
+    )
     failure_detail: str | None
     engine_attempts: list[dict[str, Any]]
     target_url: str | None

@@ -40,6 +40,7 @@ def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
         "parent_id": value.parent_id,
         "retry_of": value.retry_of,
         "due_at": value.due_at if value.state is RunState.QUEUED else None,
+        "waiting_reason": value.waiting_reason if value.state is RunState.QUEUED else None,
         "failure_detail": value.failure_detail,
         "engine_attempts": value.attempts,
         "target_url": value.payload.get("url"),

@@ -45,6 +45,8 @@ def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
         return f"the crawl is {run.hold_reason or run.state.value}"
     if room_in(CrawlPlan.of(run.payload["crawl"]).bounds, now.counts, now.size) == 0:
         return "the budget of the crawl is used up"
+    if (item.reason or "").startswith("waiting:"):
+        return f"{item.message or item.reason}; looked at again in {item.due_in_s:.0f} s"
     if item.due_in_s:
         return f"tried again in {item.due_in_s:.0f} s, after {item.reason}"
     return "its turn has not come"

@@ -23,6 +23,7 @@ _SIGNS = {
     EventKind.ESCALATED: "↻",
     EventKind.RELEASED: "↻",
     EventKind.RESUMED: "↻",
+    EventKind.HOST_WAITS: "↻",
     EventKind.FAILED: "!",
     EventKind.WORKER_LOST: "!",
     EventKind.QUARANTINED: "!",

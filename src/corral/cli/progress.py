@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from corral.cli import history
@@ -70,6 +70,10 @@ class _Living:
             self._state = "waiting"
             self._last = f"{event.message} after {meta.get('failure_code')}"
             self._due = datetime.fromisoformat(meta["due_at"]) if "due_at" in meta else None
+        elif event.kind is EventKind.HOST_WAITS:
+            self._state = "waiting"
+            self._last = f"{event.message} ({meta.get('waiting_reason')})"
+            self._due = event.created_at + timedelta(seconds=meta.get("wait_s", 0.0))
         self.tick()
 
     def tick(self) -> None:

@@ -179,6 +179,12 @@ class StoredHost:
     def state(self) -> BreakerState:
         return Breaker(opened_at=self.opened_ago_s, probed_at=self.probed_ago_s).state
 
+    def is_of(self, host: str) -> bool:
+        """True at any port of the host."""
+        name, colon, port = self.place.rpartition(":")
+        here = name if colon and port.isdigit() else self.place
+        return here.strip("[]") == host.removeprefix("www.")
+
     def opens_in_s(self, rules: BreakerRules) -> float:
         """Until an open breaker lets one request through; 0 for one that is closed, or that waits for somebody."""
         return self.breaker(0.0).wait_s(0.0, rules)

@@ -12,7 +12,8 @@ from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.run import Lease, Run, RunState
 from corral.domain.session import SealedSession
 from corral.engine import wire
-from corral.engine.pool import Held, PoolEvents, WorkerPool, WorkerProcess
+from corral.engine.gate import Gate
+from corral.engine.pool import Held, PoolEvents, WorkerPool, WorkerProcess, lend_all
 
 _START_S = 15.0
 _MARGIN_S = 2.0
@@ -47,10 +48,14 @@ def errand(
 
 
 class Errands:
-    """Worker processes beside the node's: one per errand at a time, kept for a while for the next one."""
+    """Worker processes beside the node's: one per errand at a time, kept for a while for the next one.
 
-    def __init__(self, config: Callable[[], dict[str, Any]]) -> None:
+    They go past the gates of the node in this process, where there is one.
+    """
+
+    def __init__(self, config: Callable[[], dict[str, Any]], gate: Gate | None = None) -> None:
         self._config = config
+        self._gate = gate
         self._idle: list[_Runner] = []
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -83,7 +88,7 @@ class Errands:
             if runner.is_sound and runner.config == config:
                 return runner
             self._end(runner)
-        runner = _Runner(config)
+        runner = _Runner(config, self._gate)
         await runner.pool.start()
         return runner
 
@@ -100,13 +105,16 @@ class Errands:
 
 
 class _Runner:
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], gate: Gate | None) -> None:
         self.config = config
+        self._gate = gate
         self.is_sound = True
         self.dismissal: asyncio.TimerHandle | None = None
         self._ready = asyncio.Event()
         self._done: asyncio.Future[Outcome] | None = None
-        self.pool = WorkerPool(1, config, PoolEvents(self._ended, self._aborted, self._died, self._ready.set))
+        heard = lend_all if gate is None else gate.hear
+        events = PoolEvents(self._ended, self._aborted, self._died, self._ready.set, gate=heard)
+        self.pool = WorkerPool(1, config, events)
 
     async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -130,8 +138,10 @@ class _Runner:
         self.is_sound = False
         self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
 
-    def _died(self, _: WorkerProcess, exit_status: str) -> None:
+    def _died(self, worker: WorkerProcess, exit_status: str) -> None:
         self.is_sound = False
+        if self._gate is not None:
+            self._gate.lost(worker)
         self._end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
 
     def _end(self, outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ See `permits` for what a worker and its node say to each other. What outlives th
 """
 
 import asyncio
+import functools
 import math
 import random
 import time
@@ -16,7 +17,7 @@ import structlog
 
 from corral.domain.breaker import Sign
 from corral.domain.gate import Answer, GateRules, HostGate, SitePace, Wait, WaitReason
-from corral.engine.permits import Message, TurnKind
+from corral.engine.permits import Message, Permits, TurnKind
 
 log = structlog.get_logger()
 
@@ -349,6 +350,20 @@ class Gate:
         if wait is not None and math.isfinite(wait.seconds):
             at = min(at, now + wait.seconds)
         host.timer = asyncio.get_running_loop().call_later(max(0.001, at - now), self._serve, host)
+
+
+class Inside:
+    """Who fetches in the node's own process: it asks as a worker does."""
+
+    def __init__(self, turns: Permits) -> None:
+        self._turns = turns
+
+    def enter(self, gate: Gate) -> None:
+        self._turns.say = functools.partial(gate.hear, self)
+
+    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+        for message in messages:
+            asyncio.get_running_loop().call_soon(self._turns.hear, message)
 
 
 def _forget(asks: deque[_Ask], holder: Holder, count: int) -> None:

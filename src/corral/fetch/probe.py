@@ -3,9 +3,11 @@
 import time
 from collections.abc import Sequence
 
+from corral.domain.classify import failure_of_status
 from corral.domain.errors import BadInput
+from corral.domain.gate import NO_GATES, Gates
 from corral.domain.job import FieldSpec
-from corral.domain.outcome import Failed, FailureCode
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.probe import Probe
 from corral.domain.url import parse_target
 from corral.extract.reading import ReadAnswer, ReadRequest
@@ -17,6 +19,7 @@ from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB
+_WELL: Outcome = Fetched()
 _READING_S = 1.0  # a page that came late is still looked at
 
 
@@ -30,12 +33,13 @@ async def probe(
     reader: PageReader | None = None,
     cache: PageCache = NO_CACHE,
     verifies_tls: bool = True,
+    gates: Gates = NO_GATES,
 ) -> Probe:
     """Ask once and look at the whole document, up to two megabytes of it."""
     ends_at = time.monotonic() + budget_s
     via = None if verifies_tls else UnverifiedWay(egress)
-    answer = await _recorded(cache, url, trusted_hosts, via) or await egress.fetch(
-        url, timeout_s=budget_s, max_bytes=_MAX_BYTES, trusted_hosts=trusted_hosts, truncate=True, via=via
+    answer = await _recorded(cache, url, trusted_hosts, via) or await _asked(
+        egress, url, trusted_hosts, budget_s, gates, via
     )
     if isinstance(answer, Failed):
         unresolved = answer.code is FailureCode.NETWORK and answer.detail == "dns"
@@ -47,6 +51,31 @@ async def probe(
     request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
     read = await (reader or HereReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
+
+
+async def _asked(  # noqa: PLR0917 - the parts of one request
+    egress: Egress,
+    url: str,
+    trusted_hosts: frozenset[str],
+    budget_s: float,
+    gates: Gates,
+    via: UnverifiedWay | None,
+) -> Response | Failed:
+    turn, outcome = gates.visit(), None
+    try:
+        answer = await egress.fetch(
+            url,
+            timeout_s=budget_s,
+            max_bytes=_MAX_BYTES,
+            trusted_hosts=trusted_hosts,
+            truncate=True,
+            via=via,
+            visit=turn,
+        )
+        outcome = answer if isinstance(answer, Failed) else failure_of_status(answer.status) or _WELL
+        return answer
+    finally:
+        turn.end(outcome)
 
 
 async def _recorded(

@@ -346,7 +346,7 @@ def _taken(tx: Tx, rows: Sequence[Row], counts: "Counter[str]") -> tuple[Item, .
     if rows:
         tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in rows])
         counts.update(pending=-len(rows), leased=len(rows))
-    return tuple(Item(*row[:DUE_AT], None, row[DUE_AT] > 0) for row in rows)
+    return tuple(Item._make((*row[:DUE_AT], None, row[DUE_AT] > 0)) for row in rows)
 
 
 def _of_hosts_with_room(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> tuple[list[Row], int]:

@@ -1,21 +1,14 @@
 """The part of the store that is about the gates of hosts."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 from corral.domain.gate import Parking, SitePace, StoredHost
 from corral.store import hosts
-from corral.store.tx import Tx
-
-
-class _Database(Protocol):
-    async def write(self, op: Callable[[Tx], Any], *, essential: bool = False) -> Any: ...
-    async def read(self, op: Callable[[Tx], Any]) -> Any: ...
-    async def read_slow(self, op: Callable[[Tx], Any]) -> Any: ...
+from corral.store.database import Database
 
 
 class HostMethods:
-    _db: _Database
+    _db: Database
 
     async def watched_hosts(self) -> list[StoredHost]:
         found: list[StoredHost] = await self._db.read(hosts.watched)

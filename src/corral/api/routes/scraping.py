@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from corral.api import render
 from corral.api.deps import Corral, Id, Key, Limit, replay_header
+from corral.api.schemas_gates import breakers_read
 from corral.api.schemas_scraping import (
     AsyncScrapeRequest,
     ScrapingStatus,
@@ -133,6 +134,8 @@ async def _errors(corral: Corral, run: Run) -> list[dict[str, Any]]:
 @router.get("/status", response_model=ScrapingStatus)
 async def service(corral: Corral) -> Response:
     seen = await corral.store.crawl_statistics()
+    hosts = await corral.store.watched_hosts()
+    _, blocked = await corral.store.waiting_counts()
     most = corral.settings.max_concurrent_tasks
     states = Counter[str]()
     for state, count in seen.states.items():
@@ -156,10 +159,10 @@ async def service(corral: Corral) -> Response:
             "connection_errors": connections,
             "general_errors": seen.failed - timeouts - connections,
             "cancelled_tasks": states["cancelled"],
-            "circuit_breaker_blocked": 0,
+            "circuit_breaker_blocked": blocked,
         },
         "error_rate": round(rate, 4),
-        "circuit_breaker": {"blocked_domains": [], "domain_failure_counts": {}, "total_blocked_domains": 0},
+        "circuit_breaker": breakers_read(hosts),
         "timestamp": datetime.now(UTC),
     }
     answer = {"service": "scraping", "status": "operational", "capabilities": _CAPABILITIES, "orchestrator": told}

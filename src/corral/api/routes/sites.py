@@ -8,10 +8,13 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.schemas import Deleted, DomainIntelligence
+from corral.api.schemas_gates import SiteGateRead, SitePaceChange, gate_read
 from corral.api.schemas_sites import RecipeChange, RecipeRead, intelligence, recipe_read
 from corral.domain.errors import BadInput
+from corral.domain.gate import SitePace, place_of
 from corral.domain.recipe import recipe_of
 from corral.domain.url import parse_target
+from corral.wiring import gate_rules
 
 router = APIRouter(tags=["sites"])
 
@@ -23,6 +26,25 @@ async def domain_intelligence(corral: Corral, url: Url) -> Response:
     """Per strategy: attempts, success rate, yield and cost, and which one is proven for which set of fields."""
     host = parse_target(url, field="url").host
     return render.answer(intelligence(host, await corral.store.site(host)))
+
+
+@router.get("/sites/gates", response_model=list[SiteGateRead])
+async def gates(corral: Corral) -> Response:
+    """Hosts that fail, are left alone, or have a pace of their own; all others are asked as the settings say."""
+    waiting, _ = await corral.store.waiting_counts()
+    rules = gate_rules(corral.settings).breaker
+    hosts = await corral.store.watched_hosts()
+    return render.answer([gate_read(host, rules, waiting.get(host.place, 0)) for host in hosts])
+
+
+@router.put("/sites/pace", response_model=SiteGateRead)
+async def set_pace(corral: Corral, url: Url, body: SitePaceChange) -> Response:
+    """How fast the host of this address may be asked; every node goes by it within two seconds."""
+    place = place_of(parse_target(url, field="url"))
+    await corral.store.say_pace(place, SitePace(body.concurrency, body.delay_s))
+    stored = await corral.store.stored_host(place)
+    assert stored is not None
+    return render.answer(gate_read(stored, gate_rules(corral.settings).breaker))
 
 
 @router.get("/jobs/recipes", response_model=list[RecipeRead])

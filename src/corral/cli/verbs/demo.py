@@ -23,6 +23,10 @@ _WAIT_S = 15.0
 # Retries in a demonstration should be seen, not waited for.
 _RETRY_BASE_S = 1.0
 _MANY_JOBS = 1000
+# One site shows every fault there is: it is left alone later, and for as long as one likes to watch that.
+_BREAKER_FAILURES = 25
+_BREAKER_OPEN_S = 20.0
+_MAX_DELAY_S = 0.5
 
 
 def demo(
@@ -98,8 +102,13 @@ def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
     }
     if "data_dir" not in settings.model_fields_set:
         changes["data_dir"] = Path("var/demo")
-    if "retry_base_seconds" not in settings.model_fields_set:
-        changes["retry_base_seconds"] = _RETRY_BASE_S
+    quicker = {
+        "retry_base_seconds": _RETRY_BASE_S,
+        "breaker_failures": _BREAKER_FAILURES,
+        "breaker_open_seconds": _BREAKER_OPEN_S,
+        "host_max_delay_seconds": _MAX_DELAY_S,
+    }
+    changes |= {name: value for name, value in quicker.items() if name not in settings.model_fields_set}
     return settings.model_copy(update=changes)
 
 
