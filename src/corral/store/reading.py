@@ -86,6 +86,7 @@ class _NoRows:
     """As much of a transaction as those need who read lists and look up ids."""
 
     gaps = None
+    now_ms = wall_ms = 0
 
     def all(self, *_: Any) -> list[Row]:
         return []
