@@ -4,11 +4,12 @@ import pytest
 
 from corral.settings import Settings
 from tests import services
+from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.build import settings_for
 
 
-@pytest.fixture(params=("file", "postgres"))
+@pytest.fixture(params=("file", "postgres") if LEVEL else ("file",))
 def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """A database that several nodes can open."""
     if request.param == "file":

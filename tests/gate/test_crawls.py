@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from corral.domain.crawl import CrawlPlan
@@ -13,12 +14,13 @@ from corral.domain.run import Run, RunState
 from corral.settings import Settings
 from corral.store.tables import items
 from corral.wiring import App
+from tests.chaos.level import LEVEL
 from tests.crawl.site import Page, Site, served
 from tests.engine.build import ended, node_of, settings_for, sound, until, working
 
 
 def gated(folder: Path, **changed: Any) -> Settings:
-    plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 3, "http_timeout_seconds": 5}
+    plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 3, "workers": 1}
     return settings_for(folder, **(plain | changed))
 
 
@@ -109,6 +111,7 @@ async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Pat
     assert free.state is RunState.COMPLETED
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_crawl_keeps_the_pace_a_person_has_set(tmp_path: Path) -> None:
     with served(a_site(6)) as site:
         async with working(gated(tmp_path)) as app:
@@ -121,6 +124,7 @@ async def test_a_crawl_keeps_the_pace_a_person_has_set(tmp_path: Path) -> None:
     assert site.most_at_once <= 2
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_crawl_reads_as_many_pages_of_a_host_at_once_as_it_was_promised(tmp_path: Path) -> None:
     pages = a_site(40)
     for number in range(40):

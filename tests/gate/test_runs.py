@@ -32,7 +32,7 @@ def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
 
 def gated(folder: Path, **changed: Any) -> Settings:
     plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 5, "http_timeout_seconds": 5}
-    return settings_for(folder, **(plain | changed))
+    return settings_for(folder, **(plain | {"workers": 1} | changed))
 
 
 def host_of(app: App, site: Site) -> Host:
@@ -49,7 +49,7 @@ def all_done(runs: list[Run]) -> bool:
 
 async def test_a_host_is_asked_by_so_many_at_once_whoever_asks(tmp_path: Path) -> None:
     with served({"/": Page(takes_s=0.03)}) as site:
-        async with working(gated(tmp_path, host_concurrency=3)) as app:
+        async with working(gated(tmp_path, host_concurrency=3, workers=2)) as app:
             runs = await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(24)]))
     assert all_done(runs)
     assert site.most_at_once == 3
@@ -62,7 +62,7 @@ async def test_a_host_that_is_well_is_asked_without_messages(tmp_path: Path) -> 
                 assert all_done(await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(20)])))
             heard = node_of(app).gate.messages
     assert site.hits["/"] == 200
-    assert heard < 100  # two workers ask and are lent, and tell once a second
+    assert heard < 100  # it asks, is lent, and tells once a second
 
 
 async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path) -> None:

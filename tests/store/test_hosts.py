@@ -1,0 +1,121 @@
+import asyncio
+
+from corral.domain.breaker import BreakerState
+from corral.domain.crawl import CrawlPlan
+from corral.domain.event import EventKind
+from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
+from corral.domain.item import Ended, Found, ItemState, Report
+from corral.domain.run import RunState
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests.store.build import CREATED, ME, OTHER, a_run, add_many, claim, claim_new, completed
+
+SITE = "site.test"
+
+
+async def known(store: Store) -> dict[str, StoredHost]:
+    return {host.place: host for host in await store.watched_hosts()}
+
+
+async def test_an_open_breaker_is_remembered_and_another_node_that_opens_it_changes_nothing(store: Store) -> None:
+    await store.open_breaker(SITE, 5, 0)
+    await asyncio.sleep(0.05)
+    await store.open_breaker(SITE, 6, 30)
+    host = (await known(store))[SITE]
+    assert (host.state, host.failures) == (BreakerState.OPEN, 6)
+    assert host.opened_ago_s is not None
+    assert host.opened_ago_s >= 0.05
+    assert 29 < host.blocked_for_s <= 30
+
+
+async def test_the_probe_is_for_one_caller_and_only_when_its_time_has_come(store: Store) -> None:
+    assert not await store.take_probe(SITE, 0, 120)  # it is not open
+    await store.open_breaker(SITE, 5, 0)
+    assert not await store.take_probe(SITE, 300, 120)
+    taken = await asyncio.gather(*(store.take_probe(SITE, 0, 120) for _ in range(10)))
+    assert taken.count(True) == 1
+    assert (await known(store))[SITE].state is BreakerState.PROBING
+    assert await store.take_probe(SITE, 0, 0)  # whoever had it has not been heard of
+
+
+async def test_of_two_nodes_one_takes_the_probe(shared_url: str) -> None:
+    one, two = open_store(shared_url), open_store(shared_url)
+    await one.open_breaker(SITE, 5, 0)
+    taken = await asyncio.gather(*(store.take_probe(SITE, 0, 120) for store in (one, two) for _ in range(5)))
+    assert taken.count(True) == 1
+    await one.close()
+    await two.close()
+
+
+async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(store: Store) -> None:
+    lease = await claim_new(store)
+    assert await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60)]) == 1
+    run = await store.run(lease.run_id)
+    assert (run.state, run.attempt, run.waiting_reason, run.losses) == (RunState.QUEUED, 1, "breaker", 0)
+    last = (await store.events_of(run.id, 0, 10))[-1]
+    assert (last.kind, last.meta["host"]) == (EventKind.HOST_WAITS, SITE)
+    assert await store.claim(ME, 10, 10) == []
+    assert await store.waited_for() == [SITE]
+    assert await store.waiting_counts() == ({SITE: 1}, 1)
+    assert await store.findings() == []
+    # Whoever has lost the run sends it nowhere.
+    assert await store.park([Parking(lease, SITE, WaitReason.PACE, 0)]) == 0
+
+    assert await store.let_go(SITE) == 1
+    again = await claim(store, OTHER)
+    assert (again.run_id, again.run.waiting_reason, again.run.attempt) == (run.id, None, 1)
+    assert await store.waited_for() == []
+    assert await store.settle(completed(again))
+
+
+async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(store: Store) -> None:
+    ids = await add_many(store, [a_run() for _ in range(5)])
+    leases = await store.claim(ME, 5, 10)
+    await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60, 60) for lease in leases])
+    await store.open_breaker(SITE, 5, 0)
+    assert await store.call_up(SITE) == 1
+    [first] = await store.claim(ME, 10, 10)
+    assert first.run_id == ids[0]
+
+    assert await store.take_probe(SITE, 0, 120)
+    assert await store.end_probe(SITE, 6, 0.0, 420) == 0  # still ill: everybody waits on
+    assert (await known(store))[SITE].state is BreakerState.OPEN
+    assert await store.claim(ME, 10, 10) == []
+    assert await store.end_probe(SITE, 0, None, 0) == 4
+    assert SITE not in await known(store)
+    assert sorted(lease.run_id for lease in await store.claim(ME, 10, 10)) == sorted(ids[1:])
+
+
+async def test_pages_of_crawls_that_wait_for_a_host_are_due_when_it_is_well_again(store: Store) -> None:
+    plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
+    run = a_run(kind="crawl", payload={"crawl": plan.document()})
+    await store.add_crawl(run, CREATED, [Found(f"http://{SITE}/", "k", SITE, 0)])
+    lease = await claim(store)
+    step = await store.crawl_step(lease, Report((), (), 5), 100)
+    assert step is not None
+    [item] = step.items
+    ended = Ended(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
+    step = await store.crawl_step(lease, Report((ended,), (), 5), 100)
+    assert step is not None
+    assert step.items == ()
+    assert step.next_due_s is not None
+    assert await store.waiting_counts() == ({}, 1)
+    await store.let_go(SITE)
+    step = await store.crawl_step(lease, Report((), (), 5), 100)
+    assert step is not None
+    [again] = step.items
+    assert (again.id, again.attempt, again.is_back) == (item.id, 1, True)
+
+
+async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: Store) -> None:
+    await store.open_breaker(SITE, 5, 0)
+    await store.say_pace(SITE, SitePace(2, 1.5))
+    await store.touch_hosts([(SITE, 1, 0.0), ("other.test", 2, 10.0)])
+    hosts = await known(store)
+    assert (hosts[SITE].said, hosts[SITE].failures, hosts[SITE].state) == (SitePace(2, 1.5), 5, BreakerState.OPEN)
+    assert (hosts["other.test"].failures, hosts["other.test"].state) == (2, BreakerState.CLOSED)
+    await store.end_probe(SITE, 0, None, 0)
+    assert (await known(store))[SITE].said == SitePace(2, 1.5)
+    await store.say_pace(SITE, SitePace())
+    await store.touch_hosts([("other.test", 0, 0.0)])
+    assert SITE not in await known(store)
