@@ -52,6 +52,7 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
             run = until(lambda: (now := stack.run(second["id"]))["waiting_reason"] == "breaker" and now)
             assert (run["status"], run["attempt"]) == ("queued", 1)
             assert "Run waits for its host" in stack.messages(second["id"])
+            until(lambda: stack.run(first["id"])["waiting_reason"] == "breaker")
             told = told_by(stack)
             assert told["circuit_breaker"]["blocked_domains"] == [place]
             assert told["circuit_breaker"]["domain_failure_counts"][place] >= 3
@@ -75,13 +76,28 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
                 assert again.ended(run["id"])["status"] == "completed"
             assert again.run(second["id"])["attempt"] == 1
             until(lambda: told_by(again)["circuit_breaker"]["total_blocked_domains"] == 0)
+            _pace_is_set_over_http(again, site.url, place)
         assert site.hits["/"] == hits + 2
+
+
+def _pace_is_set_over_http(stack: Stack, url: str, place: str) -> None:
+    said = {"concurrency": 1, "delay_s": 0.2}
+    answer = stack.client.put(f"/sites/pace?url={url}/x", json=said)
+    assert (answer.status_code, answer.json()["pace"]) == (200, said)
+    assert gate_of(stack, place)["pace"] == said
+    for wrong in ({"concurrency": 0}, {"delay_s": "1"}, {"speed": 1}):
+        assert stack.client.put(f"/sites/pace?url={url}", json=wrong).status_code == 422
+    assert stack.client.put("/sites/pace?url=nowhere", json={}).status_code == 422
 
 
 async def _aged(stack: Stack) -> None:
     """As if the breaker had been open for a minute already."""
     store = open_store(f"sqlite:///{stack.data_dir}/corral.db")
-    await store._db.write(lambda tx: tx.run(sa.update(hosts).values(opened_at=hosts.c.opened_at - 60_000)))
+    await store._db.write(
+        lambda tx: tx.run(
+            sa.update(hosts).values(opened_at=hosts.c.opened_at - 60_000, updated_at=hosts.c.updated_at + 60_000)
+        )
+    )
     await store.close()
 
 
@@ -100,15 +116,3 @@ def test_a_pace_is_set_and_shown_on_the_command_line(corral: Corral) -> None:
     assert corral.here("site", "show", "shop.test").code == 1
     assert corral.here("site", "pace", "shop.test").code == 2
     assert corral.here("site", "pace", "shop.test", "--reset", "--delay", "1").code == 2
-
-
-def test_a_pace_is_set_over_http(tmp_path: Path) -> None:
-    with served({"/": Page()}) as site, corral_up(tmp_path, site.url, **SETTINGS) as stack:
-        place = site.url.partition("//")[2]
-        answer = stack.client.put(f"/sites/pace?url={site.url}/x", json={"concurrency": 1, "delay_s": 0.2})
-        assert answer.status_code == 200
-        assert answer.json()["pace"] == {"concurrency": 1, "delay_s": 0.2}
-        assert gate_of(stack, place)["pace"] == {"concurrency": 1, "delay_s": 0.2}
-        for wrong in ({"concurrency": 0}, {"delay_s": "1"}, {"speed": 1}):
-            assert stack.client.put(f"/sites/pace?url={site.url}", json=wrong).status_code == 422
-        assert stack.client.put("/sites/pace?url=nowhere", json={}).status_code == 422

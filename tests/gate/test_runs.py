@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from corral.domain.gate import SitePace
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Priority, Strategy
@@ -13,6 +15,7 @@ from corral.domain.run import NewRun, Run, RunState
 from corral.engine.gate import Host
 from corral.settings import Settings
 from corral.wiring import App
+from tests.chaos.level import LEVEL
 from tests.crawl.site import Page, Site, served
 from tests.engine.build import ended, events, kinds, node_of, put, settings_for, sound, until, working
 
@@ -83,6 +86,7 @@ async def _one_waits(app: App, ids: list[str]) -> bool:
     return "pace" in await waiting(app, ids)
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
     with served({"/": Page()}) as slow, served({"/": Page()}) as other:
         async with working(gated(tmp_path)) as app:
@@ -174,6 +178,7 @@ async def _all_wait(app: App, ids: list[str]) -> bool:
     return set(await waiting(app, ids)) == {"breaker"}
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
 async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings: Settings) -> None:
     changed = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 2, "breaker_open_seconds": 2.0, "workers": 1}
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)

@@ -1,10 +1,10 @@
 import asyncio
 
 from corral.domain.breaker import BreakerState
-from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl import CrawlPlan, ItemState
 from corral.domain.event import EventKind
 from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
-from corral.domain.item import Ended, Found, ItemState, Report
+from corral.domain.item import Ended, Found, Report
 from corral.domain.run import RunState
 from corral.store.open import open_store
 from corral.store.store import Store
@@ -105,6 +105,18 @@ async def test_pages_of_crawls_that_wait_for_a_host_are_due_when_it_is_well_agai
     assert step is not None
     [again] = step.items
     assert (again.id, again.attempt, again.is_back) == (item.id, 1, True)
+
+
+async def test_what_has_changed_is_told_since_it_was_last_asked_for_and_forgotten_after_a_while(store: Store) -> None:
+    await store.open_breaker(SITE, 5, 0)
+    await store.say_pace("slow.test", SitePace(1))
+    changed, since_ms = await store.changed_hosts(0, 100)
+    assert {host.place for host in changed} == {SITE, "slow.test"}
+    assert (await store.changed_hosts(since_ms + 60_000, 100))[0] == []
+    await asyncio.sleep(0.02)
+    assert await store.forget_hosts(3600) == 0
+    assert await store.forget_hosts(0.01) == 1
+    assert set(await known(store)) == {"slow.test"}  # a person has said so
 
 
 async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: Store) -> None:

@@ -179,6 +179,11 @@ class StoredHost:
     def state(self) -> BreakerState:
         return Breaker(opened_at=self.opened_ago_s, probed_at=self.probed_ago_s).state
 
+    @property
+    def is_remarkable(self) -> bool:
+        """True where a node has to know of it although it has never asked this host."""
+        return self.opened_ago_s is not None or self.blocked_for_s > 0 or self.said != SitePace()
+
     def is_of(self, host: str) -> bool:
         """True at any port of the host."""
         name, colon, port = self.place.rpartition(":")

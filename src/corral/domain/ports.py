@@ -190,8 +190,12 @@ class EventStore(Protocol):
 class GateStore(Protocol):
     """What the gates of hosts keep, and the runs that wait for one. Times are seconds from now."""
 
-    async def watched_hosts(self) -> list[StoredHost]:
-        """Every host that is not plainly well, or that somebody has said something about."""
+    async def changed_hosts(self, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
+        """Hosts of which something was written since then (0: ever), and from when on to ask next time."""
+        ...
+
+    async def forget_hosts(self, older_than_s: float) -> int:
+        """Those of which nothing was written for so long, and nobody has said anything."""
         ...
 
     async def touch_hosts(self, seen: Sequence[tuple[str, int, float]]) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from corral.domain.breaker import Breaker
 from corral.domain.errors import StorageError
 from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, Wait, WaitReason, place_of_url, wait_of
 from corral.domain.outcome import Outcome
@@ -29,6 +28,9 @@ _EVERY_S = 1.0
 # One that was called up and has not asked by now is not coming.
 _CALL_AGAIN_S = 5.0
 _LOOK_FOR_FORGOTTEN = 5  # rounds
+_CLEAN_EVERY = 600
+_FORGOTTEN_AFTER_S = 86_400.0
+_MAX_CHANGES = 20_000
 
 
 class UntilStored(Protocol):
@@ -50,6 +52,7 @@ class Gatekeeper:
         self._touched: dict[str, Host] = {}
         self._called: dict[str, float] = {}
         self._again: set[str] = set()
+        self._since_ms = 0
         self._rounds = 0
         self.gate = Gate(rules, self)
 
@@ -83,6 +86,8 @@ class Gatekeeper:
         """Who was sent to wait in the very moment in which the waiting ended, here or in a node that is gone."""
         self._rounds += 1
         again, self._again = self._again, set()
+        if self._rounds % _CLEAN_EVERY == 0:
+            await self._store.forget_hosts(_FORGOTTEN_AFTER_S)
         if self._rounds % _LOOK_FOR_FORGOTTEN == 0:
             again |= set(await self._store.waited_for())
         for place in again - self.gate.watched:
@@ -100,20 +105,21 @@ class Gatekeeper:
     # -- what other nodes know -----------------------------------------------------------------------
 
     async def _adopt_all(self) -> None:
-        stored = {each.place: each for each in await self._store.watched_hosts()}
-        for place in [*stored, *(place for place in self.gate.watched if place not in stored)]:
-            host = self.gate.host(place)
-            if not (host.writes or host.is_taking_probe or place in self._touched):
-                self._adopt(host, stored.get(place))
+        changed, self._since_ms = await self._store.changed_hosts(self._since_ms, _MAX_CHANGES)
+        for stored in changed:
+            if stored.is_remarkable or stored.place in self.gate.hosts:
+                host = self.gate.host(stored.place)
+                if not (host.writes or host.is_taking_probe or stored.place in self._touched):
+                    self._adopt(host, stored)
 
-    def _adopt(self, host: Host, stored: StoredHost | None) -> None:
+    def _adopt(self, host: Host, stored: StoredHost) -> None:
         now, ours = self.gate.clock(), host.gate.breaker
-        theirs = Breaker() if stored is None else stored.breaker(now)
-        host.said = None if stored is None else stored.said
+        theirs = stored.breaker(now)
+        host.said = stored.said
         pace = host.gate.pace
         if ours.opened_at is not None and theirs.opened_at is None:
             pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
-        if stored is not None and stored.blocked_for_s > 0:
+        if stored.blocked_for_s > 0:
             pace = replace(pace, blocked_until=max(pace.blocked_until, now + stored.blocked_for_s))
         is_shared = theirs.opened_at is not None or ours.opened_at is not None
         if ours.opened_at is None and theirs.opened_at is None:

@@ -17,6 +17,9 @@ from corral.store.rows import at
 from corral.store.tables import hosts, items, runs
 from corral.store.tx import Row, Tx, first, insert_params, is_state, param, values
 
+# Somebody's change may be committed after others that were made later.
+_OVERLAP_MS = 5000
+
 _AT = hosts.c.place == param("place")
 _INSERT = insert(hosts).values(insert_params(hosts))
 _NEW = _INSERT.excluded
@@ -50,23 +53,22 @@ _TAKE_PROBE = (
         hosts.c.opened_at <= param("opened_before"),
         sa.or_(hosts.c.probed_at.is_(None), hosts.c.probed_at <= param("probed_before")),
     )
-    .values(probed_at=param("now"), updated_at=param("wall"))
+    .values(probed_at=param("now"), updated_at=param("now"))
 )
 _END_PROBE = (
     sa.update(hosts)
     .where(_AT)
-    .values(failures=param("failures"), opened_at=param("opened_at"), probed_at=sa.null(), updated_at=param("wall"))
+    .values(failures=param("failures"), opened_at=param("opened_at"), probed_at=sa.null(), updated_at=param("now"))
 )
 _ONE = sa.select(hosts).where(_AT)
-_WATCHED = sa.select(hosts).where(
-    sa.or_(
-        hosts.c.opened_at.is_not(None),
-        hosts.c.blocked_until > param("now"),
-        hosts.c.concurrency.is_not(None),
-        hosts.c.delay_ms.is_not(None),
-        hosts.c.failures > 0,
-    )
+_NEWEST = sa.select(hosts).order_by(hosts.c.updated_at.desc(), hosts.c.place).limit(param("limit"))
+_HAS_SAID = sa.or_(hosts.c.concurrency.is_not(None), hosts.c.delay_ms.is_not(None))
+_WATCHED = _NEWEST.where(
+    sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_SAID)
 )
+_CHANGED = _NEWEST.where(hosts.c.updated_at >= param("since"))
+# Nobody has asked for it since: whether it is still ill is found out by the next one who does.
+_FORGET = sa.delete(hosts).where(hosts.c.updated_at < param("before"), sa.not_(_HAS_SAID))
 _PARK = (
     sa.update(runs)
     .where(
@@ -125,9 +127,19 @@ _COUNT_ITEMS = sa.select(sa.func.count()).where(
 )
 
 
-def watched(tx: Tx) -> list[StoredHost]:
-    """Every host that is not plainly well, or that somebody has said something about."""
-    return [_host(tx, row) for row in tx.all(_WATCHED, values(now=tx.now_ms))]
+def watched(tx: Tx, limit: int) -> list[StoredHost]:
+    """The hosts that are not plainly well, or that somebody has said something about; the latest change first."""
+    return [_host(tx, row) for row in tx.all(_WATCHED, values(now=tx.now_ms, limit=limit))]
+
+
+def changed(tx: Tx, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
+    """What has changed since then, and from when on to ask next time: a little earlier than now."""
+    rows = tx.all(_CHANGED, values(since=since_ms, limit=limit))
+    return [_host(tx, row) for row in rows], tx.now_ms - _OVERLAP_MS
+
+
+def forget(tx: Tx, older_than_s: float) -> int:
+    return tx.run(_FORGET, values(before=tx.now_ms - round(older_than_s * 1000)))
 
 
 def get(tx: Tx, place: str) -> StoredHost | None:
@@ -150,7 +162,7 @@ def _host(tx: Tx, row: Row) -> StoredHost:
 
 def _row(tx: Tx, place: str, **given: Any) -> dict[str, Any]:
     plain = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
-    return {**plain, **given, **values(place=place, updated_at=tx.wall_ms)}
+    return {**plain, **given, **values(place=place, updated_at=tx.now_ms)}
 
 
 def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
@@ -170,13 +182,13 @@ def open_breaker(tx: Tx, place: str, failures: int, blocked_s: float) -> None:
 def take_probe(tx: Tx, place: str, open_s: float, probe_s: float) -> bool:
     """True for one caller alone, once the breaker has been open for long enough."""
     before = values(opened_before=tx.now_ms - round(open_s * 1000), probed_before=tx.now_ms - round(probe_s * 1000))
-    return tx.run(_TAKE_PROBE, {**before, **values(place=place, now=tx.now_ms, wall=tx.wall_ms)}) == 1
+    return tx.run(_TAKE_PROBE, {**before, **values(place=place, now=tx.now_ms)}) == 1
 
 
 def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
     """Write what the probe has shown; how many runs go on because of it. Where it is still open, the others wait on."""
     opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
-    tx.run(_END_PROBE, values(place=place, failures=failures, opened_at=opened_at, wall=tx.wall_ms))
+    tx.run(_END_PROBE, values(place=place, failures=failures, opened_at=opened_at, now=tx.now_ms))
     if opened_at is None:
         return let_go(tx, place)
     tx.run(_PUT_OFF, values(place=place, until=tx.now_ms + round(put_off_s * 1000)))

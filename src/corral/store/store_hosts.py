@@ -10,9 +10,17 @@ from corral.store.database import Database
 class HostMethods:
     _db: Database
 
-    async def watched_hosts(self) -> list[StoredHost]:
-        found: list[StoredHost] = await self._db.read(hosts.watched)
+    async def watched_hosts(self, limit: int = 1000) -> list[StoredHost]:
+        found: list[StoredHost] = await self._db.read(lambda tx: hosts.watched(tx, limit))
         return found
+
+    async def changed_hosts(self, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
+        found: tuple[list[StoredHost], int] = await self._db.read(lambda tx: hosts.changed(tx, since_ms, limit))
+        return found
+
+    async def forget_hosts(self, older_than_s: float) -> int:
+        forgotten: int = await self._db.write(lambda tx: hosts.forget(tx, older_than_s))
+        return forgotten
 
     async def stored_host(self, place: str) -> StoredHost | None:
         found: StoredHost | None = await self._db.read(lambda tx: hosts.get(tx, place))

@@ -314,6 +314,7 @@ LANES = {
 for _lane, _what in LANES.items():
     _index(f"runs_queued_{_lane}", runs.c.priority, runs.c.due_at, runs.c.id, where=f"state = 'queued' AND {_what}")
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
+_index("hosts_changed", hosts.c.updated_at)
 _index("runs_waiting", runs.c.waiting_host, runs.c.priority, runs.c.id, where="waiting_host IS NOT NULL")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
 for _state in ("queued", "held", "partial", "failed", "cancelled"):

@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("delay_ms", sa.Integer),
         sa.Column("updated_at", sa.BigInteger, nullable=False),
     )
+    op.create_index("hosts_changed", "hosts", ["updated_at"])
     op.add_column("runs", sa.Column("waiting_reason", sa.Text))
     op.add_column("runs", sa.Column("waiting_host", sa.Text))
     where = sa.text("waiting_host IS NOT NULL")
