@@ -8,12 +8,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from corral.domain.canonical import url_key
+from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.gate import WaitReason, waiting
+from corral.domain.item import Ended, Found, Report, short_key
+from corral.domain.url import parse_target
 from corral.store.open import open_store
 from corral.store.tables import hosts
 from tests.cli.command import Corral
 from tests.crawl.site import Page, served
 from tests.services.process import kill_tree
 from tests.stack import Stack, corral_up
+from tests.store.build import CREATED, a_run, claim
 
 SETTINGS = {
     "APP_BREAKER_FAILURES": "3",
@@ -116,3 +122,27 @@ def test_a_pace_is_set_and_shown_on_the_command_line(corral: Corral) -> None:
     assert corral.here("site", "show", "shop.test").code == 1
     assert corral.here("site", "pace", "shop.test").code == 2
     assert corral.here("site", "pace", "shop.test", "--reset", "--delay", "1").code == 2
+
+
+async def _page_that_waits(corral: Corral, url: str) -> None:
+    corral.data.mkdir(parents=True)
+    store = open_store(f"sqlite:///{corral.data}/corral.db")
+    plan = CrawlPlan.of({"start_urls": [url]})
+    seed = Found(url, short_key(url_key(parse_target(url))), "shop.test", 0)
+    await store.add_crawl(a_run(kind="crawl", payload={"crawl": plan.document()}), CREATED, [seed])
+    lease = await claim(store)
+    step = await store.crawl_step(lease, Report((), (), 1), 10)
+    assert step is not None
+    refused = waiting("shop.test", WaitReason.BREAKER, 90)
+    ended = Ended(step.items[0].id, seed.key, ItemState.PENDING, "waiting:breaker", refused.message, 90, counts=False)
+    await store.crawl_step(lease, Report((ended,), (), 1), 10)
+    await store.close()
+
+
+def test_why_says_what_a_page_waits_for(corral: Corral) -> None:
+    asyncio.run(_page_that_waits(corral, "http://shop.test/"))
+    told = corral.here("why", "http://shop.test/")
+    assert told.code == 0
+    assert "pending: shop.test is not asked for now" in told.out
+    assert "left alone" in told.out
+    assert "attempt 1" in told.out

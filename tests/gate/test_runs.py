@@ -15,7 +15,7 @@ from corral.domain.run import NewRun, Run, RunState
 from corral.engine.gate import Host
 from corral.settings import Settings
 from corral.wiring import App
-from tests.chaos.level import LEVEL
+from tests.chaos.level import LEVEL, by_level
 from tests.crawl.site import Page, Site, served
 from tests.engine.build import ended, events, kinds, node_of, put, settings_for, sound, until, working
 
@@ -146,26 +146,26 @@ async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
 
 async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_path: Path) -> None:
     with served({"/": Page(status=500)}) as site:
-        settings = gated(tmp_path, breaker_open_seconds=1.5, host_max_delay_seconds=0)
+        settings = gated(tmp_path, breaker_open_seconds=by_level(2, 12), host_max_delay_seconds=0)
         async with working(settings) as app:
             host = host_of(app, site)
             failing = await put(app, *[a_page(f"{site.url}/", max_attempts=100) for _ in range(5)])
             await until(lambda: host.gate.breaker.opened_at is not None)
-            queued = await put(app, *[a_page(f"{site.url}/", max_attempts=1) for _ in range(60)])
-            await until(lambda: _all_wait(app, [*failing, *queued]))
+            queued = await put(app, *[a_page(f"{site.url}/", max_attempts=1) for _ in range(by_level(60, 1000))])
+            await until(lambda: _all_wait(app, host.place, len(failing) + len(queued)))
             before = site.hits["/"]
 
             # Still ill when it is probed first: one request, and everybody waits on.
-            await until(lambda: site.hits["/"] > before)
+            await until(lambda: site.hits["/"] > before, timeout_s=40)
             await asyncio.sleep(0.3)
             assert site.hits["/"] == before + 1
             assert host.gate.breaker.opened_at is not None
 
             site.pages["/"] = Page(takes_s=0.4)
-            await until(lambda: site.hits["/"] > before + 1)
+            await until(lambda: site.hits["/"] > before + 1, timeout_s=40)
             await asyncio.sleep(0.2)
             assert site.hits["/"] == before + 2
-            runs = await ended(app, [*failing, *queued])
+            runs = await ended(app, [*failing, *queued], timeout_s=by_level(20, 90))
             assert all_done(runs)
             # The one that was sent to see counted as an attempt; nobody else lost one.
             assert sum(run.attempt for run in runs[5:]) <= len(queued)
@@ -174,8 +174,8 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
             await sound(app)
 
 
-async def _all_wait(app: App, ids: list[str]) -> bool:
-    return set(await waiting(app, ids)) == {"breaker"}
+async def _all_wait(app: App, place: str, count: int) -> bool:
+    return (await app.store.waiting_counts())[0].get(place) == count
 
 
 @pytest.mark.skipif(not LEVEL, reason="long")
