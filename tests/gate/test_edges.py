@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.canonical import url_key
-from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.gate import WaitReason, waiting
 from corral.domain.item import Ended, Found, Report, short_key
 from corral.domain.url import parse_target
@@ -131,11 +131,11 @@ async def _page_that_waits(corral: Corral, url: str) -> None:
     seed = Found(url, short_key(url_key(parse_target(url))), "shop.test", 0)
     await store.add_crawl(a_run(kind="crawl", payload={"crawl": plan.document()}), CREATED, [seed])
     lease = await claim(store)
-    step = await store.crawl_step(lease, Report((), (), 1), 10)
+    step = await store.crawl_step(lease, Report((), (), 1), Bounds(10))
     assert step is not None
     refused = waiting("shop.test", WaitReason.BREAKER, 90)
     ended = Ended(step.items[0].id, seed.key, ItemState.PENDING, "waiting:breaker", refused.message, 90, counts=False)
-    await store.crawl_step(lease, Report((ended,), (), 1), 10)
+    await store.crawl_step(lease, Report((ended,), (), 1), Bounds(10))
     await store.close()
 
 

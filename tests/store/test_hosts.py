@@ -1,7 +1,7 @@
 import asyncio
 
 from corral.domain.breaker import BreakerState
-from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.event import EventKind
 from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
 from corral.domain.item import Ended, Found, Report
@@ -91,17 +91,17 @@ async def test_pages_of_crawls_that_wait_for_a_host_are_due_when_it_is_well_agai
     run = a_run(kind="crawl", payload={"crawl": plan.document()})
     await store.add_crawl(run, CREATED, [Found(f"http://{SITE}/", "k", SITE, 0)])
     lease = await claim(store)
-    step = await store.crawl_step(lease, Report((), (), 5), 100)
+    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
     assert step is not None
     [item] = step.items
     ended = Ended(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
-    step = await store.crawl_step(lease, Report((ended,), (), 5), 100)
+    step = await store.crawl_step(lease, Report((ended,), (), 5), Bounds(100))
     assert step is not None
     assert step.items == ()
     assert step.next_due_s is not None
     assert await store.waiting_counts() == ({}, 1)
     await store.let_go(SITE)
-    step = await store.crawl_step(lease, Report((), (), 5), 100)
+    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
     assert step is not None
     [again] = step.items
     assert (again.id, again.attempt, again.is_back) == (item.id, 1, True)
