@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from corral.domain.breaker import BreakerRules
+from corral.domain.breaker import Breaker, BreakerRules
 from corral.domain.gate import GateRules, WaitReason, wait_of
 from corral.domain.outcome import Failed, FailureCode, Fetched
 from corral.domain.pace import PaceRules
@@ -27,6 +27,7 @@ class Notes:
     def __init__(self) -> None:
         self.said: list[tuple[str, str]] = []
         self.gate: Gate | None = None
+        self.not_yet: list[Breaker] = []  # what the store knows, where it does not give the probe away
 
     def opened(self, host: Host) -> None:
         self.said.append(("opened", host.place))
@@ -34,7 +35,8 @@ class Notes:
     def take_probe(self, host: Host) -> None:
         assert self.gate is not None
         self.said.append(("probe", host.place))
-        asyncio.get_running_loop().call_soon(self.gate.probe_taken, host, True)
+        known = self.not_yet.pop() if self.not_yet else None
+        asyncio.get_running_loop().call_soon(self.gate.probe_taken, host, known)
 
     def probe_ended(self, host: Host) -> None:
         self.said.append(("closed" if host.gate.breaker.opened_at is None else "still open", host.place))
@@ -218,6 +220,29 @@ async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing(
     await told()
     assert [what for what, _ in notes.said].count("still open") == 2
     assert ("closed", "site.test") in notes.said
+
+
+async def test_a_store_whose_clock_is_a_little_behind_is_asked_again_and_not_much_later() -> None:
+    gate, notes = a_gate(open_s=0.3, failures=1)
+    worker = Worker(gate)
+    await visited(worker, ILL)
+    await asyncio.sleep(0.31)
+    notes.not_yet = [Breaker(1, opened_at=gate.clock() - 0.25)]
+    (await inside(worker)).end(WELL)
+    await told()
+    assert [what for what, _ in notes.said] == ["opened", "probe", "probe", "closed", "recovered"]
+
+
+async def test_a_probe_that_is_another_nodes_is_waited_for() -> None:
+    gate, notes = a_gate(open_s=0.3, failures=1)
+    worker = Worker(gate)
+    await visited(worker, ILL)
+    await asyncio.sleep(0.31)
+    notes.not_yet = [Breaker(1, opened_at=gate.clock() - 1, probed_at=gate.clock())]
+    refused = await visited(worker)
+    assert refused is not None
+    assert refused.detail == "breaker"
+    assert refused.stats["wait_s"] > 100
 
 
 async def test_a_success_between_failures_keeps_the_breaker_closed_and_other_hosts_are_not_concerned() -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import structlog
 
-from corral.domain.breaker import Sign
+from corral.domain.breaker import Breaker, Sign
 from corral.domain.gate import Answer, GateRules, HostGate, SitePace, Wait, WaitReason
 from corral.engine.permits import Message, Permits, TurnKind
 
@@ -306,20 +306,18 @@ class Gate:
             host.prober = holder
         holder.send([["grant", host.place, kind.value]])
 
-    def probe_taken(self, host: Host, is_ours: bool) -> None:
-        """The store has said whether the probe is ours to make; nobody else makes one meanwhile."""
+    def probe_taken(self, host: Host, known: Breaker | None) -> None:
+        """The store has given us the probe; or it has not, and says how things are: our clocks may differ a little."""
         host.is_taking_probe = False
         now, rules = self.clock(), self.rules_of(host)
-        if host.gate.breaker.opened_at is None:
-            pass  # closed by somebody else meanwhile
+        is_ours = known is None and host.gate.breaker.opened_at is not None
+        if known is not None:
+            host.gate = replace(host.gate, breaker=known)
         elif is_ours and host.asks:
             log.info("an open breaker lets one request through", host=host.place)
             self._let_in(host, now, rules, TurnKind.PROBE)
         elif is_ours:  # whoever wanted it is gone
             self._keeper.probe_ended(host)
-        else:
-            # Somebody else's probe is on its way.
-            host.gate = replace(host.gate, breaker=host.gate.breaker.started(now))
         self._serve(host)
 
     # -- sending away --------------------------------------------------------------------------------

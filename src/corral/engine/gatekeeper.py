@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
+from corral.domain.breaker import Breaker
 from corral.domain.errors import StorageError
 from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, Wait, WaitReason, place_of_url, wait_of
 from corral.domain.outcome import Outcome
@@ -153,12 +154,15 @@ class Gatekeeper:
 
     async def _probe_asked_for(self, host: Host) -> None:
         rules = self._rules.breaker
-        is_ours = False
+        known: Breaker | None = None
         try:
-            is_ours = await self._store.take_probe(host.place, rules.open_s, rules.probe_s)
+            if not await self._store.take_probe(host.place, rules.open_s, rules.probe_s):
+                stored = await self._store.stored_host(host.place)
+                known = Breaker() if stored is None else stored.breaker(self.gate.clock())
         except StorageError as error:
             log.warning("a probe has to wait for the database", host=host.place, reason=error.message)
-        self.gate.probe_taken(host, is_ours)
+            known = host.gate.breaker.started(self.gate.clock())
+        self.gate.probe_taken(host, known)
 
     def _stored(self, host: Host, write: Callable[[], Awaitable[Any]]) -> None:
         host.writes += 1
