@@ -78,6 +78,7 @@ async def _a_waiting_key(app: App, run_id: str) -> str:
     return str(rows[0][0])
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_crawl_of_a_broken_host_waits_for_the_probe_and_loses_no_page(tmp_path: Path) -> None:
     with served(a_site(30)) as site:
         async with working(gated(tmp_path, breaker_open_seconds=2)) as app:
