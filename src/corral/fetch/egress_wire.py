@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -74,6 +74,12 @@ def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
     return {} if verifies_tls else {"tls_verify": False, "tls_verify_hostname": False}
 
 
+@cache
+def _runtime() -> wreq.Runtime:
+    """One thread for all clients of a process: its event loop takes no more from it, and several wake each other up."""
+    return wreq.Runtime(workers=1)
+
+
 def open_client(
     pinned: PinnedAddress, limits: FetchLimits, user_agent: str, *, verifies_tls: bool = True
 ) -> wreq.Client:
@@ -82,6 +88,7 @@ def open_client(
     dns.add_resolve(pinned.host, [ip_address(ip) for ip in pinned.ips])
     return wreq.Client(
         user_agent=user_agent,
+        runtime=_runtime(),
         dns_options=dns,
         redirect=redirect.Policy.none(),
         referer=False,
