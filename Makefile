@@ -2,6 +2,8 @@
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
+# Many processes are started, each of which would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup setup-dev setup-bench run test bench chaos soak lint format lock clean
 
 VENV := .venv
@@ -21,7 +23,7 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(SETUP) ## Create .venv and install Corral from the lock
-	@:
+	@$(BIN)/python -m compileall -q src || true
 
 setup-dev: $(DEV)
 	@:

@@ -78,6 +78,8 @@ def decode(body: bytes, content_type: str | None = None) -> Decoded:
 
 def clean_text(text: str) -> str:
     """Without NUL and lone surrogates, which no database column takes."""
+    if text.isascii():
+        return text.replace("\0", "")
     try:
         text.encode("utf-8")  # far quicker than a look at each character
     except UnicodeEncodeError:
@@ -91,7 +93,9 @@ def _decoded(body: bytes, codec: str) -> Decoded:
     except (UnicodeError, LookupError, ValueError):
         codec = "utf-8"
         text = body.decode(codec, "replace")
-    return Decoded(clean_text(text), codec, text.count("\ufffd"))
+    # Halves of surrogate pairs do not come out of UTF-8.
+    cleaned = text.replace("\0", "") if codec == "utf-8" else clean_text(text)
+    return Decoded(cleaned, codec, text.count("\ufffd"))
 
 
 def _declared(content_type: str | None) -> str | None:
