@@ -133,6 +133,7 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, 
     plan, today = judge.plan, datetime.now(UTC).date()
     is_too_deep = depth > plan.max_depth
     is_nofollow = links.directives.nofollow
+    is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
     for link, reference in zip(links_to(base, links.references), links.references, strict=True):
         if link is None or link.key in found:
@@ -140,7 +141,8 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, 
         key, host, reason = _judged_link(judge, link, is_too_deep, today)
         if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
             reason = Refusal.NOFOLLOW
-        rank = rank_of(plan, link.url, depth, texts.get(reference, ""))
+        if is_best:
+            rank = rank_of(plan, link.url, depth, texts.get(reference, ""))
         found[link.key] = [link.url, key, host, depth, reason, rank]
     return list(found.values())
 
