@@ -331,3 +331,17 @@ async def test_what_was_learned_of_templates_is_kept_and_what_was_held_back_come
     # The last that were held first.
     assert sorted(item.url for item in step.items) == ["http://a.test/4", "http://a.test/5", "http://a.test/9"]
     check_counts(sql, run_id, step.counts)
+
+
+async def test_a_page_that_turns_out_to_lie_nearer_while_it_is_read_is_read_again(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store, seeds=2)
+    lease = await claimed(store, run_id)
+    one, other = (await ask(store, lease, Report((), (), 10), by_depth=False)).items
+    step = await ask(store, lease, Report((done(one, url(5, 3)),), (other.id,), 10), by_depth=False)
+    [five] = step.items
+    await ask(store, lease, Report((done(other, url(5, 1), is_late=True),), (five.id,), 0), by_depth=False)
+    step = await ask(store, lease, Report((done(five, depth=3, is_late=True),), (), 10), by_depth=False)
+    assert [(item.id, item.depth) for item in step.items] == [(five.id, 1)]
+    check_counts(sql, run_id, step.counts)
+    step = await ask(store, lease, Report((done(five, depth=1, is_late=True),), (), 10), by_depth=False)
+    assert (step.items, step.counts) == ((), Counts(done=3))
