@@ -70,7 +70,7 @@ def test_the_sample_of_a_text_is_small_and_does_not_depend_on_the_text() -> None
 
 def test_what_is_remembered_of_words_is_bounded() -> None:
     before = len(fingerprint_module._COUNTERS)
-    long_words = " ".join(word * 10 for word in text(1))
+    long_words = " ".join(word * 40 for word in text(1))
 
     assert fingerprint(long_words) == fingerprint(long_words)
     assert len(fingerprint_module._COUNTERS) == before
