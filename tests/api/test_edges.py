@@ -96,7 +96,7 @@ def test_health_readiness_and_metrics(stack: Stack) -> None:
     health = stack.client.get("/health").json()
     assert health["status"] == "healthy"
     assert health["components"]["database"]["status"] == "up"
-    assert health["components"]["workers"]["count"] == 2
+    assert health["components"]["workers"]["count"] == 1
     assert stack.client.get("/ready").json() == {"ready": True}
     stack.ended(stack.start(stack.job("/articles"))["id"])
     metrics = stack.client.get("/metrics").text

@@ -11,7 +11,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from tests.stack import Stack
 
-_EXAMPLES = int(os.environ.get("CORRAL_FUZZ_EXAMPLES", "15"))
+_EXAMPLES = int(os.environ.get("CORRAL_FUZZ_EXAMPLES", "8"))
 _CHECKS = (not_a_server_error, status_code_conformance, response_schema_conformance)
 
 

@@ -36,7 +36,7 @@ def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, sta
     assert shared.here("job", "rm", job_id).code == 1
 
     worker = started(shared, "worker")
-    line_with(worker, "Corral works: 2 worker processes")
+    line_with(worker, "Corral works: 1 worker process,")
     followed = shared("events", "-f", run_id)
     assert [line.split()[1] for line in followed.out.splitlines()] == ["·", "!", "→", "←"]
     worker.send_signal(signal.SIGTERM)

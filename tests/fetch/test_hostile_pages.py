@@ -73,8 +73,7 @@ BUSY = {
 ENDS = {"timeout:browser", "limit:browser", "limit:body_too_large", "unknown:browser_crash", "fetched"}
 
 
-# Filling 4 GB takes its time.
-@pytest.mark.parametrize("what", [each for each in BUSY if LEVEL or each != "memory"])
+@pytest.mark.parametrize("what", BUSY if LEVEL else ("popups", "dialogs", "loop", "writes", "workers"))
 async def test_a_page_that_keeps_its_browser_busy_ends_in_time(
     arena: Arena, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def _announce(settings: "Settings", workers: int, *, as_json: bool) -> None:
         told = {"status": "works", "workers": workers, "data_dir": where, "pid": os.getpid()}
         render.print_json(told, compact=True)
     else:
-        print(f"Corral works: {workers} worker processes, data in {where}", flush=True)
+        print(f"Corral works: {workers} worker process{'es' if workers > 1 else ''}, data in {where}", flush=True)
 
 
 async def _has_workers(app: "App") -> None:
