@@ -85,7 +85,7 @@ async def worker_kinds(
     browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes, max_at_once=config.browser_concurrency)
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
     retry = RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s)
-    pool = ParsePool()
+    pool = ParsePool(size=2)
     proxies = Proxies(egress)
     browser = BrowserExecutor(
         egress, robots, config.user_agent, browser_limits, folder=folder, reader=pool, proxies=proxies

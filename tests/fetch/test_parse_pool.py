@@ -229,6 +229,15 @@ async def test_a_full_queue_makes_wait_and_loses_nothing() -> None:
     assert titles == [str(number) for number in range(50)]
 
 
+async def test_a_second_process_is_there_only_for_many_pages_at_once() -> None:
+    async with parsing(size=2) as pool:
+        for _ in range(3):
+            await pool.read(a_request(ORDINARY), 30)
+        alone = len(pool.pids)
+        await asyncio.gather(*(pool.read(a_request(ORDINARY), 30) for _ in range(50)))
+        assert len(pool.pids) > alone
+
+
 async def test_a_run_that_was_cancelled_does_not_disturb_the_next_one() -> None:
     async with parsing() as pool:
         reading = asyncio.create_task(pool.read(a_request(SLOW)))

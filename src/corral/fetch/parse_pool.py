@@ -26,6 +26,8 @@ from corral.fetch.patience import Patience
 log = structlog.get_logger()
 
 _MAX_PROCESSES = 2
+# So many pages that wait are worth a further process; whoever reads one page has one.
+_MANY_WAITING = 4
 # A selector that was cut off costs a reader and a second; a page with more of them is not worth it.
 _MAX_SKIPPED = 3
 _TRIES = 2
@@ -79,10 +81,10 @@ class ParsePool:
         self._keepers: dict[_Keeper, asyncio.Task[None]] = {}
 
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
-        if not self._keepers:
-            for number in range(self._size):
-                keeper = _Keeper(self._jobs, self._limits)
-                self._keepers[keeper] = asyncio.create_task(keeper.run(), name=f"parser {number}")
+        is_busy = len(self._keepers) < self._size and self._jobs.qsize() >= _MANY_WAITING
+        if is_busy or not self._keepers:
+            keeper = _Keeper(self._jobs, self._limits)
+            self._keepers[keeper] = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}")
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
             async with Patience(timeout_s):
