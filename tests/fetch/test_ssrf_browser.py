@@ -46,9 +46,9 @@ TABS = 4
 # When there is little time each way gets a share of the addresses, another one than the way before it.
 SHARE = by_level(4, 1)
 ASKED = {
-    "turn": by_level(5, 10)
+    "turn": by_level(2, 10)
 }  # how many distinct addresses the proxy must have been asked for, to have been tried at all
-MOSTLY = by_level(10, 20)
+MOSTLY = by_level(3, 20)
 EVERYWHERE = ("127.0.0.1", "[::1]", "10.9.9.9", "169.254.169.254", "168.63.129.16", "[fd00:ec2::254]")
 
 
