@@ -81,6 +81,7 @@ class Watcher(threading.Thread):
         self.done = threading.Event()
         self.seen: set[str] = set()
         self._own: set[bytes] = set()  # its command line; a process that has just ended has none
+        self._met: set[tuple[int, bytes]] = set()  # who is met again is what it is; a copy is soon something else
 
     def run(self) -> None:
         while not self.done.wait(0.05):
@@ -92,9 +93,11 @@ class Watcher(threading.Thread):
             for process in below:
                 try:
                     told = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
-                    # Until it has become another program it is a copy of whoever starts it, environment and all.
-                    if told[0] in self._own:
-                        continue
                 except OSError:
                     continue
-                self.seen |= {each.decode("utf-8", "replace") for each in told}
+                # Until it has become another program it is a copy of whoever starts it, environment and all.
+                if told[0] in self._own:
+                    continue
+                is_settled = (process.pid, told[0]) in self._met
+                self._met.add((process.pid, told[0]))
+                self.seen |= {each.decode("utf-8", "replace") for each in (told if is_settled else told[:1])}
