@@ -13,6 +13,7 @@ from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
 from corral.domain.item import ROBOTS, Found, short_key
 from corral.domain.job import Priority, Strategy
+from corral.domain.ports import RunStore
 from corral.domain.run import CRAWL, NewRun, Run, RunState
 from corral.domain.url import parse_target
 
@@ -22,21 +23,8 @@ _LOOKED_AT = 200
 _LONGEST_S = 30 * 86_400.0
 
 
-class CrawlStore(Protocol):
-    async def add_crawl(
-        self,
-        run: NewRun,
-        drafts: Sequence[EventDraft],
-        seeds: Sequence[Found],
-        key: IdempotencyKey | None = None,
-        keep: bool = False,
-    ) -> tuple[str, bool]:
-        """Write a run with where it begins. With a key seen before: the id from then, and True."""
-        ...
-
+class CrawlStore(RunStore, Protocol):
     async def created_by(self, key: IdempotencyKey) -> str | None: ...
-
-    async def run(self, run_id: str) -> Run: ...
 
     async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> Sequence[tuple[Run, object]]: ...
 
