@@ -133,7 +133,7 @@ function reasonTable(reasons, onChoose) {
   if (!reasons.length) return h("p", { class: "faint" }, "No page has failed or been skipped.");
   const columns = ["State", "Reason", "Pages"];
   return table("Why pages failed or were skipped", columns, reasons.map(({ state, reason, count: pages }) => row({},
-    cell("State", h("button", { type: "button", class: "link", "data-tone": PAGE_TONES[state], "aria-label": `Show ${PAGE_STATES[state] ?? state} pages`, onclick: () => onChoose(state) }, state === "pending" ? "Tried again" : PAGE_STATES[state] ?? state)),
+    cell("State", h("button", { type: "button", class: "link", "data-tone": PAGE_TONES[state], "aria-label": `Show ${PAGE_STATES[state] ?? state} pages`, onclick: () => onChoose(state) }, state === "pending" ? (reason?.startsWith("waiting:") ? "Waiting" : "Tried again") : PAGE_STATES[state] ?? state)),
     cell("Reason", h("span", { class: "foreign" }, clip(reasonText(reason), 120))),
     cell("Pages", plain(pages)))));
 }
