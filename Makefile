@@ -48,7 +48,7 @@ run: setup ## Start Corral with a local demo site and open jobs
 
 test: lint ## Everything that must hold: linters, types, layers, tests
 	@scripts/services
-	@$(BIN)/pytest -q --numprocesses $(PROCESSES)
+	@scripts/test $(BIN)/pytest $(PROCESSES)
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
 	@scripts/services postgres redis chromium nginx docs

@@ -7,8 +7,8 @@ from corral.fetch.egress import Egress
 from corral.fetch.limits import FetchLimits
 from tests.fetch.hostile import Hostile, hostile_server
 
-# Short enough for a test, in the same order as the real ones.
-QUICK = FetchLimits(connect_s=0.5, first_byte_s=0.6, gap_s=0.6)
+# Short enough for a test, long enough for a busy machine, in the same order as the real ones.
+QUICK = FetchLimits(connect_s=2.5, first_byte_s=3.0, gap_s=3.0)
 
 
 @pytest.fixture
