@@ -13,6 +13,7 @@ from corral.domain.item import Found, Report, Step
 from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
 from corral.domain.outcome import Outcome, Task
 from corral.domain.probe import Probe
+from corral.domain.queues import Hint, Lane
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.retention import Retention
 from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
@@ -78,8 +79,18 @@ class LeaseStore(Protocol):
         """True where what is asked for first is never committed after what was asked for later."""
         ...
 
-    async def claim(self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE) -> list[Lease]:
-        """Due runs by band and age, of the costly kinds at most so many."""
+    async def claim(
+        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, *, overdue_s: float = 0.0
+    ) -> list[Lease]:
+        """Due runs by band and age, of each lane at most so many; with `overdue_s`, due for so long already."""
+        ...
+
+    async def claim_asked(self, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
+        """Those of these runs that are due and nobody's."""
+        ...
+
+    async def due_again(self, within_s: float, limit: int) -> list[Hint]:
+        """Runs that wait anew, for a retry say, and have become due within this time."""
         ...
 
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]: ...

@@ -139,10 +139,11 @@ CRAWL = "crawl"  # the kind of a run with items that are URLs
 
 
 class Lanes(NamedTuple):
-    """How many runs of the costly kinds may be claimed; None is as many as any."""
+    """How many runs of each kind may be claimed; None is as many as any."""
 
     browsers: int | None = None
     crawls: int | None = None
+    light: int | None = None
 
 
 EVERY_LANE = Lanes()

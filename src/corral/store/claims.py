@@ -1,6 +1,5 @@
 """Who works on a run: claim, renew, settle, release, lose, reap. Every write is fenced by epoch and owner."""
 
-from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
@@ -10,29 +9,22 @@ import sqlalchemy as sa
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
 from corral.domain.job import Priority, Strategy
-from corral.domain.outcome import FailureCode
+from corral.domain.queues import Hint, Lane, queue_of
 from corral.domain.run import CRAWL, EVERY_LANE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.session import SealedSession
-from corral.domain.settlement import Loss, Settlement
-from corral.store import artifacts, events, interventions, item_losses, sessions
+from corral.domain.settlement import Settlement
+from corral.store import artifacts, events, interventions, sessions
 from corral.store.rows import run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 
-LOSS_CAP = 3
-# Of a node that vanished with several runs nobody knows whether a suspect ran or only waited its turn.
-_NODE_LOSS_CAP = 2 * LOSS_CAP
-# A page that kills workers is found after three of them; a crawl that still does not get on then has another problem.
-_CRAWL_LOSS_CAP = 3 * LOSS_CAP
-_STDERR_TAIL = 64 * 1024
-
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
-_RUNNING = is_state(runs.c.state, RunState.RUNNING)
-_HELD_BY_ME = (
+RUNNING = is_state(runs.c.state, RunState.RUNNING)
+HELD_BY_ME = (
     runs.c.id == param("id"),
     runs.c.epoch == param("epoch"),
     runs.c.owner == param("owner"),
-    _RUNNING,
+    RUNNING,
 )
 
 _TAKEN = {
@@ -80,11 +72,32 @@ _CLAIM_ONE = (
     .values(_TAKEN)
     .returning(runs)
 )
-_RENEW = sa.update(runs).where(*_HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
+_IN_LANE = {
+    Lane.LIGHT: _IS_LIGHT,
+    Lane.BROWSER: sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")),
+    Lane.CRAWL: _IS_CRAWL,
+}
+# Whose lane has changed since it was asked for is not taken: the room was for another one.
+_CLAIM_ASKED = {lane: _CLAIM_ONE.where(condition) for lane, condition in _IN_LANE.items()}
+
+
+def _due_again_in(lane: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Runs that were claimed before and wait for a new time: nobody has told anybody that it has come."""
+    return (
+        sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy)
+        .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at.between(param("since"), param("now")))
+        .where(runs.c.epoch > 0)
+        .order_by(runs.c.due_at)
+        .limit(param("limit"))
+    )
+
+
+_DUE_AGAIN = {lane: _due_again_in(condition) for lane, condition in _IN_LANE.items()}
+_RENEW = sa.update(runs).where(*HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
 # The owner stays on the row: a repeated settle whose answer was lost can tell that it was its own.
 _SETTLED = (
     sa.update(runs)
-    .where(*_HELD_BY_ME)
+    .where(*HELD_BY_ME)
     .values(
         state=param("state"),
         attempt=runs.c.attempt + param("more_attempts"),
@@ -107,52 +120,33 @@ _SETTLE = _SETTLED.returning(runs.c.seq)
 _SETTLE_UNTOUCHED = _SETTLED.where(runs.c.seq == param("seq"))
 _RELEASE = (
     sa.update(runs)
-    .where(*_HELD_BY_ME)
+    .where(*HELD_BY_ME)
     .values(state=target(Move.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
     .returning(runs.c.seq)
 )
-_LOSE = (
-    sa.update(runs)
-    .where(*_HELD_BY_ME)
-    .values(
-        state=param("state"),
-        owner=sa.null(),
-        lease_until=sa.null(),
-        losses=param("losses"),
-        suspect=param("suspect"),
-        finished_at=param("finished_at"),
-        failure_code=param("failure_code"),
-        failure_detail=param("failure_detail"),
-        error_message=param("error_message"),
-        seq=runs.c.seq + param("event_count"),
-    )
-    .returning(runs.c.seq)
-)
-_EXPIRED = (
-    sa.select(runs)
-    .where(_RUNNING, runs.c.lease_until < param("now"))
-    .order_by(runs.c.lease_until)
-    .limit(param("limit"))
-    .with_for_update(skip_locked=True)
-)
-_EXPIRE = sa.update(runs).where(runs.c.owner == param("owner"), _RUNNING).values(lease_until=param("until"))
 _STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
 _NUMBER_STALE = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _INSERT_RECORD = insert_all(records)
 _IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority", "due_at", "id")))
 
 
-def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE) -> list[Lease]:
-    """Up to `limit` due runs, strictly by band, oldest first inside a band; of each lane at most so many."""
+def claim(
+    tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, *, overdue_s: float = 0.0
+) -> list[Lease]:
+    """Up to `limit` due runs, strictly by band, oldest first inside a band; of each lane at most so many.
+
+    With `overdue_s` only those that should have been claimed so long ago.
+    """
     rows: list[Row] = []
-    most = [(_CLAIM_LIGHT, None), (_CLAIM_BROWSER, lanes.browsers), (_CLAIM_CRAWL, lanes.crawls)]
+    most = [(_CLAIM_LIGHT, lanes.light), (_CLAIM_BROWSER, lanes.browsers), (_CLAIM_CRAWL, lanes.crawls)]
+    due_by = tx.now_ms - round(overdue_s * 1000)
     room = {lane: limit if count is None else count for lane, count in most}
     taken = _taken_values(tx, owner, lease_s)
     for band in Priority:
         for lane, left in room.items():
             wanted = min(limit - len(rows), left)
             if wanted > 0:
-                found = tx.all(lane, {**taken, **values(band=int(band), now=tx.now_ms, limit=wanted)})
+                found = tx.all(lane, {**taken, **values(band=int(band), now=due_by, limit=wanted)})
                 rows += found
                 room[lane] -= len(found)
         if len(rows) >= limit:
@@ -163,6 +157,31 @@ def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY
 def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
     taken = _taken_values(tx, owner, lease_s)
     return _started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
+
+
+def claim_asked(tx: Tx, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
+    """Those of these runs that are due and nobody's."""
+    taken = {**_taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
+    rows: list[Row] = []
+    for lane, statement in _CLAIM_ASKED.items():
+        # In one order for everybody, so that two claims of the same rows cannot block each other.
+        ids = sorted({run_id for run_id, in_lane in asked if in_lane is lane})
+        if ids:
+            found = tx.many_returning(statement, [{**taken, **values(id=run_id)} for run_id in ids])
+            rows += [row for row in found if row is not None]
+    return _started(tx, rows, owner)
+
+
+def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
+    """Runs that wait anew and have become due a moment ago."""
+    window = values(since=tx.now_ms - round(within_s * 1000), now=tx.now_ms, limit=limit)
+    found = [
+        Hint(row[0], queue_of(row[1], Strategy(row[2])), lane, band)
+        for band in list(Priority)
+        for lane, statement in _DUE_AGAIN.items()
+        for row in tx.all(statement, {**window, **values(band=int(band))})
+    ]
+    return found[:limit]
 
 
 def _taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
@@ -293,7 +312,7 @@ def _refused(tx: Tx, lease: Lease) -> bool:
 
 def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
     """Give runs back untouched: queued where they stood, the attempt not counted."""
-    rows = tx.many_returning(_RELEASE, [_held(lease) for lease in leases])
+    rows = tx.many_returning(_RELEASE, [held(lease) for lease in leases])
     history: list[dict[str, Any]] = []
     for lease, row in zip(leases, rows, strict=True):
         if row is not None:
@@ -303,86 +322,5 @@ def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
     return len(history)
 
 
-def _held(lease: Lease) -> dict[str, Any]:
+def held(lease: Lease) -> dict[str, Any]:
     return values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)
-
-
-def lose(tx: Tx, losses: Sequence[Loss]) -> int:
-    """Take back what dead workers held.
-
-    Which of several runs killed their worker nobody knows, so the last try before the cap is made alone, and
-    only a run that was alone when the cap is reached is ended.
-    """
-    written = 0
-    for loss in losses:
-        drafts, params = _loss_written(tx, loss, loss.lease.run.losses + 1)
-        [row] = tx.many_returning(_LOSE, [{**_held(loss.lease), **params}])
-        if row is not None:
-            events.insert(tx, events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms))
-            written += 1
-            if loss.lease.run.kind == CRAWL and loss.witnessed:
-                item_losses.blame(tx, loss.lease.run_id, loss.exit_status, alone=loss.alone)
-    return written
-
-
-def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dict[str, Any]]:
-    meta: dict[str, Any] = {"exit": loss.exit_status, "losses": count, "alone": loss.alone}
-    if count < _cap(loss) or not loss.alone:
-        drafts = [EventDraft(EventKind.WORKER_LOST, meta)]
-        params = values(
-            state=RunState.QUEUED.value,
-            losses=count,
-            suspect=1 if count >= LOSS_CAP - 1 else 0,
-            finished_at=None,
-            failure_code=None,
-            failure_detail=None,
-            error_message=None,
-            event_count=1,
-        )
-        return drafts, params
-    message = f"{count} workers died while executing this run (last: {loss.exit_status}); it is quarantined"
-    tail = loss.stderr_tail[-_STDERR_TAIL:]
-    described = {"failure_code": FailureCode.WORKER_LOST.value, "error_message": message}
-    drafts = [
-        EventDraft(EventKind.QUARANTINED, {**meta, "stderr": tail}),
-        EventDraft(EventKind.FAILED, {**described, "failure_detail": "poison"}),
-    ]
-    params = values(
-        state=RunState.FAILED.value,
-        losses=count,
-        suspect=1,
-        finished_at=tx.wall_ms,
-        failure_code=FailureCode.WORKER_LOST.value,
-        failure_detail="poison",
-        error_message=storable(message),
-        event_count=2,
-    )
-    return drafts, params
-
-
-def _cap(loss: Loss) -> int:
-    """Of a crawl, the page that kills its worker is ended first: see item_losses."""
-    return _CRAWL_LOSS_CAP if loss.lease.run.kind == CRAWL and loss.witnessed else LOSS_CAP
-
-
-def expire(tx: Tx, owner: Owner) -> int:
-    """Let the leases of an owner that is known to be dead run out now; `reap` does the rest."""
-    return tx.run(_EXPIRE, values(owner=owner, until=tx.now_ms - 1))
-
-
-def reap(tx: Tx, limit: int) -> int:
-    """Requeue runs whose lease has run out: their owner is gone, which counts as a worker loss."""
-    expired = [run_of(row) for row in tx.all(_EXPIRED, values(now=tx.now_ms, limit=limit))]
-    held = Counter(run.owner for run in expired)
-    losses = [
-        Loss(
-            Lease(run, Owner(run.owner or "")),
-            alone=held[run.owner] == 1 or (run.suspect and run.losses + 1 >= _NODE_LOSS_CAP),
-            exit_status="lease expired",
-            stderr_tail="",
-            witnessed=False,
-        )
-        for run in expired
-    ]
-    # `_LOSE` repeats epoch, owner and state, and the rows are locked: an owner that finished meanwhile wins.
-    return lose(tx, losses)

@@ -9,7 +9,6 @@ from corral.domain.crawl import Bounds, ItemState
 from corral.domain.event import Event, EventDraft
 from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
-from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention, InterventionStatus
 from corral.domain.item import Found, Report, Step, StoredItem
 from corral.domain.job import DueJob, Job, StoredJob
@@ -17,14 +16,12 @@ from corral.domain.kept import KeptPage
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
-from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
+from corral.domain.run import Lease, Move, NewRun, Run, RunState
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
-from corral.domain.settlement import Loss, Settlement
 from corral.domain.site import KnownSite, Memory, Observation
 from corral.store import (
     artifacts,
     audit,
-    claims,
     crawls,
     events,
     feed,
@@ -43,6 +40,7 @@ from corral.store import (
 )
 from corral.store.database import Database
 from corral.store.store_hosts import HostMethods
+from corral.store.store_leases import LeaseMethods
 from corral.store.tx import Tx
 from corral.store.upkeep import Upkeep
 
@@ -51,13 +49,9 @@ def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
     return lambda tx: function(tx, *args)
 
 
-class Store(Upkeep, HostMethods):
+class Store(Upkeep, HostMethods, LeaseMethods):
     def __init__(self, database: Database) -> None:
         self._db = database
-
-    @property
-    def writes_in_order(self) -> bool:
-        return not self._db.is_postgres
 
     # -- jobs --------------------------------------------------------------------------------------
 
@@ -119,47 +113,6 @@ class Store(Upkeep, HostMethods):
     async def count_live(self) -> dict[str, int]:
         found: dict[str, int] = await self._db.read(_op(runs.count_live))
         return found
-
-    # -- leases ------------------------------------------------------------------------------------
-
-    async def claim(self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE) -> list[Lease]:
-        found: list[Lease] = await self._db.write(_op(claims.claim, owner, limit, lease_s, lanes))
-        return found
-
-    async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
-        found: list[Lease] = await self._db.write(_op(claims.claim_one, run_id, owner, lease_s))
-        return found
-
-    def renew_from_thread(
-        self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
-    ) -> set[tuple[str, int]]:
-        held: set[tuple[str, int]] = self._db.write_from_thread(_op(claims.renew, leases, owner, lease_s))
-        return held
-
-    async def settle(self, settlement: Settlement) -> bool:
-        settled: bool = await self._db.write(_op(claims.settle, settlement), essential=True)
-        return settled
-
-    async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
-        """Many at once, for the price of one trip to the database."""
-        settled: list[bool] = await self._db.write(_op(claims.settle_all, settlements), essential=True)
-        return settled
-
-    async def release(self, leases: Sequence[Lease], reason: str) -> int:
-        released: int = await self._db.write(_op(claims.release, leases, reason), essential=True)
-        return released
-
-    async def lose(self, losses: Sequence[Loss]) -> int:
-        taken: int = await self._db.write(_op(claims.lose, losses), essential=True)
-        return taken
-
-    async def expire(self, owner: Owner) -> int:
-        expired: int = await self._db.write(_op(claims.expire, owner), essential=True)
-        return expired
-
-    async def reap(self, limit: int = 500) -> int:
-        reaped: int = await self._db.write(_op(claims.reap, limit), essential=True)
-        return reaped
 
     # -- crawls ------------------------------------------------------------------------------------
 

@@ -1,0 +1,70 @@
+"""The part of the store that is about who works on what."""
+
+from collections.abc import Sequence
+
+from corral.domain.ids import Owner
+from corral.domain.queues import Hint, Lane
+from corral.domain.run import EVERY_LANE, Lanes, Lease
+from corral.domain.settlement import Loss, Settlement
+from corral.store import claims, losses
+from corral.store.database import Database
+from corral.store.tx import Tx
+
+
+class LeaseMethods:
+    _db: Database
+
+    @property
+    def writes_in_order(self) -> bool:
+        return not self._db.is_postgres
+
+    async def claim(
+        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, *, overdue_s: float = 0.0
+    ) -> list[Lease]:
+        found: list[Lease] = await self._db.write(
+            lambda tx: claims.claim(tx, owner, limit, lease_s, lanes, overdue_s=overdue_s)
+        )
+        return found
+
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
+        found: list[Lease] = await self._db.write(lambda tx: claims.claim_one(tx, run_id, owner, lease_s))
+        return found
+
+    async def claim_asked(self, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
+        found: list[Lease] = await self._db.write(lambda tx: claims.claim_asked(tx, asked, owner, lease_s))
+        return found
+
+    async def due_again(self, within_s: float, limit: int) -> list[Hint]:
+        found: list[Hint] = await self._db.read(lambda tx: claims.due_again(tx, within_s, limit))
+        return found
+
+    def renew_from_thread(
+        self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
+    ) -> set[tuple[str, int]]:
+        held: set[tuple[str, int]] = self._db.write_from_thread(lambda tx: claims.renew(tx, leases, owner, lease_s))
+        return held
+
+    async def settle(self, settlement: Settlement) -> bool:
+        settled: bool = await self._db.write(lambda tx: claims.settle(tx, settlement), essential=True)
+        return settled
+
+    async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
+        """Many at once, for the price of one trip to the database."""
+        settled: list[bool] = await self._db.write(lambda tx: claims.settle_all(tx, settlements), essential=True)
+        return settled
+
+    async def release(self, leases: Sequence[Lease], reason: str) -> int:
+        released: int = await self._db.write(lambda tx: claims.release(tx, leases, reason), essential=True)
+        return released
+
+    async def lose(self, lost: Sequence[Loss]) -> int:
+        taken: int = await self._db.write(lambda tx: losses.lose(tx, lost), essential=True)
+        return taken
+
+    async def expire(self, owner: Owner) -> int:
+        expired: int = await self._db.write(lambda tx: losses.expire(tx, owner), essential=True)
+        return expired
+
+    async def reap(self, limit: int = 500) -> int:
+        reaped: int = await self._db.write(lambda tx: losses.reap(tx, limit), essential=True)
+        return reaped
