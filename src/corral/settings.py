@@ -4,6 +4,7 @@ import difflib
 import io
 import logging
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -22,6 +23,11 @@ logging.getLogger("dotenv.main").setLevel(logging.ERROR)
 _SECRET_WORDS = ("token", "key", "password", "secret", "url")
 
 
+class Transport(StrEnum):
+    EMBEDDED = "embedded"
+    CELERY = "celery"
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=_PREFIX, env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True
@@ -30,10 +36,16 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("var"), description="where everything that lasts lies")
     database_url: str | None = Field(None, repr=False, description="default: SQLite in the data folder")
     redis_url: str = Field("redis://127.0.0.1:6379/0", repr=False, description="used by the distributed mode")
+    transport: Transport = Field(
+        Transport.EMBEDDED, description="embedded: workers look for runs; celery: they are told of them by messages"
+    )
     celery_broker_url: str = Field("redis://127.0.0.1:6379/1", repr=False, description="used by the distributed mode")
 
     workers: int = Field(2, ge=1, le=64, description="worker processes per node")
     concurrency: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
+    worker_max_memory_mib: int = Field(
+        0, ge=0, le=1_000_000, description="a worker process that has grown larger is replaced; 0 is no limit"
+    )
     max_concurrent_tasks: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
     grace_seconds: float = Field(10.0, ge=0, le=600, description="how long a stop waits for running runs")

@@ -2,25 +2,19 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
-from corral.domain.breaker import BreakerRules
 from corral.domain.errors import BadInput
-from corral.domain.gate import NO_GATES, GateRules, Gates
-from corral.domain.job import Strategy
-from corral.domain.pace import PaceRules
+from corral.domain.gate import NO_GATES, Gates
 from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
-from corral.domain.retention import Retention
-from corral.domain.retry import RetryPolicy
+from corral.domain.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
-from corral.engine.assign import Limits
 from corral.engine.crawls import Crawls
 from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
@@ -28,16 +22,16 @@ from corral.engine.gate import Inside
 from corral.engine.jobs import Jobs
 from corral.engine.learning import Learning
 from corral.engine.lessons import Lessons
-from corral.engine.node import Node, NodeOptions
+from corral.engine.node import Node
 from corral.engine.permits import Permits
 from corral.engine.preview import Previews
 from corral.engine.pulse import Pulse
 from corral.engine.schedule import Scheduler
 from corral.engine.sessions import Sessions
+from corral.engine.sources import Asked, Oldest, OnlyRun, Source
 from corral.engine.submit import Submitter
 from corral.engine.sweep import Sweeper
 from corral.engine.tidying import Tidying
-from corral.fetch.browser_args import find_chromium
 from corral.fetch.browser_home import sweep_homes
 from corral.fetch.egress import Egress
 from corral.fetch.limits import FetchLimits
@@ -45,15 +39,18 @@ from corral.fetch.parse_pool import ParsePool
 from corral.fetch.probe import probe
 from corral.log import hide
 from corral.presence import Presence
-from corral.settings import Settings
+from corral.settings import Settings, Transport
 from corral.stalls import watched_loop
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.vault import Keyring, KeySource, SealBroken, Vault, check_keys
-from corral.wiring_worker import WorkerConfig, page_cache
+from corral.wiring_options import node_options, offered_strategies, retention, retry_policy, worker_config
+from corral.wiring_worker import page_cache
 
 if TYPE_CHECKING:
     from corral.fetch.browser_login import LoginPage
+    from corral.transport.broker import Broker
+    from corral.transport.celery import CeleryHints
 
 
 @asynccontextmanager
@@ -88,11 +85,16 @@ class App:
     field_maps: FieldMaps
     crawls: Crawls
     errands: Errands
+    asked: Asked | None = None  # where runs are named by messages
+    hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
+    broker: "Broker | None" = None
     turns: Permits = field(default_factory=Permits)  # of what this process fetches itself
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def start_work(self) -> None:
+        if self.broker is not None:
+            self.timers.append(asyncio.create_task(self.broker.run(), name="broker"))
         if self.node is not None:
             Inside(self.turns).enter(self.node.gate)
             await self.node.start()
@@ -117,17 +119,34 @@ class App:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, *, works: bool, only_run: str | None = None) -> AsyncIterator[App]:
-    """Open the store and, where this process works, start its node; close both in order."""
+async def opened(
+    settings: Settings,
+    *,
+    works: bool,
+    only_run: str | None = None,
+    queues: Sequence[Queue] = EVERY_QUEUE,
+    is_told: bool = False,
+) -> AsyncIterator[App]:
+    """Open the store and, where this process works, start its node; close both in order.
+
+    One that `is_told` executes the runs that messages name, instead of looking for them.
+    """
     hide(settings.secrets())
     store = open_store(settings.store_url)
     pulse = Pulse()
     turns = Permits()
+    hints, broker = _transport(settings)
+    has_broker = (lambda: broker.is_up) if broker is not None else (lambda: False)
+    asked = Asked(store, queues, has_broker) if is_told else None
+    source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
     try:
         keys = await checked_keys(settings, store)
         async with watched_loop("node" if works else "client"), prober(settings, turns if works else NO_GATES) as probe:
-            app = _assembled(settings, store, probe, pulse, keys, works=works, only_run=only_run)
-            app.turns = turns
+            work = _Work(source, only_run is not None) if works else None
+            app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints)
+            app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
+            if asked is not None and app.node is not None:
+                asked.wake = app.node.stir
             presence = Presence(settings.data_dir / "nodes")
             await _take_over(store, presence)
             if app.node is not None:
@@ -141,7 +160,19 @@ async def opened(settings: Settings, *, works: bool, only_run: str | None = None
                 if owner is not None:
                     presence.leave(owner)
     finally:
+        if hints is not None:
+            await asyncio.to_thread(hints.close)
         await store.close()
+
+
+def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]":
+    if settings.transport is not Transport.CELERY:
+        return None, None
+    from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used
+    from corral.transport.celery import STEPS, CeleryHints, make_celery  # noqa: PLC0415
+
+    url = settings.celery_broker_url
+    return CeleryHints(make_celery(url)), Broker(url, sorted(STEPS.values()))
 
 
 async def _take_over(store: Store, presence: Presence) -> None:
@@ -206,6 +237,35 @@ async def checked_keys(settings: Settings, store: Store) -> Keyring:
     return keys
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a process that executes runs does."""
+
+    source: Source
+    is_one_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Bell:
+    """Who is to hear of a run that waits, or is to be stopped."""
+
+    pulse: Pulse
+    node: Node | None
+    hints: "CeleryHints | None"
+
+    def wake(self, *waiting: Waiting) -> None:
+        self.pulse.beat()
+        if self.hints is not None and waiting:
+            self.hints.tell([hint_of(run) for run in waiting])
+        elif self.node is not None:
+            self.node.look()
+
+    def abort(self, run_id: str) -> None:
+        self.pulse.beat()
+        if self.node is not None:
+            self.node.abort(run_id)
+
+
 def _assembled(
     settings: Settings,
     store: Store,
@@ -213,36 +273,33 @@ def _assembled(
     pulse: Pulse,
     keys: Keyring,
     *,
-    works: bool,
-    only_run: str | None,
+    work: _Work | None,
+    hints: "CeleryHints | None",
 ) -> App:
     learning = Learning(store)
     vault = vault_of(settings)
-    options = node_options(settings, only_run, keys, KeySource(vault.keys, keys))
+    is_one_run = work is not None and work.is_one_run
+    options = node_options(settings, keys, KeySource(vault.keys, keys), is_one_run=is_one_run)
     lessons = Lessons(store, learning.flush)
-    node = Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.kept) if works else None
+    node = None
+    if work is not None:
+        parts = (store, retry_policy(settings), options, pulse, learning.note)
+        node = Node(*parts, teach=lessons.kept, source=work.source)
 
-    def wake() -> None:
-        pulse.beat()
-        if node is not None:
-            node.look()
-
-    def abort(run_id: str) -> None:
-        pulse.beat()
-        if node is not None:
-            node.abort(run_id)
-
-    submitter = Submitter(store, probe, wake=wake, abort=abort)
+    bell = _Bell(pulse, node, hints)
+    submitter = Submitter(store, probe, wake=bell.wake, abort=bell.abort)
     folder = ArtifactFolder(settings.artifacts_dir)
     tidying = Tidying(store, folder, settings.artifacts_max_bytes)
     scheduler = Scheduler(store, submitter)
-    sweeper = None if only_run else Sweeper(store, scheduler, retention(settings), wake, tidying.tidy)
+    tell = None if hints is None else hints.tell
+    kept = retention(settings)
+    sweeper = None if is_one_run else Sweeper(store, scheduler, kept, bell.wake, tidying.tidy, tell=tell)
 
     def seal(text: Secret[str], bound: str) -> str:
         return vault.keys_to_seal().seal_text(text, bound)
 
     jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow), seal)
-    crawls = Crawls(store, EgressPolicy(settings.egress_allow), wake)
+    crawls = Crawls(store, EgressPolicy(settings.egress_allow), bell.wake)
 
     def apart() -> dict[str, Any]:
         # A look is no run: nobody would ever ask for what it left behind.
@@ -250,81 +307,7 @@ def _assembled(
 
     errands = Errands(apart, None if node is None else node.gate)
     offers = offered_strategies()
-    sessions = Sessions(store, vault, errands.perform, offers, wake=wake)
+    sessions = Sessions(store, vault, errands.perform, offers, wake=bell.wake)
     previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
-    parts = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
-    return App(*parts, previews, FieldMaps(store, jobs), crawls, errands)
-
-
-def retry_policy(settings: Settings) -> RetryPolicy:
-    return RetryPolicy(
-        base_s=settings.retry_base_seconds,
-        factor=settings.retry_factor,
-        cap_s=settings.retry_cap_seconds,
-        max_wait_s=settings.retry_max_wait_seconds,
-        offers=offered_strategies(),
-    )
-
-
-def offered_strategies() -> frozenset[Strategy]:
-    """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
-    offers = {Strategy.HTTP, Strategy.API_REPLAY}
-    if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
-        offers.add(Strategy.BROWSER)
-    return frozenset(offers)
-
-
-def node_options(
-    settings: Settings,
-    only_run: str | None = None,
-    keys: Keyring | None = None,
-    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None,
-) -> NodeOptions:
-    return NodeOptions(
-        workers=1 if only_run else settings.workers,
-        limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
-        grace_s=settings.grace_seconds,
-        timeouts_s={
-            Strategy.HTTP: settings.http_timeout_seconds,
-            Strategy.API_REPLAY: settings.http_timeout_seconds,
-            Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
-        },
-        config=asdict(worker_config(settings, keys)),
-        crawls=settings.max_concurrent_tasks,
-        gates=gate_rules(settings),
-        only_run=only_run,
-        keys_for=keys_for,
-    )
-
-
-def gate_rules(settings: Settings) -> GateRules:
-    delay_s = settings.host_delay_seconds
-    most_s = max(delay_s, settings.host_max_delay_seconds)
-    pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=most_s)
-    return GateRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
-
-
-def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
-    return WorkerConfig(
-        egress_allow=[str(entry) for entry in settings.egress_allow],
-        user_agent=settings.user_agent,
-        max_body_bytes=settings.max_body_bytes,
-        browser_concurrency=settings.browser_concurrency,
-        artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
-        cache_mode=settings.http_cache.value,
-        cache_dir=str(settings.cache_dir.absolute()),
-        cache_max_bytes=settings.http_cache_max_bytes,
-        retry_base_s=settings.retry_base_seconds,
-        retry_factor=settings.retry_factor,
-        retry_cap_s=settings.retry_cap_seconds,
-        vault_keys=keys.texts() if keys else [],
-    )
-
-
-def retention(settings: Settings) -> Retention:
-    return Retention(
-        settings.retention_days,
-        settings.retention_max_runs,
-        settings.retention_keep_records,
-        settings.crawl_retention_hours or None,
-    )
+    made = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
+    return App(*made, previews, FieldMaps(store, jobs), crawls, errands)

@@ -20,7 +20,7 @@ from corral.engine.sweep import Sweeper
 from corral.store.clock import SystemClock
 from corral.store.open import open_store
 from corral.store.store import Store
-from corral.wiring import node_options
+from corral.wiring_options import node_options
 from tests.chaos.history import check
 from tests.engine.build import drill, settings_for, until
 
@@ -41,7 +41,7 @@ class JumpingClock(SystemClock):
 async def node_on(store: Store, folder: Path) -> AsyncIterator[Node]:
     node = Node(store, RetryPolicy(), node_options(settings_for(folder)), Pulse())
     submitter = Submitter(store, lambda *_, **__: pytest.fail("nothing is probed"))
-    sweeper = Sweeper(store, Scheduler(store, submitter), Retention(), node.look)
+    sweeper = Sweeper(store, Scheduler(store, submitter), Retention(), lambda *_: node.look())
     await node.start()
     sweeping = asyncio.create_task(sweeper.run())
     try:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from corral.domain.crawl import CrawlPlan
 from corral.domain.record import RecordFilter
-from corral.wiring import App, opened, retention
+from corral.wiring import App, opened
+from corral.wiring_options import retention
 from tests.crawl.site import Page, served
 from tests.engine.build import settings_for
 

@@ -11,7 +11,7 @@ from corral.domain.job import Strategy
 from corral.domain.outcome import Failed, FailureCode, Fetched
 from corral.domain.run import Lease
 from corral.engine.errand import Errands, errand
-from corral.wiring import worker_config
+from corral.wiring_options import worker_config
 from tests.engine.build import settings_for, until
 
 

@@ -36,7 +36,7 @@ def slot_before(minutes: int) -> int:
 
 
 def a_sweeper(app: App, retention: Retention | None = None) -> Sweeper:
-    return Sweeper(app.store, Scheduler(app.store, app.submitter), retention or Retention(), lambda: None)
+    return Sweeper(app.store, Scheduler(app.store, app.submitter), retention or Retention(), lambda *_: None)
 
 
 async def runs_of(app: App, job: Job) -> list[Run]:
@@ -54,7 +54,7 @@ async def test_two_nodes_fire_a_slot_once(shared_settings: Settings) -> None:
 
 
 async def sweeping(app: App) -> int:
-    return await Scheduler(app.store, app.submitter).fire_due()
+    return len(await Scheduler(app.store, app.submitter).fire_due())
 
 
 async def test_slots_missed_while_nobody_ran_become_one_run_that_says_so(settings: Settings) -> None:

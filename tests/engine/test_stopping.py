@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from corral.domain.run import RunState
+from corral.engine.sources import Oldest
 from corral.settings import Settings
 from corral.store.open import open_store
 from corral.wiring import App, opened
@@ -104,7 +105,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
             await asyncio.sleep(delay_s)
             return leases
 
-        node._store = With(app.store, claim=slow)
+        node._source = Oldest(With(app.store, claim=slow))
         [run_id] = await put(app, drill("sleep", seconds=60))
         while (await app.store.run(run_id)).state is not RunState.RUNNING:
             under_way.clear()

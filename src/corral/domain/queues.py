@@ -46,6 +46,7 @@ class Hint(NamedTuple):
     queue: Queue
     lane: Lane
     priority: Priority = Priority.MEDIUM
+    epoch: int = 0
 
 
 class Waker(Protocol):

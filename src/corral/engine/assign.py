@@ -123,7 +123,7 @@ class Assignment:
     # -- taking back -------------------------------------------------------------------------------
 
     def keys_of(self, run_id: str) -> set[Key]:
-        return {key for key in self._keys() if key[0] == run_id}
+        return {key for key in self.keys() if key[0] == run_id}
 
     def cancel_keys(self, keys: set[Key]) -> None:
         """Stop what we may not execute any more. Nothing is written: the row is no longer ours."""
@@ -139,7 +139,7 @@ class Assignment:
             held.cancelled_at = time.monotonic()
             worker.send([["cancel", *key]])
 
-    def _keys(self) -> Iterable[Key]:
+    def keys(self) -> Iterable[Key]:
         for lease in [*self._waiting, *self._suspects]:
             yield lease.key
         for worker in self._pool.workers.values():

@@ -1,6 +1,6 @@
 """Crawls as people see them: started at once, whatever the target does; looked at while they run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from corral.domain.ids import RunId, new_id
 from corral.domain.item import ROBOTS, Found, short_key
 from corral.domain.job import Priority, Strategy
 from corral.domain.ports import RunStore
+from corral.domain.queues import Waker
 from corral.domain.run import CRAWL, NewRun, Run, RunState
 from corral.domain.url import parse_target
 
@@ -30,7 +31,7 @@ class CrawlStore(RunStore, Protocol):
 
 
 class Crawls:
-    def __init__(self, store: CrawlStore, policy: EgressPolicy, wake: Callable[[], None]) -> None:
+    def __init__(self, store: CrawlStore, policy: EgressPolicy, wake: Waker) -> None:
         self._store = store
         self._policy = policy
         self._wake = wake
@@ -75,8 +76,9 @@ class Crawls:
         meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
         drafts = [EventDraft(EventKind.CREATED, meta)]
         run_id, replayed = await self._store.add_crawl(run, drafts, seeds, key, keep)
-        self._wake()
-        return await self._store.run(run_id), replayed
+        started = await self._store.run(run_id)
+        self._wake(started)
+        return started, replayed
 
     async def _compared(self, plan: CrawlPlan) -> CrawlPlan:
         """With the run that is meant as the earlier one; BadInput where there is none that could be."""

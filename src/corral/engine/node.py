@@ -4,26 +4,26 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import structlog
 
 from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
-from corral.domain.gate import GateRules
 from corral.domain.ids import new_owner
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import NodeStore
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lanes, Lease, Run
 from corral.domain.settlement import Loss, Settlement
-from corral.engine.assign import Assignment, Limits, by_browser
+from corral.engine.assign import Assignment, by_browser
 from corral.engine.attempt import cancelled_itself, out_of_time, settlement_of
 from corral.engine.gatekeeper import Gatekeeper
+from corral.engine.options import NodeOptions
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
 from corral.engine.renewer import LEASE_S, Renewer, Snapshot
+from corral.engine.sources import Oldest, Source
 from corral.engine.steps import Steps
 
 log = structlog.get_logger()
@@ -42,20 +42,6 @@ _WATCH_EVERY_S = 0.25
 _STOOD_STILL_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeOptions:
-    workers: int
-    limits: Limits  # per worker
-    grace_s: float
-    timeouts_s: dict[str, float]  # per strategy, where the run does not say
-    config: dict[str, Any] = field(repr=False)  # what the workers are told
-    crawls: int = 5  # at once
-    only_run: str | None = None  # execute just this one
-    gates: GateRules = field(default_factory=GateRules)
-    # All keys of the vault where one of these is new to the workers, else None.
-    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None
-
-
 class Node:
     def __init__(
         self,
@@ -66,7 +52,9 @@ class Node:
         note: Callable[[Run, Outcome, float], None] = lambda *_: None,
         *,
         teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
+        source: Source | None = None,
     ) -> None:
+        self._source = source or Oldest(store)
         self._note = note
         self._teach = teach
         self.owner = new_owner()
@@ -107,6 +95,11 @@ class Node:
 
     def look(self) -> None:
         """A hint that there may be work."""
+        self._source.woken()
+        self._wake.set()
+
+    def stir(self) -> None:
+        """The source has something to be claimed."""
         self._wake.set()
 
     def abort(self, run_id: str) -> None:
@@ -118,6 +111,10 @@ class Node:
     @property
     def executing(self) -> int:
         return self._assignment.count + len(self._settling)
+
+    def holding(self) -> set[Key]:
+        """What is executed here, or on its way to the store."""
+        return {*self._assignment.keys(), *self._settling}
 
     @property
     def worker_count(self) -> int:
@@ -205,12 +202,9 @@ class Node:
         return len(leases)
 
     async def _claimed(self, room: int) -> list[Lease]:
-        only = self._options.only_run
-        if only is not None:
-            return await self._store.claim_one(only, self.owner, LEASE_S)
         browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
         lanes = Lanes(max(0, browsers), max(0, self._assignment.crawl_room(self._options.crawls)))
-        return await self._store.claim(self.owner, room, LEASE_S, lanes)
+        return await self._source.claim(self.owner, room, lanes)
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
         """Before the runs: a session may be sealed with a key made after the workers were started."""
@@ -319,7 +313,7 @@ class Node:
         log.warning("worker lost", pid=worker.process.pid, exit=exit_status, runs=len(held))
         tail = worker.stderr_tail()
         losses = [Loss(each.lease, alone=len(held) == 1, exit_status=exit_status, stderr_tail=tail) for each in held]
-        self._write(self._until_stored(lambda: self._store.lose(losses)))
+        self._write(self._lost(losses))
 
     def _after_our_own_kill(self, held: list[Held]) -> None:
         """We killed the worker because one run would not stop; the others are not to blame."""
@@ -368,6 +362,11 @@ class Node:
 
     async def _released(self, leases: Sequence[Lease], reason: str) -> None:
         await self._until_stored(lambda: self._store.release(leases, reason))
+        self._source.woken()
+
+    async def _lost(self, losses: Sequence[Loss]) -> None:
+        await self._until_stored(lambda: self._store.lose(losses))
+        self._source.woken()
 
     async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
         """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""

@@ -9,6 +9,7 @@ from corral.domain.errors import CorralError, StorageError
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.job import DueJob
 from corral.domain.ports import EngineStore
+from corral.domain.run import NewRun
 from corral.domain.schedule import passed_slots
 from corral.engine.submit import Submitter
 
@@ -22,14 +23,15 @@ class Scheduler:
         self._store = store
         self._submitter = submitter
 
-    async def fire_due(self) -> int:
-        """Start what is due; how many runs were started."""
+    async def fire_due(self) -> list[NewRun]:
+        """Start what is due; the runs that were started."""
         # Side by side: each may ask its target first, and a target that hangs must not hold up the others.
         gate = asyncio.Semaphore(_AT_ONCE)
         due_jobs = await self._store.due_jobs(_BATCH)
-        return sum(await asyncio.gather(*(self._fire_in_turn(due, gate) for due in due_jobs)))
+        fired = await asyncio.gather(*(self._fire_in_turn(due, gate) for due in due_jobs))
+        return [run for run in fired if run is not None]
 
-    async def _fire_in_turn(self, due: DueJob, gate: asyncio.Semaphore) -> bool:
+    async def _fire_in_turn(self, due: DueJob, gate: asyncio.Semaphore) -> NewRun | None:
         async with gate:
             try:
                 return await self._fire(due)
@@ -37,9 +39,9 @@ class Scheduler:
                 raise
             except CorralError as error:  # one job that cannot be started does not hold up the others
                 log.warning("schedule did not fire; trying again", job=due.job.id, reason=error.message)
-                return False
+                return None
 
-    async def _fire(self, due: DueJob) -> bool:
+    async def _fire(self, due: DueJob) -> NewRun | None:
         now = datetime.now(UTC)
         first = datetime.fromtimestamp(due.slot_ms / 1000, UTC)
         slot, missed, following = passed_slots(due.job.frequency, first, now)
@@ -47,9 +49,10 @@ class Scheduler:
         if missed:
             drafts = [*drafts, EventDraft(EventKind.SLOTS_MISSED, {"missed": missed})]
         fired = await self._store.fire(due, _ms(slot), _ms(following), run, drafts)
-        if fired:
-            log.info("schedule fired", job=due.job.id, slot=slot.isoformat(), missed=missed)
-        return fired
+        if not fired:
+            return None
+        log.info("schedule fired", job=due.job.id, slot=slot.isoformat(), missed=missed)
+        return run
 
 
 def _ms(moment: datetime) -> int:

@@ -12,6 +12,7 @@ from corral.domain.intervention import Intervention
 from corral.domain.job import Job, Strategy
 from corral.domain.outcome import Failed, Outcome
 from corral.domain.ports import JobStore, SessionStore
+from corral.domain.queues import Waker
 from corral.domain.run import Lease, Run
 from corral.domain.session import (
     DEFAULT_NAME,
@@ -74,7 +75,7 @@ class Sessions:
         look: Look,
         offers: frozenset[Strategy],
         *,
-        wake: Callable[[], None] = lambda: None,
+        wake: Waker = lambda *_: None,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -113,7 +114,7 @@ class Sessions:
                 found = await self._store.resolve_intervention(intervention_id, new)
             except SessionChanged:
                 continue
-            self._wake()
+            self._wake(found[1])
             return found
         raise SessionChanged
 

@@ -11,6 +11,7 @@ from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Job, Priority, Strategy
 from corral.domain.ports import EngineStore, Prober
+from corral.domain.queues import Waker
 from corral.domain.run import CRAWL, Move, NewRun, Run, spoken
 from corral.domain.site import fields_key
 from corral.domain.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
@@ -34,7 +35,7 @@ class Submitter:
         store: EngineStore,
         prober: Prober,
         *,
-        wake: Callable[[], None] = lambda: None,
+        wake: Waker = lambda *_: None,
         abort: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
@@ -51,8 +52,9 @@ class Submitter:
         stored = await self._store.job(job_id)
         run, drafts = await self.drafted(stored.job, overrides or Overrides())
         [run_id], replayed = await self._store.add_runs([(run, drafts)], key)
-        self._wake()
-        return await self._store.run(run_id), replayed
+        started = await self._store.run(run_id)
+        self._wake(started)
+        return started, replayed
 
     async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
         """A new run of what an ended one tried, linked to it."""
@@ -74,8 +76,9 @@ class Submitter:
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
         made, replayed = await self._added(run, first_events(run, meta), key)
-        self._wake()
-        return await self._store.run(made), replayed
+        started = await self._store.run(made)
+        self._wake(started)
+        return started, replayed
 
     async def _added(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
         """A crawl begins anew where it began: without an item it would have nothing to do."""
@@ -88,7 +91,7 @@ class Submitter:
         """Cancel, pause or resume."""
         run = await self._store.move(run_id, what)
         if what is Move.RESUME:
-            self._wake()
+            self._wake(run)
         else:
             self._abort(run_id)
         return run

@@ -1,19 +1,26 @@
 """What has to happen although nobody asks: expired leases, schedules, retention."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
 from corral.domain.errors import StorageError
 from corral.domain.ports import EngineStore
+from corral.domain.queues import Hint, Waker
 from corral.domain.retention import Retention
 from corral.engine.schedule import Scheduler
 
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
+# Where a timekeeper asks for each sweep: after so long without one.
+_ALONE_AFTER_S = 3.0
+_DUE_WITHIN_S = 10.0
+_TELL_MAX = 1_000
 _PRUNE_EVERY_S = 60.0
 _BREATH_S = 0.02
 # Who has not looked for so long was stopped, or the database was: then every lease looks expired, and those
@@ -30,9 +37,14 @@ class Sweeper:
         store: EngineStore,
         scheduler: Scheduler,
         retention: Retention,
-        wake: Callable[[], None],
+        wake: Waker,
         tidy: Callable[[], Awaitable[None]] | None = None,
+        *,
+        tell: Callable[[Sequence[Hint]], None] | None = None,
     ) -> None:
+        self._tell = tell
+        self._told: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._asked: asyncio.Event | None = None
         self._tidy = tidy
         self._store = store
         self._scheduler = scheduler
@@ -44,14 +56,23 @@ class Sweeper:
 
     async def run(self) -> None:
         """Each on its own: a schedule whose target is slow to answer holds no lease up."""
+        if self._tell is not None:
+            self._asked = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            for work in (self.reap, self.fire, self.keep_house):
-                group.create_task(_repeated(work), name=f"sweep: {work.__name__}")
+            for work in (self.reap, self.fire, self.tell_due, self.keep_house):
+                group.create_task(self._repeated(work), name=f"sweep: {work.__name__}")
+
+    def sweep_now(self) -> None:
+        """Somebody keeps the time for us. Where nobody does for a while, we do it ourselves."""
+        if self._asked is not None:
+            self._asked.set()
+            self._asked = asyncio.Event()
 
     async def sweep(self) -> None:
         """All of it once."""
         await self.reap()
         await self.fire()
+        await self.tell_due()
         await self.keep_house()
 
     async def reap(self) -> None:
@@ -69,8 +90,24 @@ class Sweeper:
             self._wake()
 
     async def fire(self) -> None:
-        if await self._scheduler.fire_due():
-            self._wake()
+        if fired := await self._scheduler.fire_due():
+            self._wake(*fired)
+
+    async def tell_due(self) -> None:
+        """A retry whose time has come, where runs are executed by those who are told of them."""
+        if self._tell is None:
+            return
+        hints = [
+            hint
+            for hint in await self._store.due_again(_DUE_WITHIN_S, _TELL_MAX)
+            if (hint.run_id, hint.epoch) not in self._told
+        ]
+        if hints:
+            self._tell(hints)
+        # Told once, not at every look; whoever was not heard is found by the age of what waits.
+        self._told.update(((hint.run_id, hint.epoch), None) for hint in hints)
+        while len(self._told) > _TELL_MAX * 4:
+            self._told.popitem(last=False)
 
     async def keep_house(self) -> None:
         self._store.relay_ballast()
@@ -91,11 +128,18 @@ class Sweeper:
             await asyncio.sleep(_BREATH_S)
             is_more = await self._store.clear_leftovers()
 
+    async def _repeated(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except StorageError as error:
+                log.warning("sweep failed; trying again", reason=error.message)
+            await self._until_next()
 
-async def _repeated(work: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await work()
-        except StorageError as error:
-            log.warning("sweep failed; trying again", reason=error.message)
-        await asyncio.sleep(_EVERY_S)
+    async def _until_next(self) -> None:
+        if self._asked is None:
+            await asyncio.sleep(_EVERY_S)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ALONE_AFTER_S):
+                await self._asked.wait()

@@ -84,7 +84,7 @@ _CLAIM_ASKED = {lane: _CLAIM_ONE.where(condition) for lane, condition in _IN_LAN
 def _due_again_in(lane: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Runs that were claimed before and wait for a new time: nobody has told anybody that it has come."""
     return (
-        sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy)
+        sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy, runs.c.epoch)
         .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at.between(param("since"), param("now")))
         .where(runs.c.epoch > 0)
         .order_by(runs.c.due_at)
@@ -176,7 +176,7 @@ def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
     """Runs that wait anew and have become due a moment ago."""
     window = values(since=tx.now_ms - round(within_s * 1000), now=tx.now_ms, limit=limit)
     found = [
-        Hint(row[0], queue_of(row[1], Strategy(row[2])), lane, band)
+        Hint(row[0], queue_of(row[1], Strategy(row[2])), lane, band, row[3])
         for band in list(Priority)
         for lane, statement in _DUE_AGAIN.items()
         for row in tx.all(statement, {**window, **values(band=int(band))})

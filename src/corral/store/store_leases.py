@@ -8,7 +8,6 @@ from corral.domain.run import EVERY_LANE, Lanes, Lease
 from corral.domain.settlement import Loss, Settlement
 from corral.store import claims, losses
 from corral.store.database import Database
-from corral.store.tx import Tx
 
 
 class LeaseMethods:

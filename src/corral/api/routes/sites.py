@@ -14,7 +14,7 @@ from corral.domain.errors import BadInput
 from corral.domain.gate import SitePace, place_of
 from corral.domain.recipe import recipe_of
 from corral.domain.url import parse_target
-from corral.wiring import gate_rules
+from corral.wiring_options import gate_rules
 
 router = APIRouter(tags=["sites"])
 

@@ -42,7 +42,7 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.api.schemas_sites import known_site_read
     from corral.cli import exits, render
     from corral.cli.running import read_store
-    from corral.wiring import gate_rules
+    from corral.wiring_options import gate_rules
 
     async with read_store(settings) as store:
         found = await store.known_sites(limit)
@@ -100,7 +100,7 @@ async def _show(settings: "Settings", host: str, *, as_json: bool) -> int:
     from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.domain.errors import SiteNotFound
-    from corral.wiring import gate_rules
+    from corral.wiring_options import gate_rules
 
     async with read_store(settings) as store:
         memories = await store.site(host)

@@ -1,58 +1,104 @@
 """`corral worker`: a node without the API."""
 
+import functools
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from corral.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from corral.domain.queues import Queue
     from corral.settings import Settings
     from corral.wiring import App
 
+Queues = Annotated[str, typer.Option("--queues", help="Which kinds of runs: http, browser, script.")]
+Processes = Annotated[
+    int | None, typer.Option("--processes", min=1, max=64, help="Worker processes. [default: APP_WORKERS]")
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option("--concurrency", min=1, max=1000, help="Runs at once per process. [default: APP_CONCURRENCY]"),
+]
+MaxMemory = Annotated[
+    int | None,
+    typer.Option(
+        "--max-memory", min=0, metavar="MIB", help="A process that has grown larger is replaced. [default: no limit]"
+    ),
+]
+Beat = Annotated[bool, typer.Option("--beat", help="Keep the time for all workers, too (transport celery).")]
 
-def worker(as_json: AsJson = False) -> None:
+
+def worker(
+    queues: Queues = "http,browser,script",
+    processes: Processes = None,
+    *,
+    concurrency: Concurrency = None,
+    max_memory: MaxMemory = None,
+    beat: Beat = False,
+    as_json: AsJson = False,
+) -> None:
     """Execute runs, without serving anything.
 
-    Any number of them may share one database. APP_WORKERS and APP_CONCURRENCY say how much each takes on.
+    Any number of them may share one database. With APP_TRANSPORT=celery this is a Celery worker, which is told of
+    runs by messages; else it looks for them in the database itself.
 
     \b
     corral worker
-    APP_WORKERS=4 corral worker
+    corral worker --processes 4 --concurrency 20
+    corral worker --queues browser --concurrency 2 --max-memory 1500
+    APP_TRANSPORT=celery corral worker --beat
     corral worker --json            one line once it works
     """
     from corral.cli.running import finish_serving
+    from corral.domain.queues import parse_queues
     from corral.log import configure_logging
-    from corral.settings import load_settings
+    from corral.settings import Transport, load_settings
 
-    settings = load_settings()
+    served = parse_queues(queues)
+    given = {"workers": processes, "concurrency": concurrency}
+    if max_memory is not None:
+        given["worker_max_memory_mib"] = max_memory
+    settings = load_settings(**{name: value for name, value in given.items() if value is not None})
+    if settings.transport is Transport.CELERY:
+        from corral.celery_app.command import work
+
+        announce = functools.partial(_announce, settings, settings.workers, served, as_json=as_json)
+        raise typer.Exit(work(settings, served, beat=beat, announce=announce))
+    if beat:
+        raise typer.BadParameter("--beat is for APP_TRANSPORT=celery; here every worker keeps the time itself")
     configure_logging(settings.log_level)
-    finish_serving(_work(settings, as_json=as_json))
+    finish_serving(_work(settings, served, as_json=as_json))
 
 
-async def _work(settings: "Settings", *, as_json: bool) -> int:
+async def _work(settings: "Settings", queues: "Sequence[Queue]", *, as_json: bool) -> int:
     from corral.cli.running import Stop, first_of
     from corral.cli.serving import stop_working
     from corral.wiring import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
-    async with opened(settings, works=True) as app:
+    async with opened(settings, works=True, queues=queues) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         if await first_of(_has_workers(app), stop):
-            _announce(settings, app.node.worker_count, as_json=as_json)
+            _announce(settings, app.node.worker_count, queues, as_json=as_json)
             await stop.wait()
         app.draining = True
         await stop_working(app, stop)
     return stop.exit_code
 
 
-def _announce(settings: "Settings", workers: int, *, as_json: bool) -> None:
+def _announce(settings: "Settings", workers: int, queues: "Sequence[Queue]", *, as_json: bool) -> None:
     from corral.cli import render
 
     where = str(settings.data_dir.absolute())
     if as_json:
-        told = {"status": "works", "workers": workers, "data_dir": where, "pid": os.getpid()}
+        about = {"transport": settings.transport.value, "queues": [str(queue) for queue in queues]}
+        told = {"status": "works", "workers": workers, **about, "data_dir": where, "pid": os.getpid()}
         render.print_json(told, compact=True)
     else:
         print(f"Corral works: {workers} worker process{'es' if workers > 1 else ''}, data in {where}", flush=True)

@@ -1,0 +1,43 @@
+"""Corral as a Celery application: `celery -A corral.celery_app worker`, `… beat`, `… inspect active`.
+
+A message names a run and is no more than a hint: the run is claimed in the database, executed under a lease and
+settled there. So messages may be lost, doubled or late, and the broker may vanish.
+"""
+
+import os
+from typing import Any
+
+from celery import signals
+
+from corral.celery_app import hosting
+from corral.process import die_with_parent
+from corral.settings import load_settings
+from corral.transport.celery import EXECUTE, SWEEP, make_celery
+
+_settings = load_settings()
+
+app = make_celery(
+    _settings.celery_broker_url,
+    worker_pool="corral.celery_app.pool:NodePool",
+    worker_concurrency=_settings.workers * _settings.concurrency,
+    beat_schedule_filename=str(_settings.data_dir.absolute() / "beat"),
+)
+app.set_default()
+
+
+@app.task(name=EXECUTE)
+def execute(run_id: str) -> str:
+    """Execute a run that waits; says what became of the message, not of the run."""
+    return hosting.execute(run_id)
+
+
+@app.task(name=SWEEP)
+def sweep() -> None:
+    """Expired leases, schedules, retries that are due."""
+    hosting.the_host().sweep()
+
+
+@signals.beat_embedded_init.connect
+def _with_its_worker(**_: Any) -> None:
+    """Beat inside of a worker is a process of its own, which must not outlive it."""
+    die_with_parent(os.getppid())

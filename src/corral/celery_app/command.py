@@ -1,0 +1,61 @@
+"""A Celery worker as `corral worker` starts it: quiet, with a name of its own, and no other pool than ours."""
+
+import logging
+import os
+import platform
+import signal
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from celery import signals
+
+from corral.celery_app import app, hosting
+from corral.domain.queues import Queue
+from corral.log import configure_logging
+from corral.settings import Settings
+
+
+def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: Callable[[], None]) -> int:
+    """Until it is told to stop; the exit code."""
+    hosting.configured = settings
+
+    def ready(**_: Any) -> None:
+        _hurry_at_the_second_signal()
+        announce()
+
+    def logging_as_ours(**_: Any) -> None:
+        """Of Celery only what is wrong: a line for every message would be most of the log."""
+        configure_logging(settings.log_level)
+        logging.getLogger("celery").setLevel(logging.DEBUG if settings.log_level == "debug" else logging.WARNING)
+
+    signals.setup_logging.connect(logging_as_ours, weak=False)
+    signals.worker_ready.connect(ready, weak=False)
+    worker = app.Worker(
+        hostname=f"corral-{os.getpid()}@{platform.node()}",
+        concurrency=settings.workers * settings.concurrency,
+        queues=[str(queue) for queue in queues],
+        beat=beat,
+        quiet=True,
+        without_mingle=True,
+        without_gossip=True,
+        loglevel=settings.log_level.upper(),
+        schedule_filename=str(settings.data_dir.absolute() / f"beat-{os.getpid()}"),
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _hurry_at_the_second_signal() -> None:
+    """The first one is Celery's: it stops consuming and has the node stop."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        first = signal.getsignal(number)
+        asked: list[int] = []
+
+        def stop(caught: int, frame: Any, first: Any = first, asked: list[int] = asked) -> None:
+            asked.append(caught)
+            if len(asked) > 1:
+                hosting.hurry()
+            elif callable(first):
+                first(caught, frame)
+
+        signal.signal(number, stop)

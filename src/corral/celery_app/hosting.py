@@ -1,0 +1,48 @@
+"""The one node of this process, started where it is first needed."""
+
+import threading
+from concurrent.futures import Future
+
+from corral.celery_app.host import Host
+from corral.domain.queues import EVERY_QUEUE, Hint, Lane, Queue
+from corral.engine.sources import Errand
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+
+_lock = threading.Lock()
+_host: Host | None = None
+configured: Settings | None = None  # by a command line; else the environment says it all
+
+
+def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
+    """With room for so many runs at once, in all of its worker processes together."""
+    global _host  # noqa: PLW0603 - one per process is the point
+    settings = configured or load_settings()
+    configure_logging(settings.log_level)
+    workers = min(settings.workers, max(1, concurrency))
+    each = -(-concurrency // workers)
+    browsers = min(settings.browser_concurrency, each)
+    sized = settings.model_copy(update={"workers": workers, "concurrency": each, "browser_concurrency": browsers})
+    with _lock:
+        if _host is None:
+            host = Host(sized, queues)
+            host.start()
+            _host = host
+        return _host
+
+
+def the_host() -> Host:
+    settings = configured or load_settings()
+    return _host or start(settings.workers * settings.concurrency, EVERY_QUEUE)
+
+
+def execute(run_id: str) -> str:
+    """Wait until the run was executed, or has turned out to be no business of ours."""
+    done: Future[str] = Future()
+    the_host().look_up(run_id, Errand(Hint(run_id, Queue.HTTP, Lane.LIGHT), lambda: None, done.set_result))
+    return done.result()
+
+
+def hurry() -> None:
+    if _host is not None:
+        _host.hurry()

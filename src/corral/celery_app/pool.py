@@ -1,0 +1,88 @@
+"""What Celery takes for its pool. Runs go to the node, which carries many at once; the rest goes to a few threads.
+
+Other pools work, too: there the task itself waits for the node, which costs a thread or a process for each run.
+"""
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import structlog
+from celery.concurrency.base import BasePool, apply_target
+
+from corral.celery_app import hosting
+from corral.celery_app.host import lane_named
+from corral.domain.queues import Hint, Lane, Queue
+from corral.engine.sources import Errand
+from corral.transport.celery import EXECUTE, LANE
+
+log = structlog.get_logger()
+
+_THREADS = 2
+
+
+class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
+    signal_safe = False
+    body_can_be_buffer = True
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="task")
+        # In their order, away from the node's loop: acknowledging is a trip to the broker.
+        self._said: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._saying = threading.Thread(target=self._say_all, name="acknowledge", daemon=True)
+
+    def on_start(self) -> None:
+        consumed = {Queue(name) for name in self.app.amqp.queues.consume_from if name in set(Queue)}
+        self._saying.start()
+        self._host = hosting.start(int(self.limit or 1), tuple(sorted(consumed)))
+
+    def on_stop(self) -> None:
+        self._host.stop()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._said.put(None)
+        self._saying.join(2.0)
+
+    def on_terminate(self) -> None:
+        self._host.hurry()
+        self.on_stop()
+
+    def terminate_job(self, pid: int, signal: Any = None) -> None:
+        """Of Celery's revoke(terminate=True): a run is cancelled by cancelling the run."""
+
+    def on_apply(self, target: Any, args: Any = None, kwargs: Any = None, **options: Any) -> None:
+        accepted, done = options["accept_callback"], options["callback"]
+        if args[0] != EXECUTE:
+            self._threads.submit(apply_target, target, args, kwargs, done, accepted)
+            return
+        began = time.monotonic()
+
+        def ended(how: str) -> None:
+            self._said.put(lambda: done((0, how, time.monotonic() - began)))
+
+        def taken_up() -> None:
+            self._said.put(lambda: accepted(os.getpid(), time.monotonic()))
+
+        request, body = args[2], args[3]
+        run_id = str(json.loads(bytes(body) if not isinstance(body, str) else body)[0][0])
+        lane = lane_named(request.get(LANE))
+        errand = Errand(Hint(run_id, Queue.HTTP, lane or Lane.LIGHT), taken_up, ended)
+        if lane is None:
+            self._host.look_up(run_id, errand)
+        else:
+            self._host.ask(errand)
+
+    def _say_all(self) -> None:
+        while (said := self._said.get()) is not None:
+            try:
+                said()
+            except Exception as error:  # noqa: BLE001 - the broker is away; the message will come again, for nothing
+                log.debug("could not acknowledge", reason=str(error))
+
+    def _get_info(self) -> dict[str, Any]:
+        return {**super()._get_info(), "runs": "executed by the node of this worker"}

@@ -1,0 +1,61 @@
+"""What can be known of the broker without its help: whether it answers, and how many messages wait in it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import redis.asyncio as redis
+import structlog
+from redis.exceptions import RedisError
+
+from corral.domain.queues import EVERY_QUEUE, Queue
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+_ANSWERS_WITHIN_S = 2.0
+# How the client library names the list of a queue for a step of priority.
+_STEP = "\x06\x16"
+
+
+class Broker:
+    """Asked once a second. `is_up` is what it said last; before it was asked, the best is hoped."""
+
+    def __init__(self, url: str, steps: Sequence[int]) -> None:
+        self._is_redis = url.startswith(("redis://", "rediss://", "redis+socket://", "unix://"))
+        self._url = url
+        self._steps = steps
+        self.problem: str | None = None
+        self.depths: Mapping[Queue, int] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.problem is None
+
+    async def run(self) -> None:
+        if not self._is_redis:
+            return
+        limits = {"socket_timeout": _ANSWERS_WITHIN_S, "socket_connect_timeout": _ANSWERS_WITHIN_S}
+        client = redis.from_url(self._url, **limits)
+        try:
+            while True:
+                await self._ask(client)
+                await asyncio.sleep(_EVERY_S)
+        finally:
+            await client.aclose()
+
+    async def _ask(self, client: "redis.Redis") -> None:
+        try:
+            async with asyncio.timeout(_ANSWERS_WITHIN_S), client.pipeline(transaction=False) as pipe:
+                for name in EVERY_QUEUE:
+                    for step in self._steps:
+                        pipe.llen(f"{name.value}{_STEP}{step}" if step else name.value)
+                lengths = [int(length) for length in await pipe.execute()]
+        except (RedisError, OSError, TimeoutError) as error:
+            self.problem = str(error)[:200] or type(error).__name__
+            self.depths = None
+            return
+        self.problem = None
+        count = len(self._steps)
+        self.depths = {
+            name: sum(lengths[number * count : (number + 1) * count]) for number, name in enumerate(EVERY_QUEUE)
+        }

@@ -1,0 +1,146 @@
+"""Hints by Celery: a run is one `runs.execute(run_id)`, sent to the queue of its kind. Best effort, from a thread."""
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from celery import Celery
+from celery.exceptions import CeleryError
+from kombu.entity import Exchange
+from kombu.entity import Queue as BrokerQueue
+from kombu.exceptions import KombuError
+
+from corral.domain.job import Priority
+from corral.domain.queues import EVERY_QUEUE, Hint, Queue
+
+log = structlog.get_logger()
+
+EXECUTE = "runs.execute"
+SWEEP = "runs.sweep"
+LANE = "corral_lane"  # a header: which lane of the database the run waits in
+SWEEP_EVERY_S = 1.0
+# Redis keeps a list per step and looks into the first one first.
+STEPS = {Priority.CRITICAL: 0, Priority.HIGH: 3, Priority.MEDIUM: 6, Priority.LOW: 9}
+
+_MAX_UNSENT = 20_000
+_AT_ONCE = 200
+_PAUSE_S = 1.0
+_FLUSH_S = 2.0
+
+
+def make_celery(broker_url: str, **more: Any) -> Celery:
+    """JSON only, acknowledged before the work, nothing delayed at the broker, no results: the lease recovers."""
+    app = Celery("corral", set_as_current=False)
+    app.conf.update(
+        broker_url=broker_url,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "priority_steps": sorted(STEPS.values()),
+            "queue_order_strategy": "priority",
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+            "socket_connect_timeout": 2,
+            "retry_on_timeout": False,
+        },
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_default_queue=Queue.HTTP.value,
+        task_queues=[_queue(name.value) for name in EVERY_QUEUE],
+        task_create_missing_queues=False,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # A sweep that nobody takes is worth nothing a moment later.
+        beat_schedule={
+            "sweep": {
+                "task": SWEEP,
+                "schedule": SWEEP_EVERY_S,
+                "options": {"queue": Queue.HTTP.value, "priority": 0, "expires": 3 * SWEEP_EVERY_S, "retry": False},
+            }
+        },
+        beat_max_loop_interval=SWEEP_EVERY_S,
+        **more,
+    )
+    return app
+
+
+def _queue(name: str) -> BrokerQueue:
+    return BrokerQueue(name, Exchange(name), routing_key=name)  # type: ignore[no-untyped-call]
+
+
+class CeleryHints:
+    """Sends hints one after the other, away from whoever gives them; drops them where there is no broker."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._unsent: deque[Hint] = deque(maxlen=_MAX_UNSENT)
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._send_all, name="hints", daemon=True)
+        self._thread.start()
+        self.problem: str | None = None
+        self.sent = 0
+        self.dropped = 0
+
+    def tell(self, hints: Sequence[Hint]) -> None:
+        self._unsent.extend(hints)
+        self._news.set()
+
+    def close(self) -> None:
+        """What was said last is still sent, if that can be done in a moment."""
+        self._stopping.set()
+        self._news.set()
+        self._thread.join(_FLUSH_S)
+
+    def _send_all(self) -> None:
+        while True:
+            self._news.wait()
+            self._news.clear()
+            while self._unsent:
+                try:
+                    self._send_some()
+                except (OSError, KombuError, CeleryError) as error:
+                    self._no_broker(error)
+                    self._stopping.wait(_PAUSE_S)
+            if self._stopping.is_set():
+                return
+
+    def _send_some(self) -> None:
+        with self._app.producer_or_acquire() as producer:
+            for _ in range(_AT_ONCE):
+                if not self._unsent:
+                    break
+                self._send(self._unsent[0], producer)
+                self._unsent.popleft()
+                self.sent += 1
+        if self.problem is not None:
+            log.info("the broker is back")
+            self.problem = None
+
+    def _send(self, hint: Hint, producer: Any) -> None:
+        self._app.send_task(
+            EXECUTE,
+            args=[hint.run_id],
+            queue=hint.queue.value,
+            priority=STEPS[hint.priority],
+            headers={LANE: hint.lane.value},
+            producer=producer,
+            retry=False,
+        )
+
+    def _no_broker(self, error: Exception) -> None:
+        """They are hints: whoever has room finds in the database what waits there. Keeping them would help nobody."""
+        if self.problem is None:
+            log.warning("the broker does not take hints; the workers look into the database", reason=str(error))
+        self.problem = str(error)[:200] or type(error).__name__
+        self.dropped += len(self._unsent)
+        self._unsent.clear()
+        with contextlib.suppress(Exception):
+            self._app.pool.force_close_all()

@@ -1,0 +1,92 @@
+"""What the settings mean to the parts: one function for each part that has options."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from corral.domain.breaker import BreakerRules
+from corral.domain.gate import GateRules
+from corral.domain.job import Strategy
+from corral.domain.pace import PaceRules
+from corral.domain.retention import Retention
+from corral.domain.retry import RetryPolicy
+from corral.engine.assign import Limits
+from corral.engine.options import NodeOptions
+from corral.fetch.browser_args import find_chromium
+from corral.settings import Settings
+from corral.vault import Keyring
+from corral.wiring_worker import WorkerConfig
+
+
+def retry_policy(settings: Settings) -> RetryPolicy:
+    return RetryPolicy(
+        base_s=settings.retry_base_seconds,
+        factor=settings.retry_factor,
+        cap_s=settings.retry_cap_seconds,
+        max_wait_s=settings.retry_max_wait_seconds,
+        offers=offered_strategies(),
+    )
+
+
+def offered_strategies() -> frozenset[Strategy]:
+    """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
+    offers = {Strategy.HTTP, Strategy.API_REPLAY}
+    if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
+        offers.add(Strategy.BROWSER)
+    return frozenset(offers)
+
+
+def node_options(
+    settings: Settings,
+    keys: Keyring | None = None,
+    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None,
+    *,
+    is_one_run: bool = False,
+) -> NodeOptions:
+    return NodeOptions(
+        workers=1 if is_one_run else settings.workers,
+        limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
+        grace_s=settings.grace_seconds,
+        timeouts_s={
+            Strategy.HTTP: settings.http_timeout_seconds,
+            Strategy.API_REPLAY: settings.http_timeout_seconds,
+            Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
+        },
+        config=asdict(worker_config(settings, keys)),
+        crawls=settings.max_concurrent_tasks,
+        gates=gate_rules(settings),
+        keys_for=keys_for,
+    )
+
+
+def gate_rules(settings: Settings) -> GateRules:
+    delay_s = settings.host_delay_seconds
+    most_s = max(delay_s, settings.host_max_delay_seconds)
+    pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=most_s)
+    return GateRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
+
+
+def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
+    return WorkerConfig(
+        egress_allow=[str(entry) for entry in settings.egress_allow],
+        user_agent=settings.user_agent,
+        max_body_bytes=settings.max_body_bytes,
+        browser_concurrency=settings.browser_concurrency,
+        artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
+        cache_mode=settings.http_cache.value,
+        cache_dir=str(settings.cache_dir.absolute()),
+        cache_max_bytes=settings.http_cache_max_bytes,
+        retry_base_s=settings.retry_base_seconds,
+        retry_factor=settings.retry_factor,
+        retry_cap_s=settings.retry_cap_seconds,
+        vault_keys=keys.texts() if keys else [],
+    )
+
+
+def retention(settings: Settings) -> Retention:
+    return Retention(
+        settings.retention_days,
+        settings.retention_max_runs,
+        settings.retention_keep_records,
+        settings.crawl_retention_hours or None,
+    )
