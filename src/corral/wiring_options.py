@@ -54,6 +54,7 @@ def node_options(
         },
         config=asdict(worker_config(settings, keys)),
         crawls=settings.max_concurrent_tasks,
+        max_memory_mib=settings.worker_max_memory_mib,
         gates=gate_rules(settings),
         keys_for=keys_for,
     )

@@ -19,6 +19,7 @@ from corral.domain.settlement import Loss, Settlement
 from corral.engine.assign import Assignment, by_browser
 from corral.engine.attempt import cancelled_itself, out_of_time, settlement_of
 from corral.engine.gatekeeper import Gatekeeper
+from corral.engine.memory import MemoryLimit
 from corral.engine.options import NodeOptions
 from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
 from corral.engine.pulse import Pulse
@@ -62,11 +63,12 @@ class Node:
         self._policy = policy
         self._options = options
         self._pulse = pulse
-        steps = Steps(store, self._until_stored, self._write)
         self._keeper = Gatekeeper(store, options.gates, self._until_stored, self._write)
         self.gate = self._keeper.gate
-        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, steps.reported, self.gate.hear)
+        stepped = Steps(store, self._until_stored, self._write).reported
+        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, stepped, self.gate.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
+        self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
         self._wake = asyncio.Event()
@@ -189,8 +191,7 @@ class Node:
             leases = await self._claimed(room)
         except StorageError as error:
             self._storage_failed(error)
-            await asyncio.sleep(_STORAGE_PAUSE_S)
-            return 0
+            return await asyncio.sleep(_STORAGE_PAUSE_S, 0)
         self.storage_problem = None
         if not self._claiming and leases:
             self._write(self._released(leases, "shutdown"))
@@ -335,6 +336,7 @@ class Node:
                 log.warning("worker does not stop a run; killing it", pid=worker.process.pid)
                 self._pool.kill(worker)
             self._pool.kill_silent()
+            self._memory.enforce()
             if self._renewer.has_lapsed and (leases := self._assignment.take_all()):
                 log.warning("no lease could be renewed in time; stopping what runs", runs=len(leases))
                 self._write(self._released(leases, "storage lost"))
@@ -383,8 +385,7 @@ class Node:
                 return stored
 
     def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks.add(task := asyncio.get_running_loop().create_task(work))
         task.add_done_callback(self._finished)
         return task
 

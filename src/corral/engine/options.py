@@ -16,6 +16,7 @@ class NodeOptions:
     timeouts_s: dict[str, float]  # per strategy, where the run does not say
     config: dict[str, Any] = field(repr=False)  # what the workers are told
     crawls: int = 5  # at once
+    max_memory_mib: int = 0  # of a worker process; 0 is no limit
     gates: GateRules = field(default_factory=GateRules)
     # All keys of the vault where one of these is new to the workers, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None

@@ -55,6 +55,7 @@ class WorkerProcess:
     silent_rounds: int = 0  # since its last heartbeat
     alone: bool = False  # it executes one suspect and gets nothing else
     retiring: bool = False  # it ends because we want it to
+    outgrown: bool = False  # it is to end when it is done with what it has
     killed_for: str | None = None  # why we killed it, where that is its own fault
 
     @property
@@ -63,7 +64,7 @@ class WorkerProcess:
 
     @property
     def takes_work(self) -> bool:
-        return not (self.alone or self.retiring or self.is_silent)
+        return not (self.alone or self.retiring or self.outgrown or self.is_silent)
 
     def send(self, messages: Sequence[Sequence[Any]]) -> None:
         if not self.writer.is_closing():
@@ -132,13 +133,18 @@ class WorkerPool:
         worker.retiring = True
         _kill(worker.process)
 
+    def kill_for(self, worker: WorkerProcess, why: str) -> None:
+        """End a worker over what it does; what it held counts as lost with it."""
+        if worker.killed_for is None:
+            worker.killed_for = why
+            _kill(worker.process)
+
     def kill_silent(self) -> None:
         """End workers that do not even send heartbeats; what they held counts as lost with them."""
         for worker in self.workers.values():
             if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
-                worker.killed_for = f"killed after {worker.silent_rounds} s without a heartbeat"
                 log.warning("worker is silent; killing it", pid=worker.process.pid, runs=len(worker.held))
-                _kill(worker.process)
+                self.kill_for(worker, f"killed after {worker.silent_rounds} s without a heartbeat")
 
     # -- one worker after the other ----------------------------------------------------------------
 

@@ -46,6 +46,13 @@ async def health(corral: Corral) -> Response:
         if node.storage_problem is not None:
             components["dispatcher"] = {"status": "paused: storage", "reason": node.storage_problem}
             status = "degraded" if status == "healthy" else status
+    if corral.broker is not None:
+        broker = corral.broker
+        components["broker"] = {"status": "up" if broker.is_up else "down"}
+        if broker.problem is not None:
+            # Nothing is lost by it: the workers look into the database instead.
+            components["broker"]["reason"] = broker.problem
+            status = "degraded" if status == "healthy" else status
     return render.answer({"status": status, "components": components}, 503 if status == "unhealthy" else 200)
 
 

@@ -11,6 +11,9 @@ from corral.domain.ports import Desk
 
 
 class DrillKind:
+    def __init__(self) -> None:
+        self._kept: list[bytes] = []  # by one that grows
+
     async def perform(self, task: Task, desk: Desk) -> Outcome:  # noqa: ARG002 - a drill has no items
         payload = task.payload
         match payload.get("do", "nothing"):
@@ -25,6 +28,9 @@ class DrillKind:
                 sys.stderr.write("drill: this worker kills itself now\n")
                 sys.stderr.flush()
                 os.kill(os.getpid(), signal.Signals[payload.get("signal", "SIGKILL")])
+            case "grow":
+                self._kept.append(b"x" * int(payload["mib"]) * 2**20)
+                await asyncio.sleep(float(payload.get("seconds", 0)))
             case "fail":
                 return Failed(FailureCode.NETWORK, "drill: failed as asked", "drill")
             case other:
