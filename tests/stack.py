@@ -113,6 +113,55 @@ def corral_up(folder: Path, site: str, **settings: str) -> Iterator[Stack]:
         stop(process)
 
 
+@contextmanager
+def corral_distributed(folder: Path, site: str, database_url: str, broker_url: str, **settings: str) -> Iterator[Stack]:
+    """The same installation as an API and a Celery worker, each a process of its own."""
+    told = {"APP_TRANSPORT": "celery", "APP_DATABASE_URL": database_url, "APP_CELERY_BROKER_URL": broker_url}
+    variables = environment(folder / "var", **told, **settings)
+    with (
+        celery_worker(folder, variables, "--beat"),
+        serving(folder, variables) as (url, process),
+        httpx.Client(base_url=url, timeout=30) as client,
+    ):
+        yield Stack(url, site, folder / "var", process, client, folder / "api.log", variables)
+
+
+@contextmanager
+def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that has said that it works."""
+    with (folder / "worker.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "corral", "worker", "--json", *arguments],
+            env=variables,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+    assert process.stdout is not None
+    try:
+        said = process.stdout.readline()
+        assert b'"works"' in said, f"{said!r}\n{(folder / 'worker.log').read_text(errors='replace')}"
+        yield process
+    finally:
+        stop(process)
+        process.stdout.close()
+
+
+@contextmanager
+def serving(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The API alone."""
+    port, log = free_port(), folder / "api.log"
+    command = [sys.executable, "-m", "corral", "serve", "--port", str(port)]
+    with log.open("ab") as sink:
+        process = subprocess.Popen(command, env=variables, cwd=folder, stdout=sink, stderr=sink)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(f"{url}/ready", process, log)
+        yield url, process
+    finally:
+        stop(process)
+
+
 def stop(process: subprocess.Popen[bytes], within_s: float = 20.0) -> int:
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)

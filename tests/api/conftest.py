@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.level import LEVEL
-from tests.services import PostgresCluster
-from tests.stack import Stack, corral_up, demo_site
+from tests.services import PostgresCluster, RedisServer
+from tests.stack import Stack, corral_distributed, corral_up, demo_site
 
 
 @pytest.fixture(scope="session")
@@ -14,18 +14,27 @@ def site() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", params=["sqlite", "distributed", "postgres"])
 def stack(request: pytest.FixtureRequest, site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """One running installation per database, shared by the tests of this folder."""
-    settings = {}
+    """One running installation of each kind, shared by the tests of this folder."""
+    folder = tmp_path_factory.mktemp(f"api-{request.param}")
+    if request.param == "sqlite":
+        with corral_up(folder, site) as running:
+            yield running
+        return
+    cluster: PostgresCluster = request.getfixturevalue("postgres")
+    url = cluster.create_database()
     if request.param == "postgres":
-        cluster: PostgresCluster = request.getfixturevalue("postgres")
-        settings["APP_DATABASE_URL"] = cluster.create_database()
-    with corral_up(tmp_path_factory.mktemp(f"api-{request.param}"), site, **settings) as running:
+        with corral_up(folder, site, APP_DATABASE_URL=url) as running:
+            yield running
+        return
+    redis: RedisServer = request.getfixturevalue("redis_server")
+    with corral_distributed(folder, site, url, redis.url()) as running:
         yield running
 
 
-# What the database has to do with is tried on both; the rest on one of them, when there is little time.
+# What the database has to do with is tried on two of them, one process with SQLite, and PostgreSQL with Redis and
+# Celery; the rest on the first, when there is little time.
 _ON_BOTH = frozenset(f"test_{name}.py" for name in ("edges", "filters", "jobs", "races", "requests", "runs", "streams"))
 
 
@@ -38,4 +47,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_spared(item: pytest.Item) -> bool:
     is_here = item.path.parent == Path(__file__).parent  # the items of every folder are asked about
-    return is_here and item.path.name not in _ON_BOTH and "[postgres" in item.name
+    is_second = item.path.name not in _ON_BOTH and "[distributed" in item.name
+    return is_here and ("[postgres" in item.name or is_second)
