@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -125,19 +125,18 @@ async def opened(
     works: bool,
     only_run: str | None = None,
     queues: Sequence[Queue] = EVERY_QUEUE,
-    is_told: bool = False,
+    is_told: Callable[[], bool] | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order.
 
-    One that `is_told` executes the runs that messages name, instead of looking for them.
+    With `is_told` it executes the runs that messages name, instead of looking for them, while that says so.
     """
     hide(settings.secrets())
     store = open_store(settings.store_url)
     pulse = Pulse()
     turns = Permits()
     hints, broker = _transport(settings)
-    has_broker = (lambda: broker.is_up) if broker is not None else (lambda: False)
-    asked = Asked(store, queues, has_broker) if is_told else None
+    asked = Asked(store, queues, is_told) if is_told is not None else None
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
     try:
         keys = await checked_keys(settings, store)

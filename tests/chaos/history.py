@@ -55,7 +55,7 @@ class History:
 def read(store_url: str) -> History:
     steps: dict[str, list[Step]] = defaultdict(list)
     records: dict[str, list[str]] = defaultdict(list)
-    rows, event_rows, record_rows = (_query(store_url, text) for text in (_RUNS, _EVENTS, _RECORDS))
+    rows, event_rows, record_rows = (query(store_url, text) for text in (_RUNS, _EVENTS, _RECORDS))
     for run_id, seq, kind, meta in event_rows:
         steps[run_id].append(Step(seq, EventKind(kind), json.loads(meta) if isinstance(meta, str) else meta))
     for run_id, key in record_rows:
@@ -63,7 +63,7 @@ def read(store_url: str) -> History:
     return History({row[0]: RunRow(*row) for row in rows}, dict(steps), dict(records))
 
 
-def _query(url: str, text: str) -> list[tuple[Any, ...]]:
+def query(url: str, text: str) -> list[tuple[Any, ...]]:
     if url.startswith("postgresql"):
         with psycopg.connect(url) as connection:
             return connection.execute(text.encode()).fetchall()

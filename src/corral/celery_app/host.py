@@ -34,6 +34,7 @@ class Host:
         self._ready: Future[tuple[asyncio.AbstractEventLoop, App, Asked]] = Future()
         self._thread = threading.Thread(target=self._run, name="node", daemon=True)
         self._stop = asyncio.Event()
+        self.is_hearing = True  # set by whoever takes the messages
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ class Host:
     async def _serve(self) -> None:
         from corral.wiring import opened  # noqa: PLC0415 - the same
 
-        async with opened(self._settings, works=True, queues=self._queues, is_told=True) as app:
+        async with opened(self._settings, works=True, queues=self._queues, is_told=lambda: self.is_hearing) as app:
             assert app.node is not None
             assert app.asked is not None
             watching = asyncio.create_task(_watch(app, app.asked, self._queues), name="watch")

@@ -43,6 +43,11 @@ def execute(run_id: str) -> str:
     return done.result()
 
 
+def hears(*, is_heard: bool) -> None:
+    if _host is not None:
+        _host.is_hearing = is_heard
+
+
 def hurry() -> None:
     if _host is not None:
         _host.hurry()

@@ -14,8 +14,8 @@ from corral.engine.renewer import LEASE_S
 
 # A run that nobody was told of waits so long, and a moment: then whoever has room takes it.
 OVERDUE_S = 10.0
-_LOOK_EVERY_S = 5.0
-_LOOK_EVERY_WITHOUT_BROKER_S = 0.5
+_LOOK_EVERY_S = 3.0
+_LOOK_UNTOLD_EVERY_S = 0.5
 
 
 class Source(Protocol):
@@ -73,12 +73,12 @@ class Asked:
         self,
         store: LeaseStore,
         queues: Sequence[Queue],
-        has_broker: Callable[[], bool],
+        is_told: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._queues = queues
-        self._has_broker = has_broker
+        self._is_told = is_told
         self._clock = clock
         self._waiting: deque[Errand] = deque()
         self._executing: dict[Key, Errand] = {}
@@ -163,11 +163,11 @@ class Asked:
             if not leases:
                 self._known = {lane for lane in self._known if not _has_room(lanes, {lane})}
             return leases
-        has_broker = self._has_broker()
-        if now - self._looked < (_LOOK_EVERY_S if has_broker else _LOOK_EVERY_WITHOUT_BROKER_S):
+        is_told = self._is_told()
+        if now - self._looked < (_LOOK_EVERY_S if is_told else _LOOK_UNTOLD_EVERY_S):
             return []
         self._looked = now
-        return await self._store.claim(owner, room, LEASE_S, lanes, overdue_s=OVERDUE_S if has_broker else 0.0)
+        return await self._store.claim(owner, room, LEASE_S, lanes, overdue_s=OVERDUE_S if is_told else 0.0)
 
 
 def _declined(errand: Errand, why: str) -> None:

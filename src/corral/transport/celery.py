@@ -1,6 +1,5 @@
 """Hints by Celery: a run is one `runs.execute(run_id)`, sent to the queue of its kind. Best effort, from a thread."""
 
-import contextlib
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ SWEEP_EVERY_S = 1.0
 # Redis keeps a list per step and looks into the first one first.
 STEPS = {Priority.CRITICAL: 0, Priority.HIGH: 3, Priority.MEDIUM: 6, Priority.LOW: 9}
 
+_FAILURES = (OSError, KombuError, CeleryError)
 _MAX_UNSENT = 20_000
 _AT_ONCE = 200
 _PAUSE_S = 1.0
@@ -106,11 +106,19 @@ class CeleryHints:
             while self._unsent:
                 try:
                     self._send_some()
-                except (OSError, KombuError, CeleryError) as error:
-                    self._no_broker(error)
-                    self._stopping.wait(_PAUSE_S)
+                except _FAILURES:
+                    self._try_anew()
             if self._stopping.is_set():
                 return
+
+    def _try_anew(self) -> None:
+        """A connection may be as old as a broker that is gone; over a new one, the new broker is reached."""
+        self._app.pool.force_close_all()
+        try:
+            self._send_some()
+        except _FAILURES as error:
+            self._no_broker(error)
+            self._stopping.wait(_PAUSE_S)
 
     def _send_some(self) -> None:
         with self._app.producer_or_acquire() as producer:
@@ -142,5 +150,3 @@ class CeleryHints:
         self.problem = str(error)[:200] or type(error).__name__
         self.dropped += len(self._unsent)
         self._unsent.clear()
-        with contextlib.suppress(Exception):
-            self._app.pool.force_close_all()
