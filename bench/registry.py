@@ -6,7 +6,7 @@ import importlib
 
 from bench.model import Bench
 
-MODULES = {name: f"bench.{name}" for name in ("runs", "fetch", "browser", "replay", "crawl", "docs")}
+MODULES = {name: f"bench.{name}" for name in ("runs", "fetch", "browser", "replay", "crawl", "docs", "distributed")}
 
 
 def load(name: str) -> Bench:

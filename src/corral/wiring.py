@@ -136,7 +136,9 @@ async def opened(
     pulse = Pulse()
     turns = Permits()
     hints, broker = _transport(settings)
-    asked = Asked(store, queues, is_told) if is_told is not None else None
+    asked = None
+    if is_told is not None and broker is not None:
+        asked = Asked(store, queues, is_told, functools.partial(broker.has_messages, queues))
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
     try:
         keys = await checked_keys(settings, store)

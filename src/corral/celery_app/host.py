@@ -124,8 +124,7 @@ async def _watch(app: "App", asked: Asked, queues: tuple[Queue, ...]) -> None:
     heard, since = asked.heard, time.monotonic()
     while True:
         await asyncio.sleep(_WATCH_EVERY_S)
-        depths = app.broker.depths if app.broker is not None else None
-        is_waiting = depths is not None and any(depths.get(queue) for queue in queues)
+        is_waiting = app.broker is not None and app.broker.has_messages(queues)
         if asked.heard != heard or not is_waiting or asked.waiting:
             heard, since = asked.heard, time.monotonic()
         elif time.monotonic() - since > _STALLED_AFTER_S:

@@ -7,7 +7,7 @@ from corral.celery_app.host import Host
 from corral.domain.queues import EVERY_QUEUE, Hint, Lane, Queue
 from corral.engine.sources import Errand
 from corral.log import configure_logging
-from corral.settings import Settings, load_settings
+from corral.settings import Settings, Transport, load_settings
 
 _lock = threading.Lock()
 _host: Host | None = None
@@ -22,7 +22,9 @@ def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
     workers = min(settings.workers, max(1, concurrency))
     each = -(-concurrency // workers)
     browsers = min(settings.browser_concurrency, each)
-    sized = settings.model_copy(update={"workers": workers, "concurrency": each, "browser_concurrency": browsers})
+    sized = settings.model_copy(
+        update={"workers": workers, "concurrency": each, "browser_concurrency": browsers, "transport": Transport.CELERY}
+    )
     with _lock:
         if _host is None:
             host = Host(sized, queues)

@@ -3,10 +3,10 @@
 Other pools work, too: there the task itself waits for the node, which costs a thread or a process for each run.
 """
 
+import contextlib
 import json
 import os
 import queue
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -33,20 +33,18 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="task")
-        # In their order, away from the node's loop: acknowledging is a trip to the broker.
-        self._said: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._saying = threading.Thread(target=self._say_all, name="acknowledge", daemon=True)
+        # By the node's thread, for Celery's: acknowledging is a trip to the broker, and makes room for more messages.
+        self._said: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
     def on_start(self) -> None:
         consumed = {Queue(name) for name in self.app.amqp.queues.consume_from if name in set(Queue)}
-        self._saying.start()
         self._host = hosting.start(int(self.limit or 1), tuple(sorted(consumed)))
 
     def on_stop(self) -> None:
         self._host.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._said.put(None)
-        self._saying.join(2.0)
+        self._hear_all()
 
     def on_terminate(self) -> None:
         self._host.hurry()
@@ -63,10 +61,10 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         began = time.monotonic()
 
         def ended(how: str) -> None:
-            self._said.put(lambda: done((0, how, time.monotonic() - began)))
+            self._say(lambda: done((0, how, time.monotonic() - began)))
 
         def taken_up() -> None:
-            self._said.put(lambda: accepted(os.getpid(), time.monotonic()))
+            self._say(lambda: accepted(os.getpid(), time.monotonic()))
 
         request, body = args[2], args[3]
         run_id = str(json.loads(bytes(body) if not isinstance(body, str) else body)[0][0])
@@ -77,8 +75,23 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         else:
             self._host.ask(errand)
 
-    def _say_all(self) -> None:
-        while (said := self._said.get()) is not None:
+    def register_with_event_loop(self, hub: Any) -> None:
+        hub.add_reader(self._bell, self._hear_all)
+
+    def _say(self, said: Callable[[], None]) -> None:
+        is_first = self._said.empty()
+        self._said.put(said)
+        if is_first:
+            os.eventfd_write(self._bell, 1)
+
+    def _hear_all(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._bell)
+        while True:
+            try:
+                said = self._said.get_nowait()
+            except queue.Empty:
+                return
             try:
                 said()
             except Exception as error:  # noqa: BLE001 - the broker is away; the message will come again, for nothing

@@ -1,7 +1,7 @@
 """Where a node finds its next runs: by itself in the database, or where somebody points it to."""
 
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ from corral.engine.renewer import LEASE_S
 OVERDUE_S = 10.0
 _LOOK_EVERY_S = 3.0
 _LOOK_UNTOLD_EVERY_S = 0.5
+_REMEMBERED = 10_000
 
 
 class Source(Protocol):
@@ -74,11 +75,15 @@ class Asked:
         store: LeaseStore,
         queues: Sequence[Queue],
         is_told: Callable[[], bool],
+        has_backlog: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._queues = queues
         self._is_told = is_told
+        self._has_backlog = has_backlog
+        self._found = True  # something, when it last looked beyond the messages
+        self._taken: OrderedDict[str, bool] = OrderedDict()  # whose messages are still to come
         self._clock = clock
         self._waiting: deque[Errand] = deque()
         self._executing: dict[Key, Errand] = {}
@@ -141,7 +146,7 @@ class Asked:
         while self._waiting and len(batch) < room:
             errand = self._waiting.popleft()
             hint, fits = errand.hint, left[errand.hint.lane]
-            if hint.run_id in batch:
+            if hint.run_id in batch or self._taken.pop(hint.run_id, False):
                 _declined(errand, NOT_CLAIMED)
             elif fits is not None and fits <= 0:
                 # Keeping it would keep those behind it from being asked for; the database does not forget it.
@@ -164,10 +169,26 @@ class Asked:
                 self._known = {lane for lane in self._known if not _has_room(lanes, {lane})}
             return leases
         is_told = self._is_told()
+        if is_told and self._has_backlog():
+            return await self._ahead(owner, room, lanes, now)
         if now - self._looked < (_LOOK_EVERY_S if is_told else _LOOK_UNTOLD_EVERY_S):
             return []
         self._looked = now
         return await self._store.claim(owner, room, LEASE_S, lanes, overdue_s=OVERDUE_S if is_told else 0.0)
+
+    async def _ahead(self, owner: Owner, room: int, lanes: Lanes, now: float) -> list[Lease]:
+        """Messages come one by one. Where many wait and there is room, the next ones are read from the database, in
+        the order they are to be had, and their messages find them taken."""
+        if not self._found and now - self._looked < _LOOK_UNTOLD_EVERY_S:
+            return []
+        self._looked = now
+        leases = await self._store.claim(owner, room, LEASE_S, lanes)
+        self._found = len(leases) == room
+        for lease in leases:
+            self._taken[lease.run_id] = True
+        while len(self._taken) > _REMEMBERED:
+            self._taken.popitem(last=False)
+        return leases
 
 
 def _declined(errand: Errand, why: str) -> None:

@@ -31,6 +31,9 @@ class Broker:
     def is_up(self) -> bool:
         return self.problem is None
 
+    def has_messages(self, queues: Sequence[Queue]) -> bool:
+        return self.depths is not None and any(self.depths[queue] for queue in queues)
+
     async def run(self) -> None:
         if not self._is_redis:
             return
