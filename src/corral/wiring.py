@@ -124,11 +124,13 @@ async def opened(
     *,
     works: bool,
     only_run: str | None = None,
+    processes: int = 1,
     queues: Sequence[Queue] = EVERY_QUEUE,
     is_told: Callable[[], bool] | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order.
 
+    One that executes only one run does so with so many `processes`.
     With `is_told` it executes the runs that messages name, instead of looking for them, while that says so.
     """
     hide(settings.secrets())
@@ -143,7 +145,7 @@ async def opened(
     try:
         keys = await checked_keys(settings, store)
         async with watched_loop("node" if works else "client"), prober(settings, turns if works else NO_GATES) as probe:
-            work = _Work(source, only_run is not None) if works else None
+            work = _Work(source, processes if only_run else None) if works else None
             app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints)
             app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
             if asked is not None and app.node is not None:
@@ -243,7 +245,7 @@ class _Work:
     """What a process that executes runs does."""
 
     source: Source
-    is_one_run: bool
+    processes: int | None = None  # that execute the one run there is; None where it is any
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +281,8 @@ def _assembled(
 ) -> App:
     learning = Learning(store)
     vault = vault_of(settings)
-    is_one_run = work is not None and work.is_one_run
-    options = node_options(settings, keys, KeySource(vault.keys, keys), is_one_run=is_one_run)
+    processes = None if work is None else work.processes
+    options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes)
     lessons = Lessons(store, learning.flush)
     node = None
     if work is not None:
@@ -294,7 +296,7 @@ def _assembled(
     scheduler = Scheduler(store, submitter)
     tell = None if hints is None else hints.tell
     kept = retention(settings)
-    sweeper = None if is_one_run else Sweeper(store, scheduler, kept, bell.wake, tidying.tidy, tell=tell)
+    sweeper = None if processes else Sweeper(store, scheduler, kept, bell.wake, tidying.tidy, tell=tell)
 
     def seal(text: Secret[str], bound: str) -> str:
         return vault.keys_to_seal().seal_text(text, bound)

@@ -41,10 +41,10 @@ def node_options(
     keys: Keyring | None = None,
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None,
     *,
-    is_one_run: bool = False,
+    processes: int | None = None,
 ) -> NodeOptions:
     return NodeOptions(
-        workers=1 if is_one_run else settings.workers,
+        workers=processes or settings.workers,
         limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
         grace_s=settings.grace_seconds,
         timeouts_s={

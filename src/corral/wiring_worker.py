@@ -13,7 +13,7 @@ from corral.domain.gate import NO_GATES, Gates
 from corral.domain.job import Strategy
 from corral.domain.ports import Executor, Kind
 from corral.domain.retry import RetryPolicy
-from corral.domain.run import CRAWL
+from corral.domain.run import WITH_ITEMS
 from corral.engine.kinds.crawl import CrawlKind
 from corral.engine.kinds.drill import DrillKind
 from corral.engine.kinds.page import PageKind
@@ -110,11 +110,12 @@ async def worker_kinds(
         Strategy.HTTP: SurveyExecutor(http_for, pool),
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
+    crawl = CrawlKind(HttpVisitor(egress, robots, pool, gates=gates), retry)
     try:
         yield {
             "page": _known(executors, keys, gates),
             "survey": _known(surveys, keys, gates),
-            CRAWL: CrawlKind(HttpVisitor(egress, robots, pool, gates=gates), retry),
+            **dict.fromkeys(WITH_ITEMS, crawl),
             "drill": DrillKind(),
         }
     finally:

@@ -14,6 +14,11 @@ MAX_STARTS = 10_000
 MAX_FIELDS = 200
 MAX_KEYWORDS = 50
 _MAX_KEYWORD_CHARS = 100
+AUTO = "auto"  # as many workers as are worth it
+# So many workers share a crawl at most, whoever says so; where nobody says how many, fewer, each worth its while.
+MAX_WORKERS = 64
+_AUTO_WORKERS = 8
+_AUTO_PAGES = 100
 LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
 _MAX_ID_CHARS = 100
 # How many addresses are kept of a site that has more than will ever be fetched.
@@ -86,6 +91,9 @@ class Bounds(NamedTuple):
     max_items: int | None = None  # that are known at all; what is found beyond them is counted and dropped
     by_depth: bool = True  # nothing is handed out that is deeper than what is still being read
     since: Since | None = None
+    workers: int = 1  # that share it at most
+    pages_each: int = 0  # that have to wait for each of them to be asked for
+    concurrency: int = 1  # of all of them together
 
 
 # Every number of a plan: the least and the most it may be, and whether it may be left out.
@@ -135,6 +143,7 @@ class CrawlPlan:
     avoid_traps: bool = True  # without: for sites whose pages are all alike, and all wanted
     keep_pages: bool = False  # what came is kept as it came, beside what was read from it
     since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
+    workers: int | str = AUTO  # that share it at most, each with hosts of its own
     fields: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -151,7 +160,10 @@ class CrawlPlan:
         budgets = (self.max_pages, self.max_bytes, self.max_per_host)
         most = max(_MIN_ITEMS, _ITEMS_PER_PAGE * self.max_pages)
         since = None if self.since is None else Since(self.since, self.scope)
-        return Bounds(*budgets, most, self.order is Order.BREADTH, since)
+        workers, each = (_AUTO_WORKERS, _AUTO_PAGES) if isinstance(self.workers, str) else (self.workers, 0)
+        # One that may read no page at a time is no help.
+        sharing = (min(workers, self.concurrency), each, self.concurrency)
+        return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing)
 
     def document(self) -> dict[str, Any]:
         """Plain values, as they are kept with the run; `of` makes the same plan of them."""
@@ -185,6 +197,7 @@ class CrawlPlan:
             order=(order := _order(document.get("order", Order.BREADTH))),
             keywords=_keywords(document.get("keywords"), order),
             since=_since(document.get("since")),
+            workers=_workers(document.get("workers", AUTO)),
             fields=_fields(document.get("fields", ())),
         )
 
@@ -318,6 +331,15 @@ def _keywords(value: object, order: Order) -> tuple[str, ...]:
 def _since(value: object) -> str | None:
     if value is not None and (not isinstance(value, str) or not 1 <= len(value) <= _MAX_ID_CHARS):
         raise BadInput("this is no run", field="since", hint=f'write the id of a crawl, or "{LAST}"')
+    return value
+
+
+def _workers(value: object) -> int | str:
+    if value == AUTO:
+        return AUTO
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_WORKERS:
+        hint = f'write 1 to {MAX_WORKERS}, or "{AUTO}"'
+        raise BadInput("this is no number of workers", field="workers", hint=hint)
     return value
 
 

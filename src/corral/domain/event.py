@@ -31,6 +31,8 @@ class EventKind(StrEnum):
     ROBOTS_CUT = "robots_cut"  # nothing changed: what robots.txt says after its first 500 KiB was not read
     TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job takes every certificate
     RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: the browser saw how to do without it
+    HELPER_JOINED = "helper_joined"  # nothing changed: another worker takes a share of the crawl
+    HELPER_LEFT = "helper_left"  # nothing changed: its share goes back
 
 
 _MESSAGES = {
@@ -55,6 +57,8 @@ _MESSAGES = {
     EventKind.ROBOTS_CUT: ("warn", "robots.txt cut"),
     EventKind.TLS_UNVERIFIED: ("warn", "Certificates are not verified"),
     EventKind.RECIPE_RECORDED: ("info", "Recipe recorded"),
+    EventKind.HELPER_JOINED: ("info", "Helper joined"),
+    EventKind.HELPER_LEFT: ("info", "Helper left"),
 }
 
 _LEADS_TO = {

@@ -109,6 +109,8 @@ class Report(NamedTuple):
     want: int
     is_last: bool = False  # the answer says how many items ended for which reason
     traps: dict[str, Any] | None = None  # what was learned of templates: see engine.kinds.crawl_traps
+    at_once: int = 0  # so many pages may be under way until the answer is heard
+    is_done: bool = False  # it has nothing more to do, as far as it knows
 
 
 class Step(NamedTuple):
@@ -123,6 +125,10 @@ class Step(NamedTuple):
     traps: dict[str, Any] | None = None  # the answer to what was told of templates
     reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
     changes: dict[str, int] | None = None  # and how many changed, since an earlier crawl
+    at_once: int | None = None  # how many pages may be read at once from now on; None is what the plan says
+    is_shared: bool = False  # with other workers
+    is_over: bool = False  # to a helper: there is nothing left to help with
+    helpers: int = 0  # so many runs that will help were queued just now
 
 
 class StoredItem(NamedTuple):

@@ -95,6 +95,10 @@ class LeaseStore(Protocol):
 
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]: ...
 
+    async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:
+        """Runs that help with a crawl, of one crawl or of any."""
+        ...
+
     def renew_from_thread(
         self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
     ) -> set[tuple[str, int]]:
@@ -104,7 +108,7 @@ class LeaseStore(Protocol):
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
 
     async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
-        """Write what became of items and lease more; None where the run is not ours any more."""
+        """Write what became of items and lease more, also of a helper; None where the run is not ours any more."""
         ...
 
     async def crawl_reasons(self, run_id: str) -> list[tuple[str, str, int]]:

@@ -136,6 +136,8 @@ class Run(NamedTuple):
 
 
 CRAWL = "crawl"  # the kind of a run with items that are URLs
+SHARE = "share"  # of one that helps with a crawl: its parent has the items
+WITH_ITEMS = frozenset({CRAWL, SHARE})
 
 
 class Lanes(NamedTuple):

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from corral.domain.fingerprint import NUMBERS_FROM, is_near
+from corral.domain.share import place_of_template
 
 MAX_SEGMENTS = 20
 MAX_REPEATS = 3  # of one segment, anywhere in the path: links that lack their first slash come back to the same folder
@@ -333,10 +334,19 @@ class TemplateBudget:
     @staticmethod
     def of(document: Mapping[str, Any], limits: TrapLimits | None = None) -> "TemplateBudget":
         budget = TemplateBudget(limits)
+        budget.take_over(document)
+        return budget
+
+    def take_over(self, document: Mapping[str, Any]) -> None:
+        """What was learned elsewhere."""
         for name, admitted, refused, held_back, passes, barren, prints, words in document.get("templates", ()):
             counts = (admitted, refused, held_back, passes, barren)
-            budget._tallies[name] = _Tally(*counts, [*prints], dict.fromkeys(words))
-        return budget
+            self._tallies[name] = _Tally(*counts, [*prints], dict.fromkeys(words))
+
+    def forget(self, places: Collection[str]) -> None:
+        """Everything of these places; whoever has them now keeps it."""
+        self._tallies = {name: tally for name, tally in self._tallies.items() if place_of_template(name) not in places}
+        self._touched = {name for name in self._touched if place_of_template(name) not in places}
 
     def changes(self) -> dict[str, list[Any] | None]:
         """By name, what is to be kept of it, of all that were touched since this was asked last; None for nothing."""

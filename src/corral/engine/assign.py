@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corral.domain.job import Strategy
-from corral.domain.run import CRAWL, Lease
+from corral.domain.run import CRAWL, WITH_ITEMS, Lease
 from corral.engine import wire
 from corral.engine.pool import Held, Key, WorkerPool, WorkerProcess
 
@@ -60,6 +60,12 @@ class Assignment:
         executing = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
         return at_most - sum(lease.run.kind == CRAWL for lease in [*executing, *self._waiting, *self._suspects])
 
+    def helper_room(self) -> int:
+        """A helper goes where nobody crawls: a second crawl in a process makes neither of them faster."""
+        free = [worker for worker in self._pool.workers.values() if worker.takes_work and not _crawls(worker)]
+        waiting = sum(lease.run.kind in WITH_ITEMS for lease in [*self._waiting, *self._suspects])
+        return max(0, min(len(free) - waiting, self.room()))
+
     def add(self, leases: Iterable[Lease]) -> None:
         for lease in leases:
             (self._suspects if lease.run.suspect else self._waiting).append(lease)
@@ -89,7 +95,9 @@ class Assignment:
         """The emptiest worker that has room for this run."""
         if by_browser(lease):
             workers = [worker for worker in workers if _browsers(worker) < self._limits.browsers]
-        worker = min(workers, key=lambda each: len(each.held), default=None)
+        # A crawl rather where there is none.
+        is_crawl = lease.run.kind in WITH_ITEMS
+        worker = min(workers, key=lambda each: (is_crawl and _crawls(each), len(each.held)), default=None)
         return worker if worker is not None and len(worker.held) < self._limits.runs else None
 
     def _open_workers(self) -> list[WorkerProcess]:
@@ -172,6 +180,10 @@ class Assignment:
 
 def by_browser(lease: Lease) -> bool:
     return lease.run.resolved_strategy is Strategy.BROWSER
+
+
+def _crawls(worker: WorkerProcess) -> int:
+    return sum(held.lease.run.kind in WITH_ITEMS for held in worker.held.values())
 
 
 def _browsers(worker: WorkerProcess) -> int:

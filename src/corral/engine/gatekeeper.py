@@ -18,7 +18,7 @@ from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, Wait, W
 from corral.domain.outcome import Outcome
 from corral.domain.pace import Pace
 from corral.domain.ports import GateStore
-from corral.domain.run import CRAWL, Lease
+from corral.domain.run import WITH_ITEMS, Lease
 from corral.engine.gate import Gate, Host
 from corral.engine.pool import Held
 
@@ -182,7 +182,7 @@ class Gatekeeper:
             return list(leases)
         going, parked = [], []
         for lease in leases:
-            place = None if lease.run.kind == CRAWL else place_of_url(lease.run.payload.get("url"))
+            place = None if lease.run.kind in WITH_ITEMS else place_of_url(lease.run.payload.get("url"))
             wait = None if place is None else self.gate.refusal(place)
             if place is None or wait is None:
                 going.append(lease)

@@ -65,7 +65,7 @@ class Node:
         self._pulse = pulse
         self._keeper = Gatekeeper(store, options.gates, self._until_stored, self._write)
         self.gate = self._keeper.gate
-        stepped = Steps(store, self._until_stored, self._write).reported
+        stepped = Steps(store, self._until_stored, self._write, self.look).reported
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, stepped, self.gate.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
@@ -205,7 +205,8 @@ class Node:
     async def _claimed(self, room: int) -> list[Lease]:
         browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
         lanes = Lanes(max(0, browsers), max(0, self._assignment.crawl_room(self._options.crawls)))
-        return await self._source.claim(self.owner, room, lanes)
+        claimed = await self._source.claim(self.owner, room, lanes)
+        return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
         """Before the runs: a session may be sealed with a key made after the workers were started."""

@@ -9,6 +9,7 @@ from corral.domain.ids import Owner
 from corral.domain.ports import LeaseStore
 from corral.domain.queues import EVERY_QUEUE, Hint, Lane, Queue, lane_of, served
 from corral.domain.run import Lanes, Lease
+from corral.engine.helpers import Helpers
 from corral.engine.pool import Key
 from corral.engine.renewer import LEASE_S
 
@@ -22,6 +23,10 @@ _REMEMBERED = 10_000
 class Source(Protocol):
     async def claim(self, owner: Owner, room: int, lanes: Lanes) -> list[Lease]: ...
 
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        """Runs that help with a crawl, for who has nothing else to begin. Nobody is ever pointed to those."""
+        ...
+
     def woken(self) -> None:
         """The database may have something that nobody will be pointed to."""
         ...
@@ -32,10 +37,14 @@ class Oldest:
 
     def __init__(self, store: LeaseStore, queues: Sequence[Queue] = EVERY_QUEUE) -> None:
         self._store = store
+        self._helpers = Helpers(store)
         self._queues = queues
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes) -> list[Lease]:
         return await self._store.claim(owner, room, LEASE_S, served(lanes, self._queues))
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        return await self._helpers.claim(owner, room if Queue.HTTP in self._queues else 0)
 
     def woken(self) -> None:
         pass
@@ -47,9 +56,13 @@ class OnlyRun:
     def __init__(self, store: LeaseStore, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
+        self._helpers = Helpers(store, run_id)
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes) -> list[Lease]:  # noqa: ARG002 - there is one
         return await self._store.claim_one(self._run_id, owner, LEASE_S)
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        return await self._helpers.claim(owner, room)
 
     def woken(self) -> None:
         pass
@@ -79,6 +92,7 @@ class Asked:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self._helpers = Helpers(store)
         self._queues = queues
         self._is_told = is_told
         self._has_backlog = has_backlog
@@ -110,6 +124,9 @@ class Asked:
         if room > len(leases):
             leases += await self._unnamed(owner, room - len(leases), _less(lanes, leases))
         return leases
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        return await self._helpers.claim(owner, room if Queue.HTTP in self._queues else 0)
 
     def forget(self, still: Iterable[Key]) -> None:
         """Say of what is executed no longer that it has ended."""

@@ -10,7 +10,7 @@ import structlog
 from corral.domain.crawl import CrawlPlan, ItemState
 from corral.domain.item import Report, Step
 from corral.domain.ports import LeaseStore
-from corral.domain.run import Lease
+from corral.domain.run import CRAWL, Lease
 from corral.engine import wire
 from corral.engine.pool import Held, WorkerProcess
 
@@ -27,8 +27,13 @@ class UntilStored(Protocol):
 
 class Steps:
     def __init__(
-        self, store: LeaseStore, until_stored: UntilStored, write: Callable[[Coroutine[Any, Any, Any]], None]
+        self,
+        store: LeaseStore,
+        until_stored: UntilStored,
+        write: Callable[[Coroutine[Any, Any, Any]], None],
+        look: Callable[[], None] = lambda: None,
     ) -> None:
+        self._look = look
         self._store = store
         self._until_stored = until_stored
         self._write = write
@@ -43,7 +48,7 @@ class Steps:
             step = await self._until_stored(
                 lambda: self._store.crawl_step(lease, report, plan.bounds), makes_room=False
             )
-            if step is not None and report.is_last:
+            if step is not None and report.is_last and lease.run.kind == CRAWL:
                 step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
                 if plan.since is not None:
                     step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
@@ -54,6 +59,8 @@ class Steps:
             return
         if step is not None:  # else it is ours no longer, which the renewer finds out, too
             worker.send([wire.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
+            if step.helpers:
+                self._look()
 
 
 def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
@@ -67,6 +74,7 @@ def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
 
 def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:
     """Of its time, counted from its very first start: dying does not win it any."""
-    if plan.max_seconds is None or lease.run.started_at is None:
-        return None
-    return plan.max_seconds - (time.time() - lease.run.started_at.timestamp())
+    started_at = lease.run.started_at
+    # A helper has no time of its own.
+    began = lease.run.payload.get("crawl_started") or (None if started_at is None else started_at.timestamp())
+    return None if plan.max_seconds is None or began is None else plan.max_seconds - (time.time() - began)

@@ -10,7 +10,7 @@ from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
 from corral.domain.job import Priority, Strategy
 from corral.domain.queues import Hint, Lane, queue_of
-from corral.domain.run import CRAWL, EVERY_LANE, HoldReason, Lanes, Lease, Move, Run, RunState, target
+from corral.domain.run import CRAWL, EVERY_LANE, SHARE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.session import SealedSession
 from corral.domain.settlement import Settlement
 from corral.store import artifacts, events, interventions, sessions
@@ -27,7 +27,7 @@ HELD_BY_ME = (
     RUNNING,
 )
 
-_TAKEN = {
+TAKEN = {
     "state": target(Move.CLAIM).value,
     "epoch": runs.c.epoch + 1,
     "owner": param("owner"),
@@ -43,10 +43,11 @@ _IS_CRAWL = is_state(runs.c.kind, CRAWL)
 _IS_LIGHT = sa.and_(
     runs.c.resolved_strategy != sa.literal_column(f"'{Strategy.BROWSER.value}'"),
     runs.c.kind != sa.literal_column(f"'{CRAWL}'"),
+    runs.c.kind != sa.literal_column(f"'{SHARE}'"),  # see share_claims
 )
 
 
-def _claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
+def claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
     """The oldest due runs of one band; a future due time ends the range instead of being skipped row by row."""
     next_in_band = (
         sa.select(runs.c.id)
@@ -58,18 +59,18 @@ def _claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
         # and then skips what it has locked itself and takes more than the limit.
         .cte("next_in_band")
     )
-    return sa.update(runs).where(runs.c.id.in_(sa.select(next_in_band.c.id))).values(_TAKEN).returning(runs)
+    return sa.update(runs).where(runs.c.id.in_(sa.select(next_in_band.c.id))).values(TAKEN).returning(runs)
 
 
 # Lanes with an index each: a queue of pages for the browser, or of crawls, does not stand in the way of the others.
-_CLAIM_LIGHT = _claim_in(_IS_LIGHT)
-_CLAIM_BROWSER = _claim_in(sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")))
-_CLAIM_CRAWL = _claim_in(_IS_CRAWL)
+_CLAIM_LIGHT = claim_in(_IS_LIGHT)
+_CLAIM_BROWSER = claim_in(sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")))
+_CLAIM_CRAWL = claim_in(_IS_CRAWL)
 # One named run, for whoever was asked to execute just this one.
 _CLAIM_ONE = (
     sa.update(runs)
     .where(runs.c.id == param("id"), _QUEUED, runs.c.due_at <= param("now"))
-    .values(_TAKEN)
+    .values(TAKEN)
     .returning(runs)
 )
 _IN_LANE = {
@@ -141,7 +142,7 @@ def claim(
     most = [(_CLAIM_LIGHT, lanes.light), (_CLAIM_BROWSER, lanes.browsers), (_CLAIM_CRAWL, lanes.crawls)]
     due_by = tx.now_ms - round(overdue_s * 1000)
     room = {lane: limit if count is None else count for lane, count in most}
-    taken = _taken_values(tx, owner, lease_s)
+    taken = taken_values(tx, owner, lease_s)
     for band in Priority:
         for lane, left in room.items():
             wanted = min(limit - len(rows), left)
@@ -151,17 +152,17 @@ def claim(
                 room[lane] -= len(found)
         if len(rows) >= limit:
             break
-    return _started(tx, rows, owner)
+    return started(tx, rows, owner)
 
 
 def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
-    taken = _taken_values(tx, owner, lease_s)
-    return _started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
+    taken = taken_values(tx, owner, lease_s)
+    return started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
 
 
 def claim_asked(tx: Tx, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
     """Those of these runs that are due and nobody's."""
-    taken = {**_taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
+    taken = {**taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
     rows: list[Row] = []
     for lane, statement in _CLAIM_ASKED.items():
         # In one order for everybody, so that two claims of the same rows cannot block each other.
@@ -169,7 +170,7 @@ def claim_asked(tx: Tx, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s
         if ids:
             found = tx.many_returning(statement, [{**taken, **values(id=run_id)} for run_id in ids])
             rows += [row for row in found if row is not None]
-    return _started(tx, rows, owner)
+    return started(tx, rows, owner)
 
 
 def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
@@ -184,11 +185,11 @@ def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
     return found[:limit]
 
 
-def _taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
+def taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
     return values(owner=owner, lease_until=tx.now_ms + round(lease_s * 1000), wall=tx.wall_ms)
 
 
-def _started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
+def started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
     # RETURNING promises no order; the caller starts them in the order they were due.
     rows.sort(key=_IN_ORDER)
     leases: list[Lease] = []

@@ -17,7 +17,7 @@ from corral.store.tx import Row, Tx, first, is_state, param, values
 _OF_RUN = items.c.run_id == param("run_id")
 _COUNTS = tuple(crawls.c[name] for name in (*Counts._fields, "size"))
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
-_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version"))
+_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "share"))
 _BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
 _BY_ID = sa.select(*_SHOWN).where(items.c.id == param("id"))
 _IN_STATE = (

@@ -8,6 +8,8 @@ worker that dies of a page dies of that page only; it has failed, and the rest o
 import sqlalchemy as sa
 
 from corral.domain.crawl import ItemState
+from corral.domain.run import SHARE, WITH_ITEMS, Run
+from corral.domain.share import OWN
 from corral.store.item_rows import LOSSES, NEXT
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, is_state, param, values
@@ -17,7 +19,7 @@ POISON = "worker_lost:poison"
 _FEW = 4
 
 _OF_RUN = items.c.run_id == param("run_id")
-_LEASED = is_state(items.c.state, ItemState.LEASED)
+_LEASED = sa.and_(is_state(items.c.state, ItemState.LEASED), items.c.share == param("share"))
 _SUSPECT = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.losses > sa.literal_column("0"))
 _HELD = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED)
 _BLAME = sa.update(items).where(_OF_RUN, _LEASED, items.c.losses < param("most")).values(losses=items.c.losses + 1)
@@ -45,12 +47,16 @@ _NEXT = (
 )
 
 
-def blame(tx: Tx, run_id: str, exit_status: str, *, alone: bool) -> None:
-    """A worker died with items of this run in its hands.
+def blame(tx: Tx, run: Run, exit_status: str, *, alone: bool) -> None:
+    """A worker died with items of this run in its hands, or of the crawl it helped with.
 
     `alone` is false where it executed other runs, too: then the last straw may have been one of theirs.
     """
-    key = values(run_id=run_id)
+    if run.kind not in WITH_ITEMS:
+        return
+    is_helper = run.kind == SHARE
+    share = int(run.payload["share"]) if is_helper else OWN
+    key = values(run_id=run.parent_id if is_helper else run.id, share=share)
     held = tx.all(_HELD, key)[0][0]
     if not held:
         return
@@ -61,6 +67,7 @@ def blame(tx: Tx, run_id: str, exit_status: str, *, alone: bool) -> None:
     tx.run(_NOTE, {**key, **values(ended=ended)})
     if ended:
         tx.run(_GETS_ON, key)
+        tx.run(_GETS_ON, values(run_id=run.id))
     elif tx.all(_WORST, key)[0][0] >= LOSS_CAP - 1:
         tx.run(_ISOLATE, key)
 

@@ -3,6 +3,7 @@
 The worker decides; what it decided is written in the transaction of the pages it decided by.
 """
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,7 +11,10 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl import ItemState
 from corral.domain.item import MAX_ROWS
+from corral.domain.share import OWN, place_of_template
 from corral.domain.traps import Trap
+from corral.store import item_shares
+from corral.store.item_shares import Hand
 from corral.store.rows import from_json, storable, to_json
 from corral.store.tables import crawl_templates, items
 from corral.store.tx import Tx, is_state, param, values
@@ -46,14 +50,15 @@ _LIFT = (
         reason=sa.null(),
         message=sa.null(),
         due_at=0,
+        share=param("share"),
         rank=sa.case((param("by_depth") == 1, items.c.depth + param("rank")), else_=items.c.rank),
     )
 )
 
 
-def stepped(tx: Tx, run_id: str, told: dict[str, Any], *, by_depth: bool) -> tuple[dict[str, Any], int]:
+def stepped(tx: Tx, hand: Hand, told: dict[str, Any], *, by_depth: bool) -> tuple[dict[str, Any], int]:
     """Write what a worker tells of templates; what it asked for, and how many items came back."""
-    key = values(run_id=run_id)
+    key = values(run_id=hand.run_id)
     kept = [
         {**key, **values(name=storable(name), tally=to_json(tally))}
         for name, tally in sorted(told["tallies"].items())
@@ -65,16 +70,37 @@ def stepped(tx: Tx, run_id: str, told: dict[str, Any], *, by_depth: bool) -> tup
     if dropped:
         tx.many(_DROP, dropped)
     # After all others of their depth, and never after those of the next.
-    order = values(by_depth=int(by_depth), rank=0.5 + (tx.wall_ms % 10**9) / 10**10)
+    # What a helper has held back is of its own places.
+    order = values(share=hand.share, by_depth=int(by_depth), rank=0.5 + (tx.wall_ms % 10**9) / 10**10)
     lifted = [
         tx.run(_LIFT, {**key, **order, **values(name=storable(name), reason=reason, limit=min(limit, MAX_ROWS))})
         for reason, name, limit in told["lifts"]
     ]
     answer: dict[str, Any] = {"lifted": lifted}
     if told["begins"]:
-        answer["templates"] = [[name, *from_json(tally)] for name, tally in tx.all(_LOAD, key)]
-        answer["held"] = [[reason, name] for reason, name in tx.all(_HELD_NAMES, key)]
+        answer |= _known_at_first(tx, hand)
     return answer, sum(lifted)
+
+
+def _known_at_first(tx: Tx, hand: Hand) -> dict[str, Any]:
+    """A helper begins with nothing: what is known of a place comes with it."""
+    if hand.share != OWN:
+        return {"templates": [], "held": []}
+    others = item_shares.places_of_others(tx, hand.run_id) if hand.is_shared else set()
+    return _known(tx, hand.run_id, lambda name: not others or place_of_template(name) not in others)
+
+
+def known_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
+    """What whoever had these places has learned of them."""
+    return _known(tx, run_id, lambda name: place_of_template(name) in places)
+
+
+def _known(tx: Tx, run_id: str, is_wanted: Callable[[str], bool]) -> dict[str, Any]:
+    key = values(run_id=run_id)
+    return {
+        "templates": [[name, *from_json(tally)] for name, tally in tx.all(_LOAD, key) if is_wanted(name)],
+        "held": [[reason, name] for reason, name in tx.all(_HELD_NAMES, key) if is_wanted(name)],
+    }
 
 
 def forget(tx: Tx, run_id: str) -> None:

@@ -12,47 +12,43 @@ from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import new_id
 from corral.domain.item import Ended, Found, Item, Report, Step
-from corral.domain.run import Lease, NewRun, RunState
+from corral.domain.run import Lease, NewRun
 from corral.domain.scope import Refusal
-from corral.store import item_hosts, item_losses, item_since, item_traps, pages, site_statistics
+from corral.domain.share import OWN
+from corral.store import (
+    item_deals,
+    item_hosts,
+    item_losses,
+    item_shares,
+    item_since,
+    item_traps,
+    pages,
+    site_statistics,
+)
 from corral.store import runs as runs_queries
-from corral.store.item_rows import DEPTH, DUE_AT, HOST, NEXT
+from corral.store.item_deals import POLL_S, Dealt
+from corral.store.item_rows import DEPTH, DUE_AT, HOST
+from corral.store.item_shares import COUNTED, Hand
 from corral.store.rows import packed_json, storable, to_json
 from corral.store.tables import crawls, items, records, runs
-from corral.store.tx import Row, Tx, first, insert_all, insert_params, is_state, param, values
+from corral.store.tx import Row, Tx, insert_all, insert_params, is_state, param, values
 
 _PENDING = is_state(items.c.state, ItemState.PENDING)
 _LEASED = is_state(items.c.state, ItemState.LEASED)
 _OF_RUN = items.c.run_id == param("run_id")
-_COUNTED = (*Counts._fields, "size", "dropped")
-_COUNTS = tuple(crawls.c[name] for name in _COUNTED)
+_COUNTS = tuple(crawls.c[name] for name in COUNTED)
 
-_OPEN = insert_all(crawls, without=("suspects", "copied"))
-# The row of the run is locked: whoever cancels it waits for this transaction, or this one finds it cancelled.
-_HELD = (
-    sa.select(crawls.c.epoch, crawls.c.suspects, crawls.c.copied, *_COUNTS)
-    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
-    .where(
-        runs.c.id == param("run_id"),
-        runs.c.epoch == param("epoch"),
-        runs.c.owner == param("owner"),
-        is_state(runs.c.state, RunState.RUNNING),
-    )
-    .with_for_update()
-)
+_OPEN = insert_all(crawls, without=("suspects", "copied", "shared"))
 _KEEP = (
     sa.update(crawls)
     .where(crawls.c.run_id == param("run_id"))
     .values(
-        {name: param(name) for name in (*_COUNTED, "epoch", "updated_at")}
+        {name: param(name) for name in (*COUNTED, "epoch", "updated_at")}
         | {"current_url": sa.func.coalesce(param("current_url"), crawls.c.current_url)}
     )
 )
 # A run that gets on is no poison: workers that died before are not held against it.
 _GETS_ON = sa.update(runs).where(runs.c.id == param("id"), runs.c.losses > 0).values(losses=0)
-_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED).values(state=ItemState.PENDING.value)
-_LEASED_IDS = sa.select(items.c.id).where(_OF_RUN, _LEASED)
-_GIVE_BACK_ONE = sa.update(items).where(items.c.id == param("id"), _LEASED).values(state=ItemState.PENDING.value)
 _END = (
     sa.update(items)
     .where(items.c.id == param("id"), _LEASED)
@@ -84,7 +80,8 @@ _KEPT_AGAIN = (
 _DEEPER = (_OF_RUN, items.c.url_key == param("url_key"), items.c.depth > param("depth"))
 _NEARER = {"depth": param("depth"), "rank": param("rank"), "parent": param("parent")}
 _MOVE_UP = sa.update(items).where(*_DEEPER, sa.or_(_PENDING, _LEASED)).values(_NEARER)
-_LIFTED = {**_NEARER, "state": ItemState.PENDING.value, "reason": sa.null(), "due_at": 0}
+# Whose it is, is dealt anew: who had it then may be gone.
+_LIFTED = {**_NEARER, "state": ItemState.PENDING.value, "reason": sa.null(), "due_at": 0, "share": OWN}
 _LIFT = (
     sa.update(items)
     .where(*_DEEPER, is_state(items.c.state, "skipped"), items.c.reason == Refusal.TOO_DEEP.value)
@@ -107,10 +104,6 @@ _READ_AGAIN = (
     .where(items.c.id == param("id"))
     .values(state=ItemState.PENDING.value, reason=sa.null(), message=sa.null(), due_at=0)
 )
-_NEXT = (
-    sa.select(*NEXT).where(_OF_RUN, _PENDING).order_by(items.c.due_at, items.c.rank, items.c.id).limit(param("limit"))
-)
-_SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(_OF_RUN, _LEASED)
 _LEASE = (
     sa.update(items)
     .where(items.c.id == param("id"), _PENDING)
@@ -134,7 +127,7 @@ def _open(tx: Tx, run_id: str, seeds: Sequence[Found]) -> None:
     if tx.is_repeat and tx.all(_COUNTS_OF, values(run_id=run_id)):
         return
     counted = _found(tx, run_id, [(seed, None) for seed in seeds])
-    empty = dict.fromkeys(_COUNTED, 0)
+    empty = dict.fromkeys(COUNTED, 0)
     tx.run(_OPEN, values(run_id=run_id, epoch=0, current_url=None, updated_at=tx.wall_ms, **{**empty, **counted}))
 
 
@@ -144,37 +137,42 @@ def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
     What is leased and not held was handed out in an answer that never arrived, or to a process that is gone, and is
     given back.
     """
-    key = values(run_id=lease.run_id)
-    held = first(tx.all(_HELD, {**key, **values(epoch=lease.epoch, owner=lease.owner)}))
-    if held is None:
-        return None
-    counts = Counter(dict(zip(_COUNTED, map(int, held[3:]), strict=True)))
-    if held[0] != lease.epoch:
-        back = tx.run(_GIVE_BACK, key)
-        counts.update(pending=back, leased=-back)
-        if bounds.max_per_host is not None:
-            item_hosts.recount(tx, lease.run_id)
-    is_copying = _copied(tx, lease.run_id, int(held[2]), bounds, counts)
-    _write_ends(tx, lease, report.ended, counts, bounds)
-    if counts["leased"] != len(report.holding):
-        back = _give_back_others(tx, lease.run_id, frozenset(report.holding))
-        counts.update(pending=back, leased=-back)
-        if bounds.max_per_host is not None:
-            item_hosts.recount(tx, lease.run_id)
+    hand = item_shares.entered(tx, lease, bounds)
+    if not isinstance(hand, Hand):
+        return hand
+    counts, is_own = hand.counts, hand.share == OWN
+    epoch = lease.epoch if is_own else hand.epoch
+    if hand.epoch != epoch:
+        _give_back(tx, hand)
+    is_copying = is_own and _copied(tx, hand.run_id, hand.copied, bounds, counts)
+    _write_ends(tx, hand, report.ended)
+    if item_shares.leased_by(tx, hand) != len(report.holding):
+        _give_back(tx, hand, frozenset(report.holding))
+    if report.is_last:
+        item_shares.left(tx, hand)
     traps, lifted = None, 0
     if report.traps is not None:
-        traps, lifted = item_traps.stepped(tx, lease.run_id, report.traps, by_depth=bounds.by_depth)
+        traps, lifted = item_traps.stepped(tx, hand, report.traps, by_depth=bounds.by_depth)
     counts.update(pending=lifted, skipped=-lifted)
     room = int(min(report.want, room_in(bounds, _counts(counts), counts["size"])))
-    taken, next_due_s = _lease(tx, lease.run_id, room, bounds, counts, has_suspects=bool(held[1]))
+    got = item_deals.dealt(tx, hand, report, room)
+    taken, next_due_s = _lease(tx, hand, room, got)
     if bounds.since is not None and taken:
         taken = item_since.with_versions(tx, bounds.since, taken)
     if is_copying and not taken:
         next_due_s = 0.0
-    now = {name: counts[name] for name in _COUNTED}
+    now = {name: counts[name] for name in COUNTED}
     current = taken[-1].url if taken else None
-    tx.run(_KEEP, {**key, **now, **values(epoch=lease.epoch, current_url=current, updated_at=tx.wall_ms)})
-    return Step(taken, _counts(counts), counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
+    key = values(run_id=hand.run_id, epoch=epoch, current_url=current, updated_at=tx.wall_ms)
+    tx.run(_KEEP, {**key, **now})
+    answer = Step(taken, _counts(counts), counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
+    return item_deals.answered(tx, hand, got, answer, room)
+
+
+def _give_back(tx: Tx, hand: Hand, but: frozenset[int] = frozenset()) -> None:
+    item_shares.given_back(tx, hand, but)
+    if hand.bounds.max_per_host is not None:
+        item_hosts.recount(tx, hand.run_id)
 
 
 def _copied(tx: Tx, run_id: str, after: int, bounds: Bounds, counts: "Counter[str]") -> bool:
@@ -186,13 +184,14 @@ def _copied(tx: Tx, run_id: str, after: int, bounds: Bounds, counts: "Counter[st
     return after != item_since.FINISHED
 
 
-def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[str]", bounds: Bounds) -> None:
+def _write_ends(tx: Tx, hand: Hand, ended: Sequence[Ended]) -> None:
     if not ended:
         return
+    lease, bounds, run_id, counts = hand.lease, hand.bounds, hand.run_id, hand.counts
     rows = tx.many_returning(_END, [_end_values(tx, each) for each in ended])
     landed = [each for each, row in zip(ended, rows, strict=True) if row is not None]
     hosts = [row[0] for row in rows if row is not None]
-    site_statistics.add(tx, lease.run_id, zip(hosts, landed, strict=True))
+    site_statistics.add(tx, run_id, zip(hosts, landed, strict=True))
     for each in landed:
         counts["leased"] -= 1
         counts[each.state.value] += 1
@@ -204,16 +203,16 @@ def _write_ends(tx: Tx, lease: Lease, ended: Sequence[Ended], counts: "Counter[s
     for statement, are_late in ((_KEPT, False), (_KEPT_AGAIN, True)):
         recorded = [each for each in landed if each.record is not None and each.is_late == are_late]
         if recorded:
-            tx.many(statement, [_record_values(tx, lease, each) for each in recorded])
-    pages.keep(tx, lease.run_id, landed)
+            tx.many(statement, [_record_values(tx, hand, each) for each in recorded])
+    pages.keep(tx, run_id, landed)
     found = [(found, each.id) for each in landed for found in each.found]
     room = len(found) if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
-    counts.update(_found(tx, lease.run_id, found[:room], has_skipped=counts["skipped"] > 0))
+    counts.update(_found(tx, run_id, found[:room], hand, has_skipped=counts["skipped"] > 0))
     counts.update(dropped=len(found[room:]))
     _judge_again(tx, [(each, row[1]) for each, row in zip(ended, rows, strict=True) if row is not None], counts)
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:
-        _shorten(tx, lease.run_id, late, counts)
+        _shorten(tx, run_id, late, counts)
 
 
 def _judge_again(tx: Tx, landed: Iterable[tuple[Ended, int]], counts: "Counter[str]") -> None:
@@ -244,12 +243,11 @@ def _dropped(each: Ended) -> str | None:
     return f"links_dropped={each.dropped}" if each.dropped else None
 
 
-def _record_values(tx: Tx, lease: Lease, each: Ended) -> dict[str, Any]:
-    run = lease.run
+def _record_values(tx: Tx, hand: Hand, each: Ended) -> dict[str, Any]:
     return values(
         id=new_id(),
-        run_id=run.id,
-        job_id=run.job_id,
+        run_id=hand.run_id,
+        job_id=hand.lease.run.job_id,
         item_key=each.key,
         data=packed_json(each.record),
         created_at=tx.wall_ms,
@@ -257,9 +255,15 @@ def _record_values(tx: Tx, lease: Lease, each: Ended) -> dict[str, Any]:
 
 
 def _found(
-    tx: Tx, run_id: str, found: Iterable[tuple[Found, int | None]], *, has_skipped: bool = False
+    tx: Tx,
+    run_id: str,
+    found: Sequence[tuple[Found, int | None]],
+    hand: Hand | None = None,
+    *,
+    has_skipped: bool = False,
 ) -> dict[str, int]:
     """Write what is new; how many of it is pending and how much is skipped."""
+    own = item_deals.own_hosts(tx, hand, found) if hand is not None and hand.share != OWN else ()
     rows: dict[ItemState, list[dict[str, Any]]] = {ItemState.PENDING: [], ItemState.SKIPPED: []}
     for each, parent in found:
         state = ItemState.SKIPPED if each.reason else ItemState.PENDING
@@ -284,6 +288,7 @@ def _found(
                 version=None,
                 change=None,
                 lastmod=each.lastmod,
+                share=hand.share if hand is not None and each.host in own and not each.reason else OWN,
             )
         )
     # Those to be fetched first: what is skipped on one page and wanted on another is wanted.
@@ -309,33 +314,28 @@ def _shorten(tx: Tx, run_id: str, late: Iterable[tuple[Found, int]], counts: "Co
     counts.update(pending=lifted + again, skipped=-lifted, done=-again)
 
 
-def _give_back_others(tx: Tx, run_id: str, holding: frozenset[int]) -> int:
-    others = [row[0] for row in tx.all(_LEASED_IDS, values(run_id=run_id)) if row[0] not in holding]
-    return tx.many(_GIVE_BACK_ONE, [values(id=each) for each in others]) if others else 0
-
-
-def _lease(
-    tx: Tx, run_id: str, room: int, bounds: Bounds, counts: "Counter[str]", *, has_suspects: bool
-) -> tuple[tuple[Item, ...], float | None]:
+def _lease(tx: Tx, hand: Hand, room: int, got: Dealt) -> tuple[tuple[Item, ...], float | None]:
     """The next items, and when the first of the others is due where none is due now."""
-    apart = item_losses.suspects(tx, run_id) if has_suspects and room > 0 else None
-    if apart is not None:
+    counts, bounds = hand.counts, hand.bounds
+    apart = item_losses.suspects(tx, hand.run_id) if hand.has_suspects and room > 0 and hand.share == OWN else None
+    if apart is not None and (apart := item_deals.without_others(tx, hand, apart)):
         # Whoever is still at work gets no company of theirs.
-        return _taken(tx, [] if counts["leased"] else apart[:room], counts), None
-    key = values(run_id=run_id)
-    rows = tx.all(_NEXT, {**key, **values(limit=room)}) if room > 0 else []
+        return _taken(tx, [] if item_shares.leased_by(tx, hand) else apart[:room], counts), None
+    rows = got.rows
     if not rows:
         return (), None
     due = [row for row in rows if row[DUE_AT] <= tx.now_ms]
     if not due:
         return (), max(0.0, (rows[0][DUE_AT] - tx.now_ms) / 1000)
     # None that is deeper than one still being read: what that finds is judged by how deep it really lies.
-    chosen = due
+    chosen: Sequence[Row] = due
     if bounds.by_depth:
-        level = tx.all(_SHALLOWEST, key)[0][0] if counts["leased"] else due[0][DEPTH]
+        level = item_deals.level_of(tx, hand, due, got.others)
         chosen = [row for row in due if row[DEPTH] <= level]
+        if not chosen and hand.is_shared:
+            return (), POLL_S
     if bounds.max_per_host is not None and chosen:
-        chosen, skipped = _of_hosts_with_room(tx, run_id, chosen, bounds.max_per_host)
+        chosen, skipped = _of_hosts_with_room(tx, hand.run_id, chosen, bounds.max_per_host)
         counts.update(pending=-skipped, skipped=skipped)
         if not chosen:
             return (), 0.0  # those of other hosts come with the next step
@@ -369,4 +369,5 @@ def close(tx: Tx, run_id: str) -> bool:
     """The crawl is there no more; its items are, until somebody clears them away."""
     item_hosts.forget(tx, run_id)
     item_traps.forget(tx, run_id)
+    item_shares.forget(tx, run_id)
     return tx.run(_DELETE_CRAWL, values(run_id=run_id)) > 0

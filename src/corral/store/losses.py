@@ -64,8 +64,8 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
         if row is not None:
             events.insert(tx, events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms))
             written += 1
-            if loss.lease.run.kind == CRAWL and loss.witnessed:
-                item_losses.blame(tx, loss.lease.run_id, loss.exit_status, alone=loss.alone)
+            if loss.witnessed:
+                item_losses.blame(tx, loss.lease.run, loss.exit_status, alone=loss.alone)
     return written
 
 

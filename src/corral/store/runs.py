@@ -9,7 +9,7 @@ from corral.domain.errors import RunNotFound
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.intervention import InterventionStatus
-from corral.domain.run import LIVE, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
+from corral.domain.run import LIVE, SHARE, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
 from corral.store import events, idempotency, interventions
 from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
@@ -22,17 +22,27 @@ _LATER = (
 )
 _INSERT = insert_all(runs, without=_LATER)
 _GET = sa.select(runs).where(runs.c.id == param("id"))
+
+
+def _count(*filters: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).select_from(runs).where(*filters).scalar_subquery()
+
+
 # One statement, so that all three are counted at the same moment: a run that is given back meanwhile is in one of them.
+# Who helps with a crawl is counted apart, so that the many others are counted by their index alone.
 _COUNT_LIVE = sa.select(
     *(
-        sa.select(sa.func.count()).select_from(runs).where(is_state(runs.c.state, state)).scalar_subquery()
+        _count(is_state(runs.c.state, state)) - _count(is_state(runs.c.state, state), is_state(runs.c.kind, SHARE))
         for state in sorted(LIVE)
     )
 )
 
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return sa.select(runs).where(runs.c.id < param("before"), *filters).order_by(runs.c.id.desc()).limit(param("limit"))
+    # Who helps with a crawl was asked for by nobody, and is told of in the crawl's own history.
+    asked_for = runs.c.kind != sa.literal_column(f"'{SHARE}'")
+    found = sa.select(runs).where(runs.c.id < param("before"), asked_for, *filters)
+    return found.order_by(runs.c.id.desc()).limit(param("limit"))
 
 
 _OF_JOB = runs.c.job_id == param("job_id")

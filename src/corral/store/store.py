@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corral.domain.artifact import StoredArtifact
-from corral.domain.crawl import Bounds, ItemState
+from corral.domain.crawl import ItemState
 from corral.domain.event import Event, EventDraft
 from corral.domain.finding import Finding
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.intervention import Intervention, InterventionStatus
-from corral.domain.item import Found, Report, Step, StoredItem
+from corral.domain.item import Found, StoredItem
 from corral.domain.job import DueJob, Job, StoredJob
 from corral.domain.kept import KeptPage
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.record import Record, RecordFilter
 from corral.domain.retention import Retention
-from corral.domain.run import Lease, Move, NewRun, Run, RunState
+from corral.domain.run import Move, NewRun, Run, RunState
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.site import KnownSite, Memory, Observation
 from corral.store import (
@@ -41,6 +41,7 @@ from corral.store import (
 from corral.store.database import Database
 from corral.store.store_hosts import HostMethods
 from corral.store.store_leases import LeaseMethods
+from corral.store.store_shares import StepMethods
 from corral.store.tx import Tx
 from corral.store.upkeep import Upkeep
 
@@ -49,7 +50,7 @@ def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
     return lambda tx: function(tx, *args)
 
 
-class Store(Upkeep, HostMethods, LeaseMethods):
+class Store(Upkeep, HostMethods, LeaseMethods, StepMethods):
     def __init__(self, database: Database) -> None:
         self._db = database
 
@@ -132,10 +133,6 @@ class Store(Upkeep, HostMethods, LeaseMethods):
 
         found: tuple[str, bool] = await self._db.write(add)
         return found
-
-    async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
-        step: Step | None = await self._db.write(_op(items.step, lease, report, bounds), essential=True)
-        return step
 
     async def crawl_now(self, run_id: str) -> crawls.CrawlNow:
         found: crawls.CrawlNow = await self._db.read(_op(crawls.now, run_id))

@@ -195,6 +195,7 @@ items = sa.Table(
     sa.Column("version", sa.Text),  # what its content was, for the next crawl of the same site
     sa.Column("change", sa.Text),  # since an earlier crawl
     sa.Column("lastmod", sa.Text),  # what a sitemap says
+    sa.Column("share", sa.SmallInteger, nullable=False, server_default="0"),  # of the crawl: see domain.share
 )
 
 crawls = sa.Table(
@@ -214,6 +215,33 @@ crawls = sa.Table(
     sa.Column("suspects", sa.Integer, nullable=False, server_default="0"),  # 1 while some items are tried apart
     sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond what is kept
     sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # the last item taken from an earlier crawl
+    sa.Column("shared", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once helpers were asked for
+)
+
+# Who helps with a crawl: see domain.share.
+crawl_shares = sa.Table(
+    "crawl_shares",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("number", sa.SmallInteger, primary_key=True),
+    sa.Column("holder", sa.Text, nullable=False),  # the run that helps
+    sa.Column("epoch", sa.BigInteger, nullable=False),  # of its claim that joined; 0 where none has
+    sa.Column("at_once", sa.Integer, nullable=False),
+    sa.Column("target", sa.Integer, nullable=False),
+    sa.Column("hungry", sa.SmallInteger, nullable=False),
+    sa.Column("done", sa.SmallInteger, nullable=False),
+)
+
+# Places of a crawl that a helper has; all others are with the crawl itself.
+crawl_pins = sa.Table(
+    "crawl_pins",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("place", sa.Text, primary_key=True),
+    sa.Column("share", sa.SmallInteger, nullable=False),
+    sa.Column(
+        "news", sa.SmallInteger, nullable=False
+    ),  # 1: still with the crawl itself, 2: the helper does not know yet
 )
 
 # Pages asked for, of each host; only of crawls that limit them.
@@ -313,6 +341,7 @@ LANES = {
 }
 for _lane, _what in LANES.items():
     _index(f"runs_queued_{_lane}", runs.c.priority, runs.c.due_at, runs.c.id, where=f"state = 'queued' AND {_what}")
+_index("runs_queued_share", runs.c.priority, runs.c.due_at, runs.c.id, where="state = 'queued' AND kind = 'share'")
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
 _index("hosts_changed", hosts.c.updated_at)
 _index("runs_waiting", runs.c.waiting_host, runs.c.priority, runs.c.id, where="waiting_host IS NOT NULL")
@@ -331,7 +360,12 @@ _index("artifacts_by_run", artifacts.c.run_id)
 _index("interventions_by_run", interventions.c.run_id)
 _index("interventions_open", interventions.c.id, where="status = 'open'")
 _index("items_by_key", items.c.run_id, items.c.url_key, unique=True)
-_index("items_pending", items.c.run_id, items.c.due_at, items.c.rank, items.c.id, where="state = 'pending'")
+_index(
+    "items_next",
+    *(items.c.run_id, items.c.share, items.c.due_at, items.c.rank, items.c.id),
+    where="state = 'pending'",
+)
+_index("crawl_pins_news", crawl_pins.c.run_id, where="news > 0")
 _index("items_failed", items.c.run_id, items.c.id, where="state = 'failed'")
 _index("items_leased", items.c.run_id, items.c.depth, where="state = 'leased'")
 _index("site_statistics_by_host", site_statistics.c.host)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state
+from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, room_in
 from corral.domain.crawl_item import decide_item
 from corral.domain.gate import wait_of
 from corral.domain.item import PAGE, Change, Ended, Item, Report, Step
@@ -20,7 +20,7 @@ from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
 from corral.domain.retry import RetryPolicy
-from corral.domain.run import RunState
+from corral.domain.run import SHARE, RunState
 from corral.engine.kinds.crawl_appetite import Appetite
 from corral.engine.kinds.crawl_batches import next_batch
 from corral.engine.kinds.crawl_memory import CrawlMemory
@@ -34,6 +34,9 @@ _AHEAD = 3
 # While nothing is due, how often to ask whether that is still so.
 _LOOK_EVERY_S = 1.0
 _LAST_STEP_S = 5.0
+# A helper with nothing to do asks so often, and leaves after so long.
+_ASK_EVERY_S = 0.1
+_LEAVE_AFTER_S = 5.0
 _GONE = (404, 410)
 
 
@@ -53,6 +56,10 @@ class CrawlKind:
         return await _Crawl(plan, task, desk, self._visitor, self._policy).run()
 
 
+class _Dismissed(Exception):
+    """There is nothing left to help with."""
+
+
 class _Crawl:
     def __init__(self, plan: CrawlPlan, task: Task, desk: Desk, visitor: PageVisitor, policy: RetryPolicy) -> None:
         self._plan = plan
@@ -68,10 +75,17 @@ class _Crawl:
         self._memory = CrawlMemory(plan)
         self._has_asked = True  # for more, in the last step: only then does getting nothing mean that there is nothing
         self._appetite = Appetite(_AHEAD * plan.concurrency)
+        self._is_helper = task.kind == SHARE
+        self._at_once = 0  # pages under way: none before the first answer says how many
+        self._stepped_at = self._busy_at = time.monotonic()
+        self._is_done = False
+        self._told = 0
 
     async def run(self) -> Outcome:
         try:
             ran_out = await self._worked_off()
+        except _Dismissed:
+            return self._helped()
         finally:
             for visit in self._visits.values():
                 visit.cancel()
@@ -82,7 +96,11 @@ class _Crawl:
             step = await self._step(want=0, is_last=True)
             while self._ended:
                 step = await self._step(want=0, is_last=True)
-        return self._outcome(ran_out, step)
+        return self._helped() if self._is_helper else self._outcome(ran_out, step)
+
+    def _helped(self) -> Outcome:
+        """What a helper did is told in the crawl it helped with."""
+        return Fetched({"share": self._task.payload["share"], "pages": self._told})
 
     async def _worked_off(self) -> StoppedBy | None:
         """Until there is nothing left to do, or no time."""
@@ -90,19 +108,38 @@ class _Crawl:
         while True:
             self._start()
             is_idle = not (self._visits or self._ready or self._ended)
-            # What is pending then is beyond a budget, and so is what could come back.
-            has_more = self._memory.has_more and not step.counts.pending
-            if is_idle and step.next_due_s is None and not step.items and self._has_asked and not has_more:
+            self._is_done = is_idle and self._has_nothing(step)
+            if self._is_done and self._may_leave():
                 return None
             has_news = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
             await self._wait(min(left_s, self._patience_s(step, is_idle=is_idle)))
             if self._ends_at <= time.monotonic():
                 return StoppedBy.TIME
-            if is_idle or has_news or self._is_worth_telling():
+            if is_idle or has_news or self._is_worth_telling() or self._is_looked_for(step):
                 step = await self._step()
 
+    def _has_nothing(self, step: Step) -> bool:
+        """To do, and nothing that could come back."""
+        if step.next_due_s is not None or step.items or not self._has_asked:
+            return False
+        if self._is_helper:  # what is pending is with others
+            has_room = room_in(self._plan.bounds, step.counts, step.size) > 0
+        else:  # what is pending is beyond a budget, and so is what could come back
+            has_room = not step.counts.pending
+        return not (self._memory.has_more and has_room)
+
+    def _may_leave(self) -> bool:
+        """A helper waits for a while: others may find something for it."""
+        return not self._is_helper or time.monotonic() - self._busy_at > _LEAVE_AFTER_S
+
+    def _is_looked_for(self, step: Step) -> bool:
+        """Who is not alone says from time to time that it is there, and hears whether it is still wanted."""
+        return step.is_shared and time.monotonic() - self._stepped_at >= _LOOK_EVERY_S
+
     def _patience_s(self, step: Step, *, is_idle: bool) -> float:
+        if is_idle and self._is_done:
+            return _ASK_EVERY_S
         if is_idle:
             return self._appetite.pause_s() or min(step.next_due_s or 0.0, _LOOK_EVERY_S)
         return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
@@ -118,10 +155,10 @@ class _Crawl:
 
     def _is_worth_telling(self) -> bool:
         """Half of what is read at once: so much has been asked for beforehand that nobody waits for more."""
-        return bool(self._ended) and (2 * len(self._ended) >= self._plan.concurrency or not self._visits)
+        return bool(self._ended) and (2 * len(self._ended) >= self._at_once or not self._visits)
 
     def _start(self) -> None:
-        while self._ready and len(self._visits) < self._plan.concurrency:
+        while self._ready and len(self._visits) < self._at_once:
             item = self._ready.popleft()
             if (held := self._memory.held(item)) is not None:
                 self._ended.append(held)
@@ -176,10 +213,20 @@ class _Crawl:
         untold = (each.id for each in self._ended)
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
         if want is None:
-            want = max(0, self._appetite.size() - len(holding))
+            # Before the first answer, the store knows best.
+            most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
+            want = max(0, min(self._appetite.size(), _AHEAD * most) - len(holding))
         self._has_asked = want > 0
         traps = self._memory.told(is_idle=not holding and not is_last)
-        step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps))
+        under_way = max(self._at_once, len(self._visits))
+        step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps, under_way, self._is_done))
+        if step.is_over:
+            raise _Dismissed
+        self._stepped_at = time.monotonic()
+        self._at_once = self._plan.concurrency if step.at_once is None else step.at_once
+        self._told += len(ended)
+        if step.items or holding:
+            self._busy_at = self._stepped_at
         self._memory.answered(step)
         self._ready.extend(step.items)
         if step.left_s is not None:

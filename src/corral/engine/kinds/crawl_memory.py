@@ -4,6 +4,7 @@ from typing import Any
 
 from corral.domain.crawl import CANONICAL, CrawlPlan, ItemState
 from corral.domain.item import Ended, Found, Item, Seen, Step
+from corral.domain.share import place_in, place_of_host
 from corral.engine.kinds.crawl_traps import CrawlTraps
 
 _MAX_TOLD = 100_000
@@ -18,6 +19,7 @@ class CrawlMemory:
         self._depths: dict[str, int] = {}  # how near they seemed, where that may change
         self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
         self.traps = CrawlTraps() if plan.avoid_traps else None
+        self._is_shared = False
 
     def held(self, item: Item) -> Ended | None:
         """The end of an item that is not to be fetched."""
@@ -28,6 +30,7 @@ class CrawlMemory:
         return None if self.traps is None else self.traps.told(is_idle=is_idle)
 
     def answered(self, step: Step) -> None:
+        self._is_shared = step.is_shared
         if self.traps is not None and step.traps is not None:
             self.traps.answered(step.traps)
 
@@ -41,7 +44,7 @@ class CrawlMemory:
         seen = ended.seen or Seen()
         if seen.canonical is not None:
             ended = self._as_another(ended, seen.canonical)
-        new = self._new(ended.found)
+        new = self._new(item, ended.found)
         if self.traps is not None:
             self.traps.saw(item, seen, new)
         # One that comes late may know shorter ways than those that were told.
@@ -64,15 +67,18 @@ class CrawlMemory:
         ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, found=found)
         return ended._replace(record=None, version=None, change=None)
 
-    def _new(self, found: tuple[Found, ...]) -> tuple[Found, ...]:
+    def _new(self, item: Item, found: tuple[Found, ...]) -> tuple[Found, ...]:
         """Without the links that were told before: every page of a site has its menu."""
         new: list[Found] = []
+        # What is known of other places is with whoever has them, who looks at it before it is fetched.
+        own = place_in(item.url) if self._is_shared else None
         for each in found:
             if self._told.get(each.key, _UNTOLD) in (None, each.reason):
                 continue
             # Held back or not, it has been told; it is not asked again whether it is let in.
             self._told[each.key] = each.reason
-            new.append(each if self.traps is None else self.traps.let_in(each))
+            is_judged = self.traps is not None and own in (None, place_of_host(each.host))
+            new.append(self.traps.let_in(each) if self.traps is not None and is_judged else each)
         while len(self._told) > _MAX_TOLD:
             del self._told[next(iter(self._told))]
         return tuple(new)

@@ -11,6 +11,7 @@ from typing import Any
 from corral.domain.crawl import ItemState
 from corral.domain.fingerprint import PrintMemory
 from corral.domain.item import PAGE, Ended, Found, Item, Seen
+from corral.domain.share import place_of_template
 from corral.domain.traps import TemplateBudget, Trap, names_of, template_of
 
 _TELL_EVERY_S = 0.5
@@ -111,3 +112,17 @@ class CrawlTraps:
             self._begins = False
             self._budget = TemplateBudget.of(answer)
             self._holding = {(Trap(reason), name): None for reason, name in answer["held"]}
+        if (known := answer.get("come")) is not None:
+            self._budget.take_over(known)
+            self._holding |= {(Trap(reason), name): None for reason, name in known["held"]}
+        if gone := answer.get("gone"):
+            self._forget(set(gone))
+
+    def _forget(self, places: set[str]) -> None:
+        """They are with another worker now, who knows better from now on."""
+        self._budget.forget(places)
+        self._holding = {key: None for key in self._holding if place_of_template(key[1]) not in places}
+        self._lifts = {key: None for key in self._lifts if place_of_template(key[1]) not in places}
+        self._back = Counter(
+            {name: count for name, count in self._back.items() if place_of_template(name) not in places}
+        )

@@ -1,0 +1,20 @@
+"""The part of the store that those who work on a crawl speak to."""
+
+from corral.domain.crawl import Bounds
+from corral.domain.ids import Owner
+from corral.domain.item import Report, Step
+from corral.domain.run import Lease
+from corral.store import items, share_claims
+from corral.store.database import Database
+
+
+class StepMethods:
+    _db: Database
+
+    async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
+        step: Step | None = await self._db.write(lambda tx: items.step(tx, lease, report, bounds), essential=True)
+        return step
+
+    async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:
+        found: list[Lease] = await self._db.write(lambda tx: share_claims.claim(tx, owner, limit, lease_s, crawl))
+        return found
