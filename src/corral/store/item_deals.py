@@ -19,14 +19,12 @@ from corral.domain.share import OWN, Share, allot, deal, helpers_wanted, place_i
 from corral.store import item_shares, item_traps
 from corral.store import runs as runs_queries
 from corral.store.item_rows import DEPTH, DUE_AT, HOST, LOSSES, NEXT
-from corral.store.item_shares import FRESH, MOVING, Hand, HeldShare
+from corral.store.item_shares import FRESH, MOVING, POLL_S, Hand, HeldShare
 from corral.store.tables import crawl_pins, crawl_shares, crawls, items
 from corral.store.tx import Row, Tx, first, insert_all, is_state, param, values
 
 # So far beyond what is read next is looked for places to deal.
 _WINDOW = 128
-# How soon somebody who waits for others asks again.
-POLL_S = 0.1
 
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)

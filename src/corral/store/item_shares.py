@@ -21,7 +21,11 @@ from corral.store.tx import Row, Tx, first, is_state, param, values
 
 COUNTED = (*Counts._fields, "size", "dropped")
 MOVING, FRESH = 1, 2  # news of a pin
+# How soon somebody who waits for others asks again.
+POLL_S = 0.1
 
+# Written out: as a constant it would have the name of the parameter.
+_OWN: sa.ColumnClause[int] = sa.literal_column(str(OWN))
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
 _OF_SHARE = items.c.share == param("share")
@@ -82,11 +86,12 @@ _UNPIN = (
 _UNPIN_ALL = sa.delete(crawl_pins).where(crawl_pins.c.run_id == param("run_id"))
 _PLACES = sa.select(crawl_pins.c.place).where(crawl_pins.c.run_id == param("run_id"))
 _COUNT = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED, _OF_SHARE)
-_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED, _OF_SHARE).values(state=ItemState.PENDING.value, share=OWN)
+_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED, _OF_SHARE).values(state=ItemState.PENDING.value, share=_OWN)
 _LEASED_IDS = sa.select(items.c.id).where(_OF_RUN, _LEASED, _OF_SHARE)
 _GIVE_BACK_ONE = sa.update(items).where(items.c.id == param("id"), _LEASED).values(state=ItemState.PENDING.value)
 _SOME = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_SHARE).limit(MAX_ROWS)
-_TAKE_OVER = sa.update(items).where(items.c.id.in_(_SOME)).values(share=OWN)
+_WAITING = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_SHARE).limit(1)
+_TAKE_OVER = sa.update(items).where(items.c.id.in_(_SOME)).values(share=_OWN)
 _NUMBER = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _DISMISS = (
     sa.update(runs)
@@ -152,8 +157,10 @@ def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> Hand | Step | No
         return _OVER
     hand = _hand(lease, bounds, share.number, row)
     if share.epoch != lease.epoch:
-        if share.epoch:
-            emptied(tx, hand, share)
+        if share.epoch or tx.all(_WAITING, values(run_id=run_id, share=share.number)):
+            # The crawl itself takes back what an earlier claim of this run left; until then there is no new beginning.
+            counts = Counts(*(hand.counts[name] for name in Counts._fields))
+            return Step((), counts, hand.counts["size"], POLL_S, at_once=0, is_shared=True)
         # It may read nothing until the crawl itself has made room for it.
         change(tx, run_id, share._replace(epoch=lease.epoch, at_once=0, target=0, is_hungry=True, is_done=False))
         _say(tx, run_id, EventKind.HELPER_JOINED, share, worker=lease.owner)

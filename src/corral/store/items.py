@@ -26,9 +26,9 @@ from corral.store import (
     site_statistics,
 )
 from corral.store import runs as runs_queries
-from corral.store.item_deals import POLL_S, Dealt
+from corral.store.item_deals import Dealt
 from corral.store.item_rows import DEPTH, DUE_AT, HOST
-from corral.store.item_shares import COUNTED, Hand
+from corral.store.item_shares import COUNTED, POLL_S, Hand
 from corral.store.rows import packed_json, storable, to_json
 from corral.store.tables import crawls, items, records, runs
 from corral.store.tx import Row, Tx, insert_all, insert_params, is_state, param, values
