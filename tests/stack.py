@@ -89,14 +89,14 @@ def demo_site() -> Iterator[str]:
 
 
 @contextmanager
-def corral_up(folder: Path, site: str, **settings: str) -> Iterator[Stack]:
+def corral_up(folder: Path, site: str, verb: str = "up", **settings: str) -> Iterator[Stack]:
     """A running installation in its own folder, stopped gracefully at the end."""
     port = free_port()
     variables = environment(folder / "var", **settings)
     log = folder / "corral.log"
     with log.open("ab") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "corral", "up", "--port", str(port)],
+            [sys.executable, "-m", "corral", verb, "--port", str(port)],
             env=variables,
             cwd=folder,
             stdout=sink,

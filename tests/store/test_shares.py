@@ -126,7 +126,7 @@ async def test_helpers_are_asked_for_where_there_is_more_than_one_place_to_read(
 
 
 @pytest.mark.parametrize(
-    ("seeds", "bounds"),
+    "seeds, bounds",
     [
         ([page(0, number) for number in range(10)], SHARED),
         ([page(0, 0), page(0, 1, www="www."), page(0, 2)], SHARED),
@@ -166,8 +166,11 @@ async def test_a_helper_is_claimed_apart(store: Store) -> None:
 
 async def test_each_place_is_with_one_of_them(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    assert crawl.places and helper.places and not crawl.places & helper.places
-    assert crawl.heard is not None and crawl.heard.is_shared
+    assert crawl.places
+    assert helper.places
+    assert not crawl.places & helper.places
+    assert crawl.heard is not None
+    assert crawl.heard.is_shared
     check(sql, crawl.lease.run_id, (await store.crawl_now(crawl.lease.run_id)).counts)
 
 
@@ -204,8 +207,10 @@ async def test_nothing_deeper_is_handed_out_before_all_that_is_nearer_is_read(st
         await helper.step(*ended)
         rest = [done(each) for each in crawl.held.values() if each is not near]
         await crawl.step(*rest)
-    assert [*crawl.held.values()] == [near] and not helper.held
-    assert crawl.heard is not None and crawl.heard.counts.pending > 0
+    assert [*crawl.held.values()] == [near]
+    assert not helper.held
+    assert crawl.heard is not None
+    assert crawl.heard.counts.pending > 0
     await crawl.step(done(near))
     await helper.step()
     assert {item.depth for each in (crawl, helper) for item in each.held.values()} == {2}
@@ -216,7 +221,8 @@ async def test_budgets_are_for_all_of_them_together(store: Store, sql: Sql) -> N
     for _ in range(60):
         await crawl.step(*(done(each) for each in crawl.held.values()))
         await helper.step(*(done(each) for each in helper.held.values()))
-    assert crawl.heard is not None and crawl.heard.counts.done == 40
+    assert crawl.heard is not None
+    assert crawl.heard.counts.done == 40
     assert max(count for (count,) in sql("SELECT count(*) FROM items WHERE state = 'done' GROUP BY host")) <= 12
 
 
@@ -227,7 +233,8 @@ async def test_a_crawl_is_not_over_while_a_helper_is_at_it(store: Store) -> None
     crawl, helper = await shared(store, hosts=2, pages=20)
     while crawl.held:
         step = await crawl.step(*(done(each) for each in crawl.held.values()))
-    assert step.next_due_s is not None and helper.held
+    assert step.next_due_s is not None
+    assert helper.held
     while helper.held:
         await helper.step(*(done(each) for each in helper.held.values()))
     assert (await crawl.step()).next_due_s is not None, "it has not said that this was all"
@@ -256,7 +263,9 @@ async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store,
     await store.move(crawl.lease.run_id, move)
     report = Report(tuple(done(each) for each in helper.held.values()), (), 5)
     step = await store.crawl_step(helper.lease, report, SHARED)
-    assert step is not None and step.is_over and not step.items
+    assert step is not None
+    assert step.is_over
+    assert not step.items
     assert (await store.crawl_now(crawl.lease.run_id)).counts == before
 
 

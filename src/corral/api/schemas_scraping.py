@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from corral.domain.crawl import CrawlPlan, eta_range, percent
+from corral.domain.crawl import MAX_WORKERS, CrawlPlan, eta_range, percent
 from corral.domain.errors import RunNotFound
 from corral.domain.run import CRAWL, Run, RunState, spoken
 from corral.store.crawls import CrawlNow
@@ -15,13 +15,14 @@ ExportFormat = Literal["json", "csv", "jsonl", "parquet"]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+Workers = Annotated[int, Field(strict=True, ge=1, le=MAX_WORKERS)]
 Domain = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 _MAX_PAGES = 1_000
 # Options of the plan that are called the same there.
 _AS_THEY_ARE = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
     *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
-    *("order", "keywords"),
+    *("order", "keywords", "workers"),
 )
 
 
@@ -53,6 +54,7 @@ class AsyncScrapeRequest(BaseModel):
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
     avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
+    workers: Workers | Literal["auto"] = Field("auto", description="that share it at most, each with its own hosts")
 
     def plan(self) -> CrawlPlan:
         include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]

@@ -31,6 +31,10 @@ Start = Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
 Depth = Annotated[int, typer.Option("--depth", min=1, max=100, help="How many links away from URL.")]
 MaxPages = Annotated[int, typer.Option("--max-pages", min=1, help="How many pages at most.")]
 Concurrency = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Pages at once.")]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, max=64, help="Processes here that share it, each with hosts of its own."),
+]
 Minutes = Annotated[float | None, typer.Option("--minutes", min=0.02, help="How long at most.")]
 ScopeName = Annotated[str, typer.Option("--scope", help="site (its subdomains, too), host, path (below URL), any.")]
 Include = Annotated[
@@ -86,6 +90,7 @@ def crawl(
     max_per_host: MaxPerHost = None,
     minutes: Minutes = None,
     concurrency: Concurrency = 10,
+    workers: Workers = None,
     retries: Retries = 3,
     scope: ScopeName = "site",
     include: Include = None,
@@ -124,6 +129,7 @@ def crawl(
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the command line, by their names, as those of a plan."""
     from corral.cli.files import is_archive
+    from corral.domain.crawl import AUTO
 
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
     patterns = {name: given[name] or [] for name in ("include", "exclude")}
@@ -145,6 +151,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "order": given["order"] or ("best" if given["keyword"] else "breadth"),
         "keywords": given["keyword"] or [],
         "keep_pages": given["keep_pages"] or is_archive(given["output"]),
+        "workers": given["workers"] or AUTO,
     }
 
 
@@ -191,7 +198,8 @@ async def _crawl(
     stop.listen()
     async with opened(settings, works=False) as app:
         run = await _begun(app, plan, trusted, keep=keep, fresh=fresh)
-    async with opened(settings, works=True, only_run=run.id) as app:
+    processes = plan.workers if isinstance(plan.workers, int) else 1
+    async with opened(settings, works=True, only_run=run.id, processes=processes) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         has_ended = await first_of(_watched(app, run.id, plan), stop)

@@ -1,0 +1,182 @@
+"""One crawl, several nodes on one database: who reads what, and what happens when some of them are stopped or killed."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import services
+from tests.chaos.level import by_level, seeded
+from tests.chaos.report import report
+from tests.crawl.web import Web, a_web, children_of
+from tests.slack import SLACK
+from tests.stack import Stack, corral_up, stop
+
+AT_ONCE = 8
+HOSTS = 5
+PAGES = by_level(31, 255)
+STOPS_WITHIN_S = 2.0
+
+
+@dataclass
+class Fleet:
+    """`corral up` and so many of `corral worker`, each with one worker process."""
+
+    stack: Stack
+    folder: Path
+    others: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def join(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "corral", "worker", "--json"]
+        variables = self.stack.environment
+        with (self.folder / "workers.log").open("ab") as sink:
+            process = subprocess.Popen(command, env=variables, cwd=self.folder, stdout=subprocess.PIPE, stderr=sink)
+        assert process.stdout is not None
+        with process.stdout:
+            assert process.stdout.readline(), "one line once it works"
+        self.others.append(process)
+        return process
+
+    def workers(self) -> list[int]:
+        return children_of([self.stack.process.pid, *(each.pid for each in self.others)])
+
+    def start(self, web: Web, **options: Any) -> str:
+        body = {"url": f"{web.sites[0].url}/0", "max_depth": 5, "max_concurrent_articles": AT_ONCE, "workers": 4}
+        body |= {"allowed_domains": ["127.0.0.1"], "max_pages": 100_000, **options}
+        answer = self.stack.client.post("/scraping/async-scrape", json=body)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["task_id"])
+
+    def ended(self, task: str) -> dict[str, Any]:
+        return self.stack.ended(task, 60)
+
+    def told(self, task: str) -> list[str]:
+        return [each for each in self.stack.messages(task) if each.startswith("Helper")]
+
+    def records(self, task: str) -> set[str]:
+        found = self.stack.client.get(f"/scraping/tasks/{task}/results").json()["results"]
+        urls = [str(each["url"]) for each in found]
+        assert len(urls) == len(set(urls))
+        return set(urls)
+
+
+@contextmanager
+def a_fleet(folder: Path, database: str, others: int = 1, verb: str = "up") -> Iterator[Fleet]:
+    settings = {"APP_DATABASE_URL": database, "APP_WORKERS": "1", "APP_GRACE_SECONDS": "0.5"}
+    with corral_up(folder, "http://127.0.0.1:9", verb, **settings) as stack:
+        fleet = Fleet(stack, folder)
+        try:
+            for _ in range(others):
+                fleet.join()
+            yield fleet
+        finally:
+            for process in fleet.others:
+                stop(process)
+
+
+@pytest.fixture(scope="module")
+def fleet(postgres: services.PostgresCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with a_fleet(tmp_path_factory.mktemp("fleet"), postgres.create_database(), by_level(1, 3)) as running:
+        yield running
+
+
+@contextmanager
+def web_for(fleet: Fleet) -> Iterator[Web]:
+    with a_web(HOSTS, PAGES, takes_s=0.03, asks=fleet.workers) as serving:
+        start = serving.sites[0].pages["/0"]
+        # To all hosts, so that there is something to share from the beginning.
+        start.links = [*start.links, *(f"{site.url}/0" for site in serving.sites)]
+        yield serving
+
+
+@pytest.fixture
+def web(fleet: Fleet) -> Iterator[Web]:
+    with web_for(fleet) as serving:
+        yield serving
+
+
+def until_shared(fleet: Fleet, web: Web, task: str) -> None:
+    """Until two processes have read pages."""
+    deadline = time.monotonic() + 20 * SLACK
+    while len(web.processes()) < 2:
+        assert time.monotonic() < deadline, (fleet.stack.run(task), fleet.told(task))
+        time.sleep(0.02)
+
+
+def test_several_nodes_share_a_crawl(fleet: Fleet, web: Web) -> None:
+    task = fleet.start(web)
+    until_shared(fleet, web, task)
+    listed = fleet.stack.client.get("/jobs/runs").json()
+    assert [run["id"] for run in listed if run["status"] == "running"] == [task]
+    run = fleet.ended(task)
+    assert run["status"] == "completed", run
+    assert fleet.records(task) == web.urls
+    assert web.read_twice() == 0, "each page is read once"
+    assert web.shared_hosts() == [], "a host is with one worker at a time"
+    assert web.most_at_once() <= AT_ONCE, "all of them together read no more at once than the plan says"
+    assert min(web.processes().values()) >= len(web.pages) // 10, "each had a share of it"
+    assert {"Helper joined", "Helper left"} == set(fleet.told(task))
+    report(f"{len(web.pages)} pages of {HOSTS} hosts, shared by {sorted(web.processes().values())}")
+
+
+@pytest.mark.parametrize("way", ["cancel", "pause"])
+def test_who_helps_stops_with_the_crawl(fleet: Fleet, web: Web, way: str) -> None:
+    task = fleet.start(web)
+    until_shared(fleet, web, task)
+    assert fleet.stack.client.post(f"/jobs/runs/{task}/{way}").status_code == 200
+    time.sleep(STOPS_WITHIN_S)
+    before = len(web.visits), fleet.stack.client.get(f"/scraping/tasks/{task}/status").json()["completed_items"]
+    time.sleep(0.5)
+    now = len(web.visits), fleet.stack.client.get(f"/scraping/tasks/{task}/status").json()["completed_items"]
+    assert now == before
+    if way == "pause":
+        assert fleet.stack.client.post(f"/jobs/runs/{task}/resume").status_code == 200
+        assert fleet.ended(task)["status"] == "completed"
+        assert fleet.records(task) == web.urls
+        assert web.read_twice() <= 2 * AT_ONCE
+
+
+def test_budgets_are_for_all_together(fleet: Fleet, web: Web) -> None:
+    task = fleet.start(web, max_pages=HOSTS * 12, max_per_host=20)
+    run = fleet.ended(task)
+    assert run["status"] == "completed"
+    assert len(web.pages) == HOSTS * 12
+    assert max(sum(visit.host == host for visit in web.pages) for host in range(HOSTS)) <= 20
+
+
+def test_alone_means_alone(fleet: Fleet, web: Web) -> None:
+    task = fleet.start(web, workers=1, max_pages=30)
+    fleet.ended(task)
+    assert fleet.told(task) == []
+    assert len(web.processes()) == 1
+
+
+def test_a_shared_crawl_survives_whoever_is_killed(postgres: services.PostgresCluster, tmp_path: Path) -> None:
+    dice: random.Random = seeded()
+    kills = by_level(2, 30)
+    # Nobody but those that are killed works: so the crawl's own worker is among them.
+    with a_fleet(tmp_path, postgres.create_database(), 2, "serve") as fleet, web_for(fleet) as web:
+        task = fleet.start(web)
+        killed = 0
+        until_shared(fleet, web, task)
+        while killed < kills and fleet.stack.run(task)["status"] in ("queued", "running"):
+            time.sleep(dice.random() / 2)
+            victim = fleet.others.pop(dice.randrange(len(fleet.others)))
+            victim.send_signal(signal.SIGKILL)
+            victim.wait()
+            fleet.join()
+            killed += 1
+        assert fleet.ended(task)["status"] == "completed"
+        assert fleet.records(task) == web.urls
+        twice = web.read_twice()
+        assert twice <= killed * 2 * AT_ONCE
+        assert web.shared_hosts() == []
+    report(f"{len(web.urls)} pages, shared; {killed} nodes killed, {twice} pages read again")
