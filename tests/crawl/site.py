@@ -33,8 +33,9 @@ class Site:
     asked_at: list[tuple[str, float]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def came(self, path: str, port: int, began: float) -> None:
-        """Somebody, from this port of theirs, and is about to be answered."""
+    def came(self, path: str, port: int) -> Callable[[], None]:
+        """Somebody, from this port of theirs; what is to be done when they have been answered."""
+        return lambda: None
 
     def answer_to(self, path: str, asked: Mapping[str, str]) -> tuple[int, Mapping[str, str], str | bytes]:
         """To a request with these headers."""
@@ -76,7 +77,7 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            began = time.monotonic()
+            left = site.came(self.path, self.client_address[1])
             with site.lock:
                 site.hits[self.path] += 1
                 site.asked_at.append((self.path, time.monotonic()))
@@ -89,7 +90,6 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
                     page.on_ask()
                 status, headers, text = site.answer_to(self.path, {k.lower(): v for k, v in self.headers.items()})
                 body = text if isinstance(text, bytes) else text.encode()
-                site.came(self.path, self.client_address[1], began)
                 self.send_response(status)
                 for name, value in {"content-type": "text/html", **headers}.items():
                     self.send_header(name, value)
@@ -99,6 +99,7 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
             except ConnectionError:
                 pass
             finally:
+                left()
                 with site.lock:
                     site.at_once -= 1
 

@@ -1,6 +1,5 @@
 """A small web: several hosts whose pages lead to each other, and who asked each of them for what, and when."""
 
-import os
 import threading
 import time
 from collections import Counter
@@ -19,7 +18,7 @@ class Visit(NamedTuple):
     path: str
     began: float
     ended: float
-    process: int  # that asked, where it is known
+    process: int  # that asked; 0 where it is gone
 
 
 @dataclass
@@ -32,9 +31,20 @@ class Web:
     def pages(self) -> list[Visit]:
         return [visit for visit in self.visits if visit.path != "/robots.txt"]
 
-    @property
-    def urls(self) -> set[str]:
-        return {site.url + path for site in self.sites for path in site.pages}
+    def depths(self) -> dict[str, int]:
+        """Every page by the shortest way from the first."""
+        links = {
+            site.url + path: [link if "://" in link else site.url + link for link in page.links]
+            for site in self.sites
+            for path, page in site.pages.items()
+        }
+        edge = [f"{self.sites[0].url}/0"]
+        found = dict.fromkeys(edge, 0)
+        while edge:
+            below = {link: found[url] + 1 for url in edge for link in links[url] if link not in found}
+            found |= below
+            edge = list(below)
+        return found
 
     def read_twice(self) -> int:
         return len(self.pages) - len({(visit.host, visit.path) for visit in self.pages})
@@ -55,7 +65,7 @@ class Web:
         return [
             (one, other)
             for one, other in combinations(self.pages, 2)
-            if one.host == other.host and one.process != other.process
+            if one.host == other.host and one.process != other.process and one.process and other.process
             if one.began < other.ended and other.began < one.ended
         ]
 
@@ -72,7 +82,7 @@ def a_web(
             assert isinstance(site, _Watched)
             site.web, site.number, site.asks = web, host, asks
             for number in range(pages):
-                links = [f"/{2 * number + each}" for each in (1, 2) if 2 * number + each < pages]
+                links = [f"/{4 * number + each}" for each in range(1, 5) if 4 * number + each < pages]
                 if links_out:
                     links.append(f"{sites[(host + 1) % hosts].url}/{number}")
                 # Every host has words of its own: else they would be taken for copies of one.
@@ -88,17 +98,23 @@ class _Watched(Site):
     asks: Callable[[], list[int]] = list
     known: dict[int, int] = field(default_factory=dict)
 
-    def came(self, path: str, port: int, began: float) -> None:
-        assert self.web is not None
+    def came(self, path: str, port: int) -> Callable[[], None]:
+        began = time.monotonic()
         process = self.known.get(port) or process_at(port, self.asks())
         self.known[port] = process
-        with self.web.lock:
-            self.web.visits.append(Visit(self.number, path, began, time.monotonic(), process))
+
+        def left() -> None:
+            assert self.web is not None
+            is_there = Path(f"/proc/{process}").exists()  # else nobody waits for this answer any more
+            with self.web.lock:
+                self.web.visits.append(Visit(self.number, path, began, time.monotonic(), process if is_there else 0))
+
+        return left
 
 
 def process_at(port: int, among: list[int]) -> int:
     """Which of these processes has the connection that begins at this port; 0 where none has."""
-    for _ in range(50 if among else 0):  # what the system tells of its connections is not of one moment
+    for _ in range(10 if among else 0):  # what the system tells of its connections is not of one moment
         if (found := _process_at(port, among)) != 0:
             return found
     return 0
@@ -109,7 +125,7 @@ def _process_at(port: int, among: list[int]) -> int:
     inodes = {f"socket:[{row[9]}]" for row in rows if int(row[1].partition(":")[2], 16) == port}
     for pid in among:
         try:
-            held = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+            held = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
         except OSError:
             continue
         if inodes & held:
@@ -119,12 +135,5 @@ def _process_at(port: int, among: list[int]) -> int:
 
 def children_of(pids: list[int]) -> list[int]:
     """The processes that these have started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent in pids:
-            found.append(int(stat.parent.name))
-    return found
+    threads = [each for pid in pids for each in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for each in threads for child in each.read_text().split()]

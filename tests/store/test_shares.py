@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import psycopg
 import pytest
 
 from corral.domain.crawl import Bounds, Counts, ItemState
@@ -12,8 +13,9 @@ from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import SHARE, Lease, Move, RunState
 from corral.domain.settlement import Loss
 from corral.domain.share import place_in
+from corral.store.open import open_store
 from corral.store.store import Store
-from tests.chaos.level import by_level
+from tests.chaos.level import LEVEL, by_level
 from tests.store.build import CREATED, ME, OTHER, a_run, check_history, completed
 from tests.store.conftest import Sql
 
@@ -28,6 +30,12 @@ def page(host: int, number: int, depth: int = 1, *, www: str = "") -> Found:
 
 def done(item: Item, *found: Found) -> Ended:
     return Ended(item.id, item.key, ItemState.DONE, record={"url": item.url}, found=found, size=10)
+
+
+@pytest.fixture(params=("memory", "postgres") if LEVEL else ("memory",))
+def url(request: pytest.FixtureRequest) -> str:
+    """One database for most of this; the other one for what tries all of it together."""
+    return "sqlite://" if request.param == "memory" else str(request.getfixturevalue("postgres_url"))
 
 
 class Worker:
@@ -349,6 +357,22 @@ async def test_only_what_the_dead_one_held_is_suspected(store: Store, sql: Sql) 
 
 @pytest.mark.parametrize("seed", range(by_level(3, 100)))
 async def test_whatever_happens_every_page_is_read_once(store: Store, sql: Sql, seed: int) -> None:
+    await read_in_any_order(store, sql, seed)
+
+
+async def test_whatever_happens_on_postgresql(postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        workers = await read_in_any_order(store, lambda text: connection.execute(text.encode()).fetchall(), 0)
+        [crawl] = [worker for worker in workers if worker.lease.run.kind != SHARE]
+        await crawl.step(want=0, is_last=True)
+        assert connection.execute(
+            "SELECT count(*) FROM runs WHERE kind = 'share' AND state = 'running'"
+        ).fetchall() == [(0,)]
+    await store.close()
+
+
+async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
     dice = random.Random(seed)
     hosts, count = dice.randint(2, 9), 90
     links = {
@@ -390,6 +414,7 @@ async def test_whatever_happens_every_page_is_read_once(store: Store, sql: Sql, 
     assert set(reads) == {url for (url,) in sql("SELECT url FROM items")}
     assert sum(reads.values()) <= len(reads) + lost
     await check_history(store, run_id)
+    return workers
 
 
 async def _taken_up(store: Store, workers: list[Worker], lease: Lease, bounds: Bounds) -> None:
