@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tests.cli.command import Corral
 from tests.crawl.site import Page, served, tree
+from tests.crawl.web import a_web
 from tests.slack import SLACK
 
 
@@ -36,6 +37,24 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
     assert corral("crawl", "http://a.test/", "--scope", "world").code == 2
     planned = corral("crawl", "http://a.test/", "--dry-run", "--json").json
     assert planned["plan"]["max_pages"] == 1000
+
+
+def test_processes_of_one_command_share_a_crawl(corral: Corral) -> None:
+    with a_web(4, 21, takes_s=0.03) as web:
+        start = web.sites[0].pages["/0"]
+        start.links = [*start.links, *(f"{site.url}/0" for site in web.sites)]
+        done = corral(
+            *("crawl", f"{web.sites[0].url}/0", "--depth", "5", "--allow-domain", "127.0.0.1"),
+            *("--concurrency", "6", "--workers", "2", "--json"),
+            APP_EGRESS_ALLOW="127.0.0.1/32:*",
+        )
+        assert done.code == 0, done.err
+        assert done.json["counts"]["done"] == len(web.depths()) == len(web.pages)
+        assert web.most_at_once() <= 6
+        told = corral("events", done.json["run"]["id"]).out
+        assert "Helper joined" in told
+        assert "Helper left" in told
+        assert len(corral("run", "list", "--json").json) == 1
 
 
 def test_interrupted_it_is_paused_and_the_same_command_goes_on(

@@ -50,6 +50,7 @@ FULL = {
     "use_sitemaps": True,
     "avoid_traps": False,
     "keep_pages": True,
+    "workers": 3,
     "since": "01900000-0000-7000-8000-000000000000",
     "fields": [{"name": "title", "css": "h1"}],
 }
@@ -72,6 +73,7 @@ def test_what_is_left_out_has_a_careful_default() -> None:
     assert (given.respect_robots, given.follow_nofollow, given.obey_noindex) == (True, False, True)
     assert given.partial_results_ok
     assert given.order is Order.BREADTH
+    assert given.workers == "auto"
     assert given.scope.starts == ("https://example.com/",)
 
 
@@ -99,6 +101,10 @@ def test_what_is_left_out_has_a_careful_default() -> None:
         ({"order": "best", "keywords": ["x"] * 51}, "keywords"),
         ({"keywords": ["prices"]}, "keywords"),
         ({"since": 7}, "since"),
+        ({"workers": 0}, "workers"),
+        ({"workers": 65}, "workers"),
+        ({"workers": True}, "workers"),
+        ({"workers": "many"}, "workers"),
         ({"scope": []}, "scope"),
         ({"scope": {"max_depth": 3}}, "scope.max_depth"),
         ({"scope": {"mode": "x"}}, "scope.mode"),
@@ -112,6 +118,24 @@ def test_an_option_that_cannot_be_understood_is_refused_by_name(options: dict[st
 
     assert caught.value.field == field
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "options, sharing",
+    [
+        ({}, (8, 100, 10)),
+        ({"concurrency": 3}, (3, 100, 3)),
+        ({"workers": 20, "concurrency": 50}, (20, 0, 50)),
+        ({"workers": 20, "concurrency": 5}, (5, 0, 5)),
+        ({"workers": 1}, (1, 0, 10)),
+    ],
+)
+def test_how_many_share_it_is_bounded_by_how_many_pages_are_read_at_once(
+    options: dict[str, Any], sharing: tuple[int, int, int]
+) -> None:
+    bounds = plan(**options).bounds
+
+    assert (bounds.workers, bounds.pages_each, bounds.concurrency) == sharing
 
 
 def test_an_edge_may_allow_less_depth() -> None:

@@ -12,7 +12,7 @@ from corral.domain.ids import Owner
 from corral.domain.item import Ended, Found, Item, Report, Step
 from corral.domain.run import SHARE, Lease, Move, RunState
 from corral.domain.settlement import Loss
-from corral.domain.share import place_in
+from corral.domain.share import place_in, place_of_template
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.chaos.level import LEVEL, by_level
@@ -49,13 +49,15 @@ class Worker:
         self.at_once = 0
         self.is_done = False
         self.heard: Step | None = None
+        self.traps: dict[str, Any] | None = None  # what it tells once
 
     async def step(self, *ended: Ended, want: int | None = None, is_last: bool = False) -> Step:
         for each in ended:
             self.held.pop(each.id, None)
         if want is None:
             want = 3 * (self.at_once or (0 if self.lease.run.kind == SHARE else AT_ONCE)) - len(self.held)
-        report = Report(tuple(ended), tuple(self.held), max(0, want), is_last, None, self.at_once, self.is_done)
+        report = Report(tuple(ended), tuple(self.held), max(0, want), is_last, self.traps, self.at_once, self.is_done)
+        self.traps = None
         step = await self.store.crawl_step(self.lease, report, self.bounds)
         assert step is not None, "the lease is ours"
         self.heard = step
@@ -234,6 +236,65 @@ async def test_budgets_are_for_all_of_them_together(store: Store, sql: Sql) -> N
     assert max(count for (count,) in sql("SELECT count(*) FROM items WHERE state = 'done' GROUP BY host")) <= 12
 
 
+# -- what was learned of templates ------------------------------------------------------------------------
+
+
+TALLY = [1, 2, 3, 4, 15, [], []]
+
+
+async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store, sql: Sql) -> None:
+    crawl = await claimed(
+        store, await a_crawl(store, *(page(host, 0) for host in range(4))), SHARED._replace(workers=2)
+    )
+    names = {f"h{host}.test/{{n}}": TALLY for host in range(4)}
+    held = [page(host, 50)._replace(reason="no_new_content", message=f"h{host}.test/{{n}}") for host in range(4)]
+    await crawl.step(want=2)
+    first, *_ = crawl.held.values()
+    crawl.traps = {"begins": True, "tallies": names, "lifts": []}
+    more = [page(host, number) for host in range(4) for number in range(1, 20)]
+    step = await crawl.step(done(first, *held, *more), want=2)
+    assert step.traps is not None
+    assert {name for name, *_ in step.traps["templates"]} == set(names)
+    [helper] = await helpers(store, 1, crawl.bounds)
+    helper.traps = {"begins": True, "tallies": {}, "lifts": []}
+    step = await helper.step()
+    assert step.traps == {"lifted": [], "templates": [], "held": []}, "it begins with nothing"
+    gone: list[str] = []
+    come: dict[str, Any] = {"templates": [], "held": []}
+    while not come["templates"]:
+        step = await crawl.step(*(done(each) for each in list(crawl.held.values())[:1]))
+        gone += (step.traps or {}).get("gone", [])
+        step = await helper.step()
+        come = (step.traps or {}).get("come") or come
+    assert {place_of_template(name) for name, *_ in come["templates"]} == set(gone)
+    assert all(tally == TALLY for _, *tally in come["templates"])
+    assert {name for _, name in come["held"]} == {name for name, *_ in come["templates"]}
+    assert helper.places <= set(gone)
+    # What the helper has held back comes back to it.
+    [(reason, name), *_] = come["held"]
+    helper.traps = {"begins": False, "tallies": {name: [9, *TALLY[1:]]}, "lifts": [[reason, name, 25]]}
+    step = await helper.step(want=0)
+    assert step.traps is not None
+    assert step.traps["lifted"] == [1]
+    assert sql(f"SELECT share FROM items WHERE url_key = '{name.partition('/')[0]}/50'") == [(1,)]
+    await helper.step(want=0, is_last=True)
+    assert await store.settle(completed(helper.lease))
+    step = await crawl.step(want=0)
+    assert step.traps is not None
+    assert {each: tally for each, *tally in step.traps["come"]["templates"]}[name] == [9, *TALLY[1:]]
+
+
+async def test_who_takes_a_crawl_up_again_knows_nothing_of_what_others_have(store: Store) -> None:
+    crawl, helper = await shared(store)
+    crawl.traps = {"begins": True, "tallies": {f"h{host}.test/{{n}}": TALLY for host in range(4)}, "lifts": []}
+    step = await crawl.step(want=0)
+    assert step.traps is not None
+    known = {place_of_template(name) for name, *_ in step.traps["templates"]}
+    assert helper.places
+    assert not known & helper.places
+    assert crawl.places <= known
+
+
 # -- how it ends -----------------------------------------------------------------------------------------
 
 
@@ -289,7 +350,10 @@ async def test_a_paused_crawl_goes_on_with_what_its_helper_had(store: Store, sql
 
 async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     crawl, helper = await shared(store)
+    helper.held.clear()
     await helper.step(want=0, is_last=True)
+    assert await store.settle(completed(helper.lease))
+    await crawl.step(want=0)
     told = [event for event in await store.events_of(crawl.lease.run_id, 0, 100) if event.kind.startswith("helper")]
     assert [event.message for event in told] == ["Helper joined", "Helper left"]
     assert told[0].meta == {"helper": helper.lease.run_id, "share": 1, "worker": OTHER}

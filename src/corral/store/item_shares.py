@@ -209,8 +209,8 @@ def left(tx: Tx, hand: Hand) -> None:
     """Whose step this is, ends. With the crawl itself, all do: nobody writes anything of it after this."""
     if hand.share != OWN:
         share = of_holder(tx, hand.run_id, hand.lease.run_id)
-        if share is not None:
-            emptied(tx, hand, share)
+        if share is not None:  # the crawl itself takes its places back, as it does when a helper dies
+            change(tx, hand.run_id, share._replace(at_once=0, is_hungry=False, is_done=True))
     elif hand.is_shared:
         _dismissed(tx, hand)
 

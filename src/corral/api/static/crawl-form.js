@@ -12,6 +12,7 @@ const NUMBERS = {
   max_concurrent_articles: ["Pages at once", { min: 1, max: 25, value: 10 }, ""],
   timeout_minutes: ["Minutes at most", { min: 5, max: 120, value: 30, step: "any" }, ""],
   retry_attempts: ["Tries for each page", { min: 1, max: 5, value: 3 }, ""],
+  workers: ["Workers at most", { min: 1, max: 64, placeholder: "auto" }, "Each has hosts of its own"],
 };
 const LISTS = {
   include: ["Follow only", "/articles/*, /news/*", "Patterns, separated by commas"],
@@ -36,7 +37,7 @@ export function crawlForm() {
     h("details", { class: "more" }, h("summary", {}, "More options"),
       h("div", { class: "job-form" },
         ...Object.keys(LISTS).map(listOf),
-        number("max_concurrent_articles"), number("timeout_minutes"), number("retry_attempts"),
+        number("max_concurrent_articles"), number("workers"), number("timeout_minutes"), number("retry_attempts"),
         labelled(PREFIX, "export_format", "Export as", choice(PREFIX, "export_format", FORMATS, "json")),
         h("div", { class: "row" }, check("partial_results_ok", "Partial results are of use", true), check("keep", "Keep it for longer than a day", false)))),
     h("div", { class: "form-error" }),
@@ -51,6 +52,7 @@ export function fillFrom(form, { plan }) {
   const given = {
     url: plan.start_urls[0], max_depth: plan.max_depth, max_pages: plan.max_pages, max_concurrent_articles: plan.concurrency,
     retry_attempts: plan.retry_attempts, timeout_minutes: plan.max_seconds ? plan.max_seconds / 60 : null,
+    workers: typeof plan.workers === "number" ? plan.workers : null,
     include: plan.scope?.include?.join(", "), exclude: plan.scope?.exclude?.join(", "),
   };
   for (const [name, value] of Object.entries(given)) if (value !== null && value !== undefined) form.elements[name].value = value;
