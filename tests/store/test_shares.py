@@ -189,7 +189,7 @@ async def test_what_a_helper_finds_at_home_stays_with_it(store: Store, sql: Sql)
     item = next(iter(helper.held.values()))
     own, other = (int(place_in(each.url)[1]) for each in (item, next(iter(crawl.held.values()))))
     await helper.step(done(item, page(own, 900, 2), page(other, 900, 2)), want=0)
-    shares = dict(sql("SELECT host, share FROM items WHERE url LIKE '%/900'"))
+    shares: dict[str, int] = dict(sql("SELECT host, share FROM items WHERE url LIKE '%/900'"))
     assert shares == {f"h{own}.test": 1, f"h{other}.test": 0}
 
 
@@ -301,8 +301,9 @@ async def test_who_takes_a_crawl_up_again_knows_nothing_of_what_others_have(stor
 async def test_a_crawl_is_not_over_while_a_helper_is_at_it(store: Store) -> None:
     crawl, helper = await shared(store, hosts=2, pages=20)
     while crawl.held:
-        step = await crawl.step(*(done(each) for each in crawl.held.values()))
-    assert step.next_due_s is not None
+        await crawl.step(*(done(each) for each in crawl.held.values()))
+    assert crawl.heard is not None
+    assert crawl.heard.next_due_s is not None
     assert helper.held
     while helper.held:
         await helper.step(*(done(each) for each in helper.held.values()))
