@@ -143,8 +143,9 @@ async def test_helpers_are_asked_for_where_there_is_more_than_one_place_to_read(
         ([page(host, 0) for host in range(10)], SHARED._replace(workers=1)),
         ([page(host, 0) for host in range(10)], SHARED._replace(pages_each=100)),
         ([page(host, 0) for host in range(10)], Bounds()),
+        ([page(host, 0) for host in range(10)], SHARED._replace(max_pages=5)),
     ],
-    ids=["one host", "one host with and without www", "alone", "not worth it", "nothing said"],
+    ids=["one host", "one host with and without www", "alone", "not worth it", "nothing said", "beyond the budget"],
 )
 async def test_nobody_is_asked_for_without_need(store: Store, seeds: list[Found], bounds: Bounds) -> None:
     crawl = await claimed(store, await a_crawl(store, *seeds), bounds)

@@ -211,8 +211,7 @@ class Node:
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
         """Before the runs: a session may be sealed with a key made after the workers were started."""
         kids = {kid for lease in leases for kid in lease.kids}
-        keys = self._options.keys_for(kids) if kids else None
-        if keys is not None:
+        if kids and (keys := self._options.keys_for(kids)) is not None:
             self._pool.tell_keys(keys)
 
     def _storage_failed(self, error: StorageError) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.crawl import ItemState
+from corral.domain.crawl import Counts, ItemState, room_in
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import RunId, new_id
 from corral.domain.item import Found, Item, Report, Step
@@ -244,9 +244,12 @@ def _with_places(tx: Tx, run_id: str, traps: dict[str, Any] | None, got: Dealt) 
 
 def _asked_for_helpers(tx: Tx, hand: Hand, got: Dealt, taken: Sequence[Item]) -> int:
     """Queue runs that will help, as many as there is something to do for; how many."""
-    bounds, pending = hand.bounds, hand.counts["pending"]
-    if bounds.workers <= 1 or not pending:
+    bounds = hand.bounds
+    if bounds.workers <= 1:
         return 0
+    counts = Counts(*(hand.counts[name] for name in Counts._fields))
+    # What is beyond a budget is nobody's work.
+    pending = int(min(counts.pending, room_in(bounds, counts, hand.counts["size"])))
     shares = [held for held in got.others if held.may_come]
     if any(not held.is_there or held.share.is_hungry for held in shares):
         return 0  # those that are there, or on their way, come first

@@ -83,9 +83,13 @@ class _Crawl:
 
     async def run(self) -> Outcome:
         try:
-            ran_out = await self._worked_off()
+            return await self._ran()
         except _Dismissed:
             return self._helped()
+
+    async def _ran(self) -> Outcome:
+        try:
+            ran_out = await self._worked_off()
         finally:
             for visit in self._visits.values():
                 visit.cancel()
