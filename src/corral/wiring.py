@@ -2,11 +2,14 @@
 
 import asyncio
 import functools
+import os
+import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from corral import __version__
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
 from corral.domain.errors import BadInput
@@ -15,6 +18,7 @@ from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
+from corral.domain.worker import BrokerDepths, QueueName, WorkerCard, WorkerRole, no_broker
 from corral.engine.crawls import Crawls
 from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
@@ -26,6 +30,7 @@ from corral.engine.node import Node
 from corral.engine.permits import Permits
 from corral.engine.preview import Previews
 from corral.engine.pulse import Pulse
+from corral.engine.roll import Roll
 from corral.engine.schedule import Scheduler
 from corral.engine.sessions import Sessions
 from corral.engine.sources import Asked, Oldest, OnlyRun, Source
@@ -44,6 +49,7 @@ from corral.stalls import watched_loop
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.vault import Keyring, KeySource, SealBroken, Vault, check_keys
+from corral.wiring_broker import broker_depths
 from corral.wiring_options import node_options, offered_strategies, retention, retry_policy, worker_config
 from corral.wiring_worker import page_cache
 
@@ -89,6 +95,8 @@ class App:
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
     broker: "Broker | None" = None
     turns: Permits = field(default_factory=Permits)  # of what this process fetches itself
+    roll: Roll | None = None
+    broker_depths: BrokerDepths = no_broker
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -98,6 +106,8 @@ class App:
         if self.node is not None:
             Inside(self.turns).enter(self.node.gate)
             await self.node.start()
+            if self.roll is not None:
+                self.roll.start()
             self.timers.append(asyncio.create_task(self.turns.run(), name="turns"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             if self.sweeper is not None:
@@ -107,6 +117,9 @@ class App:
 
     async def stop_work(self) -> None:
         """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
+        roll, self.roll = self.roll, None
+        if roll is not None:
+            roll.say_stopping()
         timers, self.timers = self.timers, []
         for timer in timers:
             timer.cancel()
@@ -116,6 +129,8 @@ class App:
         if node is not None:
             await node.stop()
             await self.learning.flush()
+        if roll is not None:
+            await roll.leave()
 
 
 @asynccontextmanager
@@ -127,6 +142,7 @@ async def opened(
     processes: int = 1,
     queues: Sequence[Queue] = EVERY_QUEUE,
     is_told: Callable[[], bool] | None = None,
+    role: WorkerRole = WorkerRole.EMBEDDED,
 ) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order.
 
@@ -148,12 +164,15 @@ async def opened(
             work = _Work(source, processes if only_run else None) if works else None
             app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints)
             app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
+            app.broker_depths = broker_depths(settings)
             if asked is not None and app.node is not None:
                 asked.wake = app.node.stir
             presence = Presence(settings.data_dir / "nodes")
             await _take_over(store, presence)
             if app.node is not None:
                 presence.enter(app.node.owner)
+                card = worker_card(settings, app.node, WorkerRole.SINGLE if only_run else role)
+                app.roll = Roll(store, card, app.node)
             owner = app.node.owner if app.node is not None else None
             await app.start_work()
             try:
@@ -186,7 +205,16 @@ async def _take_over(store: Store, presence: Presence) -> None:
     if gone:
         await store.reap()
     for owner in gone:
+        await store.strike_worker(owner)
         presence.forget(owner)
+
+
+def worker_card(settings: Settings, node: Node, role: WorkerRole) -> WorkerCard:
+    is_single = role is WorkerRole.SINGLE
+    queues = () if is_single else tuple(queue.value for queue in QueueName)
+    concurrency = 1 if is_single else settings.workers * settings.concurrency
+    host, pid = platform.node() or "unknown", os.getpid()
+    return WorkerCard(node.owner, host, pid, role, "embedded", queues, concurrency, __version__)
 
 
 @asynccontextmanager

@@ -182,3 +182,14 @@ def test_every_page_fits_its_screen(stack: Stack, page: Tab, width: int, scheme:
         expect(page.locator("[aria-busy]")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
         expect(page.locator("nav a[aria-current]")).to_be_in_viewport()
+
+
+def test_the_workers_and_what_they_hold(stack: Stack, page: Tab) -> None:
+    run = stack.start(stack.job("/slow?seconds=3"))
+    open_page(page, "workers")
+    expect(page.locator("table.workers tbody tr")).to_have_count(1)
+    expect(page.locator("table.workers .badge")).to_have_text("Live")
+    expect(page.locator("table.queues tbody tr")).to_have_count(3)
+    expect(page.locator(f'table.held tr[data-id="{run["id"]}"]')).to_be_visible()
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it fits a narrow screen"

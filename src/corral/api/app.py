@@ -31,6 +31,7 @@ from corral.api.routes import (
     sessions,
     site_statistics,
     sites,
+    workers,
 )
 from corral.api.schemas import ProblemBody
 from corral.api.streams import Streams
@@ -72,6 +73,7 @@ def create_app(app: App) -> FastAPI:
         artifacts.router,
         exports.router,
         sites.router,
+        workers.router,
         site_statistics.router,
         runs.router,
         scraping.router,

@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from corral.api.metrics_fleet import FleetMetrics
 from corral.domain.errors import StorageError
 from corral.wiring import App
 
@@ -17,7 +18,8 @@ class Metrics:
             "corral_settled_total", "Attempts settled by this node", ["state", "failure_code"], registry=self._registry
         )
         self._executing = Gauge("corral_executing", "Runs being executed by this node", registry=self._registry)
-        self._workers = Gauge("corral_workers", "Worker processes of this node", registry=self._registry)
+        self._processes = Gauge("corral_worker_processes", "Worker processes of this node", registry=self._registry)
+        self._fleet = FleetMetrics(self._registry)
         self._database_up = Gauge("corral_database_up", "1 where the database answers", registry=self._registry)
 
     def count(self, method: str, status: int) -> None:
@@ -28,12 +30,13 @@ class Metrics:
         try:
             for state, number in (await app.store.count_live()).items():
                 self._runs.labels(state).set(number)
+            await self._fleet.look(app)
             self._database_up.set(1)
         except StorageError:
             self._database_up.set(0)
         if app.node is not None:
             self._executing.set(app.node.executing)
-            self._workers.set(app.node.worker_count)
+            self._processes.set(app.node.worker_count)
             for (state, code), number in app.node.settled.items():
                 self._settled.labels(state, code).set(number)
         return generate_latest(self._registry)

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from corral.api.shapes import event, job, record, run
 from corral.domain.errors import BadInput
 from corral.domain.ids import is_id
 
-__all__ = ["answer", "cursor_id", "cursor_of", "dumps", "event", "job", "page", "record", "run"]
+__all__ = ["answer", "cursor_id", "cursor_of", "cursor_owner", "dumps", "event", "job", "page", "record", "run"]
 
+_OWNER = re.compile(r"[0-9a-f]{32}")
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
@@ -35,13 +37,29 @@ def cursor_of(last_id: str) -> str:
     return base64.urlsafe_b64encode(last_id.encode()).decode().rstrip("=")
 
 
+def cursor_owner(cursor: str | None) -> str:
+    """Owners are 128 random bits in hex, not UUIDs."""
+    text = "" if cursor is None else _decoded(cursor)
+    if cursor is not None and not _OWNER.fullmatch(text):
+        raise _not_ours()
+    return text
+
+
 def cursor_id(cursor: str | None) -> str | None:
     if cursor is None:
         return None
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, ValueError):
-        text = ""
+    text = _decoded(cursor)
     if not is_id(text):
-        raise BadInput("this cursor is not one of ours", field="cursor", hint="use X-Next-Cursor as it was given")
+        raise _not_ours()
     return text
+
+
+def _decoded(cursor: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _not_ours() -> BadInput:
+    return BadInput("this cursor is not one of ours", field="cursor", hint="use X-Next-Cursor as it was given")

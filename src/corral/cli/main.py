@@ -22,6 +22,7 @@ from corral.cli.verbs import (
     serve,
     session,
     site,
+    status,
     up,
     why,
     worker,
@@ -41,6 +42,7 @@ VERBS = (
     (_COLLECT, "records", records.records),
     (_COLLECT, "export", export.export),
     (_COLLECT, "why", why.why),
+    (_CARE, "status", status.status),
     (_CARE, "doctor", doctor.doctor),
     (_CARE, "bench", bench.bench),
 )

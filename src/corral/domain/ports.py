@@ -20,6 +20,7 @@ from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.settlement import Loss, Settlement
 from corral.domain.site import Memory, Observation
+from corral.domain.worker import WorkerCard
 
 
 class JobStore(Protocol):
@@ -238,6 +239,14 @@ class GateStore(Protocol):
     async def waited_for(self) -> list[str]:
         """The hosts that runs wait for."""
         ...
+
+
+class RollStore(Protocol):
+    """Who works, on record."""
+
+    async def worker_seen(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None: ...
+
+    async def strike_worker(self, owner: Owner) -> None: ...
 
 
 class NodeStore(LeaseStore, GateStore, Protocol):

@@ -59,8 +59,8 @@ class ReadOnlyFile(_ReadOnly):
         def look(connection: sqlite_file.Connection) -> Any:
             connection.execute("BEGIN")
             tx = SqliteTx(connection, self._compiler)
-            # Good enough to be shown: the leases that need the steady clock are judged by those who write.
-            tx.now_ms = tx.wall_ms = self._clock.wall_ms()
+            tx.wall_ms = self._clock.wall_ms()
+            tx.now_ms = self._now_ms(connection)
             return op(tx)
 
         try:
@@ -71,6 +71,13 @@ class ReadOnlyFile(_ReadOnly):
             ) from error
         except (pysqlite3.Error, OverflowError) as error:
             raise sqlite_file.translated(error, self._path) from error
+
+    def _now_ms(self, connection: sqlite_file.Connection) -> int:
+        """By the clock of those who write, where they have agreed on one since the machine was started."""
+        known = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
+        if known.get("boot_id") != self._clock.boot_id():
+            return self._clock.wall_ms()
+        return self._clock.since_boot_ms() + int(known["offset_ms"])
 
 
 class Nothing(_ReadOnly):

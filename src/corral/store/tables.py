@@ -319,6 +319,24 @@ hosts = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
+# Nodes that live, or lived lately: see domain/worker.py. What each holds is written at the runs alone.
+workers = sa.Table(
+    "workers",
+    metadata,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("transport", sa.Text, nullable=False),
+    sa.Column("queues", sa.Text, nullable=False),  # names with commas between
+    sa.Column("concurrency", sa.Integer, nullable=False),
+    sa.Column("processes", sa.Integer, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("started_at", Millis, nullable=False),
+    sa.Column("seen_at", Millis, nullable=False),
+    sa.Column("stopping", sa.SmallInteger, nullable=False),
+)
+
 meta = sa.Table(
     "corral_meta",
     metadata,

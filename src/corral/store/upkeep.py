@@ -6,9 +6,10 @@ from corral.domain.item import StoredItem
 from corral.domain.site_statistics import SiteStatistics
 from corral.store import crawl_health, crawls, kept, leftovers, site_statistics
 from corral.store.database import Database
+from corral.store.store_workers import WorkerMethods
 
 
-class Upkeep:
+class Upkeep(WorkerMethods):
     _db: Database
 
     async def keep_run(self, run_id: str, *, keep: bool) -> None:

@@ -11,6 +11,7 @@ from corral.api import render
 from corral.api.deps import Corral
 from corral.api.schemas import Health
 from corral.domain.errors import CorralError
+from corral.domain.worker import NEGLECTED_AFTER_S, REMEDY
 
 router = APIRouter(tags=["health"])
 
@@ -26,6 +27,16 @@ async def _database(corral: Corral) -> dict[str, Any]:
     return {"status": "up", "runs": counts}
 
 
+async def _neglect(corral: Corral) -> str | None:
+    """Due work that nobody alive would take."""
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            found = await corral.store.neglected(NEGLECTED_AFTER_S)
+    except (CorralError, TimeoutError):
+        return None  # the database has just been asked, and is told of by itself
+    return "; ".join([*(each.sentence for each in found), REMEDY]) if found else None
+
+
 @router.get("/health", response_model=Health)
 async def health(corral: Corral) -> Response:
     database = await _database(corral)
@@ -34,12 +45,16 @@ async def health(corral: Corral) -> Response:
     if counts is not None:
         components["runs"] = counts
     status = "healthy" if database["status"] == "up" else "unhealthy"
+    if database["status"] == "up" and (told := await _neglect(corral)):
+        components["workers"] = {"status": "down", "reason": told}
+        status = "degraded"
     if corral.node is not None:
         node = corral.node
         components["workers"] = {
             "status": "up" if node.worker_count else "down",
             "count": node.worker_count,
             "executing": node.executing,
+            **components.get("workers", {}),
         }
         if status == "healthy" and not node.worker_count:
             status = "degraded"

@@ -13,6 +13,7 @@ import { showRecords } from "./page-records.js";
 import { showRun } from "./page-run.js";
 import { showRuns } from "./page-runs.js";
 import { showSites } from "./page-sites.js";
+import { showWorkers } from "./page-workers.js";
 import { healthOf } from "./states.js";
 
 const HEALTH_EVERY_MS = 10_000;
@@ -41,6 +42,7 @@ const LISTS = {
   jobs: { show: showJobs, title: "Jobs" },
   records: { show: showRecords, title: "Records" },
   sites: { show: showSites, title: "Sites" },
+  workers: { show: showWorkers, title: "Workers" },
   interventions: { show: showInterventions, title: "Waiting for a person" },
   preview: { show: showPreview, title: "Preview" },
 };

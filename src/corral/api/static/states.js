@@ -28,6 +28,12 @@ export const HEALTH = {
   unreachable: { label: "Unreachable", tone: "bad" },
 };
 
+export const WORKER_STATES = {
+  live: { label: "Live", tone: "good" },
+  stopping: { label: "Stopping", tone: "hold" },
+  lost: { label: "Lost", tone: "bad" },
+};
+
 export const LEVELS = { info: "neutral", warn: "warn", error: "bad" };
 
 function lookUp(table, key) {
@@ -41,6 +47,10 @@ export function stateOf(status) {
 
 export function healthOf(status) {
   return lookUp(HEALTH, status) ?? { label: String(status ?? "unknown"), tone: "neutral" };
+}
+
+export function workerStateOf(state) {
+  return lookUp(WORKER_STATES, state) ?? { label: String(state ?? "unknown"), tone: "neutral" };
 }
 
 export function toneOfLevel(level) {

@@ -77,11 +77,12 @@ def worker(
 async def _work(settings: "Settings", queues: "Sequence[Queue]", *, as_json: bool) -> int:
     from corral.cli.running import Stop, first_of
     from corral.cli.serving import stop_working
+    from corral.domain.worker import WorkerRole
     from corral.wiring import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
-    async with opened(settings, works=True, queues=queues) as app:
+    async with opened(settings, works=True, queues=queues, role=WorkerRole.WORKER) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         if await first_of(_has_workers(app), stop):

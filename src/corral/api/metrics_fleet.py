@@ -1,0 +1,43 @@
+"""Prometheus numbers of all nodes together, and of what waits for them."""
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from corral.domain.worker import QueueNow, WorkerState
+from corral.wiring import App
+
+_MOST_WORKERS = 1000
+
+
+class FleetMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, what: str, *labels: str) -> Gauge:
+            return Gauge(name, what, labels, registry=registry)
+
+        self._workers = gauge("corral_workers", "Nodes on record, by state", "state")
+        self._due = gauge("corral_queue_depth", "Runs that are due", "queue", "priority")
+        self._later = gauge("corral_queue_later", "Runs queued for later", "queue", "priority")
+        self._held = gauge("corral_queue_held", "Runs held, or waiting for their host", "queue", "priority")
+        self._running = gauge("corral_queue_running", "Runs being executed", "queue")
+        self._oldest = gauge(
+            "corral_queue_oldest_seconds", "How long the oldest due run has waited; 0 for none", "queue"
+        )
+        self._messages = gauge("corral_broker_messages", "Messages in the broker, where there is one", "queue")
+
+    async def look(self, app: App) -> None:
+        states = [worker.state for worker in await app.store.workers(limit=_MOST_WORKERS)]
+        for state in WorkerState:
+            self._workers.labels(state.value).set(states.count(state))
+        for queue in await app.store.queues():
+            self._tell(queue)
+        for name, number in (await app.broker_depths() or {}).items():
+            self._messages.labels(name).set(number)
+
+    def _tell(self, queue: QueueNow) -> None:
+        name = queue.name.value
+        for band in queue.bands:
+            labels = (name, band.priority.name.lower())
+            self._due.labels(*labels).set(band.due)
+            self._later.labels(*labels).set(band.later)
+            self._held.labels(*labels).set(band.held)
+        self._running.labels(name).set(queue.running)
+        self._oldest.labels(name).set(queue.oldest_s or 0)

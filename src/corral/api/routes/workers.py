@@ -1,0 +1,45 @@
+"""Who works, what each holds, and what waits."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral, Cursor, Limit
+from corral.api.schemas_workers import (
+    HeldRunRead,
+    QueueRead,
+    WorkerRead,
+    held_run_read,
+    queue_read,
+    worker_read,
+)
+
+router = APIRouter(tags=["workers"])
+
+
+@router.get("/workers", response_model=list[WorkerRead])
+async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    """The nodes on record. One that died is shown as lost for an hour, or until somebody took back what it held."""
+    found = await corral.store.workers(render.cursor_owner(cursor), limit)
+    return render.page([worker_read(each) for each in found], found[-1].card.owner if found else None, limit)
+
+
+@router.get("/workers/{owner}/runs", response_model=list[HeldRunRead])
+async def held_runs(
+    corral: Corral,
+    owner: Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")],
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    """All runs that one node holds now, the oldest first; nothing for one that holds none."""
+    found = await corral.store.held_by(owner, render.cursor_id(cursor) or "", limit)
+    return render.page([held_run_read(each) for each in found], found[-1].id if found else None, limit)
+
+
+@router.get("/queues", response_model=list[QueueRead])
+async def list_queues(corral: Corral) -> Response:
+    """What is due, queued for later, held and running in each queue, by priority, and for how long the oldest waits."""
+    messages = await corral.broker_depths()
+    return render.answer([queue_read(each, messages) for each in await corral.store.queues()])

@@ -1,0 +1,156 @@
+"""`corral status`: who works, what each holds, what waits, and whether something is wrong."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from corral.cli.render import Cell
+    from corral.domain.worker import QueueNow, WorkerNow
+    from corral.settings import Settings
+
+_EVERY_S = 2.0
+_MOST = 200
+_WORKERS = ("state", "role", "host…", "pid", "queues?", "processes?", "holds", "up?", "seen", "version?")
+_QUEUES = ("queue", "due", "later", "held", "running", "oldest")
+_HELD = ("run", "kind", "job?", "worker", "since", "lease left?")
+
+Watch = Annotated[bool, typer.Option("--watch", help=f"Look again every {_EVERY_S:g} s, until Ctrl-C.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found. Without a storage there is only what is wrong with it."""
+
+    storage: str
+    storage_is_up: bool
+    workers: "Sequence[WorkerNow]" = ()
+    queues: "Sequence[QueueNow]" = ()
+    messages: dict[str, int] | None = None
+    problems: tuple[str, ...] = ()
+
+
+def status(as_json: AsJson = False, watch: Watch = False) -> None:
+    """Show who works, what each worker holds, and what waits in which queue.
+
+    Changes nothing. Exit code 1 where something is wrong: work is due and no worker serves its queue, or the storage
+    does not answer.
+
+    \b
+    corral status
+    corral status --watch
+    corral status --json | jq '.queues[] | {queue, due, oldest_s}'
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    finish(_status(load_settings(), as_json=as_json, watch=watch))
+
+
+async def _status(settings: "Settings", *, as_json: bool, watch: bool) -> int:
+    import asyncio
+
+    from corral.cli import exits
+
+    while True:
+        found = await look(settings)
+        _show(found, as_json=as_json, watch=watch)
+        if not watch:
+            return exits.FAILED if found.problems else exits.DONE
+        await asyncio.sleep(_EVERY_S)
+
+
+async def look(settings: "Settings") -> Look:
+    from corral.cli.running import read_store
+    from corral.domain.errors import StorageUnavailable
+    from corral.domain.worker import troubles
+    from corral.wiring_broker import broker_depths
+
+    storage = _storage(settings)
+    try:
+        async with read_store(settings) as store:
+            workers, queues = await store.workers(limit=_MOST), await store.queues()
+            messages = await broker_depths(settings)()
+    except StorageUnavailable as error:
+        return Look(storage, storage_is_up=False, problems=(f"{error.message}; {error.hint or 'try again'}",))
+    problems = tuple(troubles(workers, queues))
+    return Look(storage, True, workers, queues, messages, problems)
+
+
+def _storage(settings: "Settings") -> str:
+    from corral.cli.running import database_file
+
+    path = database_file(settings)
+    if path is None:
+        return "PostgreSQL"
+    return f"SQLite, {path}" if path.exists() else f"SQLite, {path} (not there yet)"
+
+
+def _show(found: Look, *, as_json: bool, watch: bool) -> None:
+    from corral.cli import render
+
+    if as_json:
+        render.print_json(_shape(found), compact=watch)
+        return
+    if watch and render.on_terminal():
+        render.console().clear()
+    print(f"storage  {found.storage}: {'up' if found.storage_is_up else 'down'}")
+    if found.messages is not None:
+        told = ", ".join(f"{name} {count}" for name, count in found.messages.items())
+        print(f"broker   messages: {told or 'none'}")
+    if found.storage_is_up:
+        print()
+        render.print_table(_WORKERS, [_worker_row(each) for each in found.workers], nothing="no worker is there")
+        print()
+        render.print_table(_QUEUES, [_queue_row(each) for each in found.queues], nothing="nothing waits")
+        if held := [row for each in found.workers for row in _held_rows(each)]:
+            print()
+            render.print_table(_HELD, held)
+    print()
+    print("\n".join(f"✗ {problem}" for problem in found.problems) or "✓ everything is served")
+
+
+def _worker_row(worker: "WorkerNow") -> "tuple[Cell, ...]":
+    from corral.cli import render
+
+    card = worker.card
+    up = render.ago(worker.started_at).removesuffix(" ago")
+    queues = ",".join(card.queues) or "-"
+    told = (worker.state.value, card.role.value, card.host, card.pid, queues, worker.processes, worker.holding)
+    return (*told, up, f"{worker.seen_s:.0f} s ago", card.version)
+
+
+def _queue_row(queue: "QueueNow") -> "tuple[Cell, ...]":
+    oldest = "-" if queue.oldest_s is None else f"{queue.oldest_s:.0f} s"
+    return (queue.name.value, queue.due, queue.later, queue.held, queue.running, oldest)
+
+
+def _held_rows(worker: "WorkerNow") -> "list[tuple[Cell, ...]]":
+    from corral.cli import render
+
+    card = worker.card
+    rows: list[tuple[Cell, ...]] = [
+        (run.id, run.kind, run.job_id, f"{card.host}:{card.pid}", render.ago(run.since), f"{run.lease_left_s:.0f} s")
+        for run in worker.runs
+    ]
+    if worker.holding > len(rows):
+        rows.append((f"… and {worker.holding - len(rows)} more", "", "", f"{card.host}:{card.pid}", "", ""))
+    return rows
+
+
+def _shape(found: Look) -> dict[str, Any]:
+    from corral.api.schemas_workers import queue_read, worker_read
+
+    return {
+        "ok": not found.problems,
+        "problems": list(found.problems),
+        "storage": {"what": found.storage, "status": "up" if found.storage_is_up else "down"},
+        "broker": None if found.messages is None else {"messages": found.messages},
+        "workers": [worker_read(each) for each in found.workers],
+        "queues": [queue_read(each, found.messages) for each in found.queues],
+    }

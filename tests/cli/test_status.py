@@ -1,0 +1,104 @@
+"""`corral status`: who works and what waits, and an exit code for those who only ask whether it is well."""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+from corral.store.open import open_store
+from tests.cli.command import Corral, line_with
+from tests.services import PostgresCluster
+from tests.slack import SLACK
+from tests.store.build import add
+
+
+def add_run(corral: Corral) -> str:
+    async def added() -> str:
+        store = open_store(f"sqlite:///{corral.data}/corral.db")
+        try:
+            return await add(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(added())
+
+
+def test_nothing_there_is_well_and_stays_so(corral: Corral) -> None:
+    done = corral.here("status")
+
+    assert done.code == 0
+    assert "no worker is there" in done.out
+    assert "not there yet" in done.out
+    assert not corral.data.exists()
+
+
+def test_due_work_without_a_worker_is_wrong_and_says_what_to_do(corral: Corral) -> None:
+    add_run(corral)
+
+    done = corral.here("status")
+    told = corral.here("status", "--json")
+
+    assert done.code == told.code == 1
+    assert "✗ 1 run is due in the queue http and no worker serves it; start one with `corral worker`" in done.out
+    assert told.json["ok"] is False
+    assert [queue["due"] for queue in told.json["queues"]] == [1, 0, 0]
+    assert told.json["broker"] is None
+
+
+def test_a_worker_is_on_record_with_what_it_is_until_it_stops(
+    corral: Corral, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = started(corral, "worker", "--json")
+    line_with(process, "works")
+    deadline = time.monotonic() + 20 * SLACK
+    while not (workers := corral.here("status", "--json").json["workers"]) or workers[0]["processes"] != 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    [worker] = workers
+    table = corral.here("status")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30 * SLACK) == 0
+
+    assert (worker["state"], worker["role"], worker["pid"]) == ("live", "worker", process.pid)
+    assert (worker["transport"], worker["queues"]) == ("embedded", ["http", "browser", "script"])
+    assert worker["concurrency"] == 50
+    assert table.code == 0
+    assert f"live   worker  {worker['host']}" in table.out
+    assert corral.here("status", "--json").json["workers"] == []
+
+
+def test_one_that_was_killed_is_struck_by_the_next_start(
+    corral: Corral, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    first = started(corral, "worker", "--json")
+    line_with(first, "works")
+    first.kill()
+    first.wait()
+    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [first.pid]
+
+    second = started(corral, "worker", "--json")
+    line_with(second, "works")
+
+    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [second.pid]
+    second.send_signal(signal.SIGTERM)
+    second.wait(30 * SLACK)
+
+
+def test_watching_goes_on_until_it_is_interrupted(
+    corral: Corral, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    corral.create()
+    process = started(corral, "status", "--watch", "--json")
+    for _ in range(2):
+        assert '"ok":true' in line_with(process, "storage")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20 * SLACK) == 130
+
+
+def test_a_storage_that_does_not_answer_is_wrong(corral: Corral, postgres: PostgresCluster) -> None:
+    url = postgres.create_database().replace(f":{postgres.port}/", ":1/")
+    done = corral.here("status", "--json", APP_DATABASE_URL=url)
+    assert done.code == 1
+    assert done.json["storage"]["status"] == "down"
+    assert done.json["problems"]
