@@ -18,7 +18,7 @@ from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
-from corral.domain.worker import BrokerDepths, QueueName, WorkerCard, WorkerRole, no_broker
+from corral.domain.worker import BrokerDepths, WorkerCard, WorkerRole, no_broker
 from corral.engine.crawls import Crawls
 from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
@@ -211,7 +211,7 @@ async def _take_over(store: Store, presence: Presence) -> None:
 
 def worker_card(settings: Settings, node: Node, role: WorkerRole) -> WorkerCard:
     is_single = role is WorkerRole.SINGLE
-    queues = () if is_single else tuple(queue.value for queue in QueueName)
+    queues = () if is_single else tuple(queue.value for queue in EVERY_QUEUE)
     concurrency = 1 if is_single else settings.workers * settings.concurrency
     host, pid = platform.node() or "unknown", os.getpid()
     return WorkerCard(node.owner, host, pid, role, "embedded", queues, concurrency, __version__)

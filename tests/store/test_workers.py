@@ -1,16 +1,15 @@
 """Nodes on record, what they hold, and the depth of the queues: on every database."""
 
-import pytest
-
 from corral.domain.ids import Owner, new_owner
 from corral.domain.job import Priority, Strategy
+from corral.domain.queues import Queue
 from corral.domain.run import Move
-from corral.domain.worker import Neglect, QueueName, QueueNow, WorkerCard, WorkerRole, WorkerState, queue_of
+from corral.domain.worker import Neglect, QueueNow, WorkerCard, WorkerRole, WorkerState
 from corral.store.store import Store
 from tests.store.build import a_run, add, add_many, claim, completed, retried
 from tests.store.conftest import Sql
 
-ALL = tuple(queue.value for queue in QueueName)
+ALL = tuple(queue.value for queue in Queue)
 
 
 def a_card(owner: str | None = None, queues: tuple[str, ...] = ALL) -> WorkerCard:
@@ -80,19 +79,6 @@ async def test_workers_are_listed_page_by_page(store: Store) -> None:
     assert [worker.card.owner[0] for worker in (*first, *second)] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    "kind, strategy, queue",
-    [
-        ("page", "http", "http"),
-        ("page", "browser", "browser"),
-        ("survey", "api_replay", "http"),
-        ("crawl", "http", "http"),
-    ],
-)
-def test_the_queue_of_a_run(kind: str, strategy: str, queue: str) -> None:
-    assert queue_of(kind, strategy).value == queue
-
-
 def depth(queue: QueueNow, priority: Priority) -> tuple[int, int, int]:
     [band] = [band for band in queue.bands if band.priority is priority]
     return band.due, band.later, band.held
@@ -125,7 +111,7 @@ async def test_the_depth_of_queues_by_priority_and_state(store: Store, sql: Sql)
 async def test_due_work_that_nobody_alive_serves_is_neglected(store: Store, sql: Sql) -> None:
     await add(store, a_run(resolved_strategy=Strategy.BROWSER, priority=Priority.LOW))
     sql("UPDATE runs SET due_at = due_at - 40000")
-    assert [each.queue for each in await store.neglected(30)] == [QueueName.BROWSER]
+    assert [each.queue for each in await store.neglected(30)] == [Queue.BROWSER]
     assert await store.neglected(50) == []
 
     card = a_card(queues=("http",))

@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from corral.domain.ids import Owner
-from corral.domain.job import Priority, Strategy
+from corral.domain.job import Priority
+from corral.domain.queues import Queue
 
 # Four times the pause between two signs of life: one that comes late on a busy machine is no loss.
 LOST_AFTER_S = 10.0
@@ -20,24 +21,6 @@ BrokerDepths = Callable[[], Awaitable[dict[str, int] | None]]
 
 async def no_broker() -> dict[str, int] | None:
     return None
-
-
-class QueueName(StrEnum):
-    """By what executing takes: a few kilobytes, a browser, somebody's program."""
-
-    HTTP = "http"
-    BROWSER = "browser"
-    SCRIPT = "script"
-
-
-# Kinds that start a program of somebody else's; there are none yet.
-_SCRIPTS: frozenset[str] = frozenset()
-
-
-def queue_of(kind: str, strategy: str) -> QueueName:
-    if kind in _SCRIPTS:
-        return QueueName.SCRIPT
-    return QueueName.BROWSER if strategy == Strategy.BROWSER else QueueName.HTTP
 
 
 class WorkerRole(StrEnum):
@@ -104,7 +87,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class QueueNow:
-    name: QueueName
+    name: Queue
     bands: tuple[Band, ...]
     running: int = 0
     oldest_s: float | None = None  # for how long the oldest that is due has waited
@@ -126,7 +109,7 @@ class QueueNow:
 class Neglect:
     """Due work in a queue that no living worker serves."""
 
-    queue: QueueName
+    queue: Queue
     waited_s: float
 
     @property
@@ -142,7 +125,7 @@ def served(workers: Iterable[WorkerNow]) -> frozenset[str]:
     return frozenset(queue for worker in workers if worker.state is WorkerState.LIVE for queue in worker.card.queues)
 
 
-def neglected(oldest_s: dict[QueueName, float], by: frozenset[str], after_s: float) -> list[Neglect]:
+def neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) -> list[Neglect]:
     return [
         Neglect(name, waited_s) for name, waited_s in oldest_s.items() if name.value not in by and waited_s >= after_s
     ]

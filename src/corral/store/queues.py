@@ -2,16 +2,17 @@
 
 import sqlalchemy as sa
 
-from corral.domain.job import Priority
+from corral.domain.job import Priority, Strategy
+from corral.domain.queues import Queue, queue_of
 from corral.domain.run import RunState
-from corral.domain.worker import Band, Neglect, QueueName, QueueNow, neglected, queue_of
+from corral.domain.worker import Band, Neglect, QueueNow, neglected
 from corral.store import workers
 from corral.store.tables import LANES, runs
 from corral.store.tx import Tx, is_state, param, values
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
 # Crawls fetch over HTTP whatever else they are.
-_QUEUE_OF_LANE = {"light": QueueName.HTTP, "browser": QueueName.BROWSER, "crawl": QueueName.HTTP}
+_QUEUE_OF_LANE = {"light": Queue.HTTP, "browser": Queue.BROWSER, "crawl": Queue.HTTP}
 _IS_DUE = runs.c.due_at <= param("now")
 _COUNT_LANE = {
     lane: sa.select(
@@ -39,18 +40,18 @@ _COUNT_IN = {
     for state in (RunState.HELD, RunState.RUNNING)
 }
 
-_Place = tuple[QueueName, int]
+_Place = tuple[Queue, int]
 
 
 class _Tally(dict[_Place, int]):
-    def add(self, queue: QueueName, priority: int, count: int) -> None:
+    def add(self, queue: Queue, priority: int, count: int) -> None:
         self[queue, priority] = self.get((queue, priority), 0) + count
 
 
 def now(tx: Tx) -> list[QueueNow]:
     """Every queue, with every band."""
     due, later, held, running = _Tally(), _Tally(), _Tally(), _Tally()
-    oldest: dict[QueueName, int] = {}
+    oldest: dict[Queue, int] = {}
     for lane, statement in _COUNT_LANE.items():
         queue = _QUEUE_OF_LANE[lane]
         for priority, due_count, count, due_at in tx.all(statement, values(now=tx.now_ms)):
@@ -58,11 +59,11 @@ def now(tx: Tx) -> list[QueueNow]:
             later.add(queue, priority, int(count) - int(due_count))
             oldest[queue] = min(oldest.get(queue, due_at), due_at)
     for priority, kind, strategy, count in tx.all(_COUNT_WAITING, values(now=tx.now_ms)):
-        held.add(queue_of(kind, strategy), priority, int(count))
-        later.add(queue_of(kind, strategy), priority, -int(count))
+        held.add(queue_of(kind, Strategy(strategy)), priority, int(count))
+        later.add(queue_of(kind, Strategy(strategy)), priority, -int(count))
     for state, tally in ((RunState.HELD, held), (RunState.RUNNING, running)):
         for priority, kind, strategy, count in tx.all(_COUNT_IN[state]):
-            tally.add(queue_of(kind, strategy), priority, int(count))
+            tally.add(queue_of(kind, Strategy(strategy)), priority, int(count))
     return [
         QueueNow(
             queue,
@@ -70,11 +71,11 @@ def now(tx: Tx) -> list[QueueNow]:
             sum(running.get((queue, band), 0) for band in Priority),
             _waited_s(tx, oldest.get(queue)),
         )
-        for queue in QueueName
+        for queue in Queue
     ]
 
 
-def _band(band: Priority, queue: QueueName, *tallies: _Tally) -> Band:
+def _band(band: Priority, queue: Queue, *tallies: _Tally) -> Band:
     return Band(band, *(tally.get((queue, int(band)), 0) for tally in tallies))
 
 
@@ -85,7 +86,7 @@ def _waited_s(tx: Tx, due_at: int | None) -> float | None:
 def neglect(tx: Tx, after_s: float) -> list[Neglect]:
     """Queues with work that has been due for so long, and that nobody alive serves. Quick, however much waits."""
     by = workers.live_queues(tx)
-    oldest_s: dict[QueueName, float] = {}
+    oldest_s: dict[Queue, float] = {}
     for lane, statement in _OLDEST_IN_LANE.items():
         queue = _QUEUE_OF_LANE[lane]
         for band in Priority if queue.value not in by else ():
