@@ -6,7 +6,21 @@ import pytest
 from corral import __version__
 from tests.cli.command import Corral
 
-VERBS = ["up", "serve", "worker", "demo", "scrape", "crawl", "events", "records", "why", "status", "doctor", "bench"]
+VERBS = [
+    "up",
+    "serve",
+    "worker",
+    "demo",
+    "scrape",
+    "crawl",
+    "events",
+    "records",
+    "why",
+    "status",
+    "doctor",
+    "move",
+    "bench",
+]
 JOB_VERBS = ["add", "list", "show", "rm"]
 SITE_VERBS = ["list", "show", "stats"]
 SESSION_VERBS = ["add", "capture", "list", "check", "rotate", "rm"]

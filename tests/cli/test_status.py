@@ -46,9 +46,14 @@ def test_due_work_without_a_worker_is_wrong_and_says_what_to_do(corral: Corral) 
     assert told.json["broker"] is None
 
 
-def test_a_worker_is_on_record_with_what_it_is_until_it_stops(
+def test_a_worker_is_on_record_until_it_stops_and_one_that_was_killed_until_the_next_start(
     corral: Corral, started: Callable[..., subprocess.Popen[str]]
 ) -> None:
+    killed = started(corral, "worker", "--json")
+    line_with(killed, "works")
+    killed.kill()
+    killed.wait()
+    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [killed.pid]
     process = started(corral, "worker", "--json")
     line_with(process, "works")
     deadline = time.monotonic() + 20 * SLACK
@@ -66,23 +71,6 @@ def test_a_worker_is_on_record_with_what_it_is_until_it_stops(
     assert table.code == 0
     assert f"live   worker  {worker['host']}" in table.out
     assert corral.here("status", "--json").json["workers"] == []
-
-
-def test_one_that_was_killed_is_struck_by_the_next_start(
-    corral: Corral, started: Callable[..., subprocess.Popen[str]]
-) -> None:
-    first = started(corral, "worker", "--json")
-    line_with(first, "works")
-    first.kill()
-    first.wait()
-    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [first.pid]
-
-    second = started(corral, "worker", "--json")
-    line_with(second, "works")
-
-    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [second.pid]
-    second.send_signal(signal.SIGTERM)
-    second.wait(30 * SLACK)
 
 
 def test_watching_goes_on_until_it_is_interrupted(

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from corral.settings import Settings
+from corral.store.open import bring_up
+from tests.services import PostgresCluster
 from tests.shape.files import ROOT
 from tests.stack import Stack, corral_up, demo_site
 
@@ -21,6 +23,7 @@ _BLOCKS = [
 ]
 # What runs until it is stopped is stopped after a while, and has to end well.
 _SERVING = re.compile(r"^(corral (?:up|serve|worker|demo)\b.*)$", re.MULTILINE)
+_SERVER = "postgresql://corral@db.example/corral"
 _MAKE = re.compile(r"^make ", re.MULTILINE)
 
 
@@ -38,12 +41,23 @@ def _script(block: str, stack: Stack) -> str:
     return f"set -euo pipefail\n{text}"
 
 
+@pytest.fixture(scope="module")
+def database(postgres: PostgresCluster) -> str:
+    """For those who move somewhere: from an installation of their own, the others go on with theirs."""
+    return postgres.create_database()
+
+
 @pytest.mark.parametrize("block", _BLOCKS)
-def test_a_printed_command_works(block: str, running: Stack, tmp_path: Path) -> None:
+def test_a_printed_command_works(block: str, running: Stack, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    settings = {}
+    if "corral move" in block:
+        settings = {"APP_DATA_DIR": str(tmp_path / "var")}
+        bring_up(tmp_path / "var/corral.db")
+        block = block.replace(_SERVER, request.getfixturevalue("database"))
     path = f"{Path(sys.executable).parent}:{running.environment['PATH']}"
     done = subprocess.run(
         ["bash", "-c", _script(block, running)],
-        env={**running.environment, "PATH": path},
+        env={**running.environment, **settings, "PATH": path},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -40,11 +40,12 @@ class PostgresCluster:
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://{_ROLE}@127.0.0.1:{self.port}/{database}"
 
-    def create_database(self, name: str | None = None) -> str:
-        """Create an empty database and return its URL."""
+    def create_database(self, name: str | None = None, *, like: str = "template1") -> str:
+        """Create an empty database, or a copy of another one that nobody uses, and return its URL."""
         name = name or f"test_{uuid.uuid4().hex}"
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(statement.format(sql.Identifier(name), sql.Identifier(like.rpartition("/")[2])))
         return self.url(name)
 
     def drop_database(self, url: str) -> None:

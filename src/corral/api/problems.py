@@ -21,6 +21,7 @@ from corral.domain.errors import (
     PagesNotKept,
     SessionChanged,
     StorageFull,
+    StorageMoved,
     StorageUnavailable,
     TooManyExports,
     TooManyLooks,
@@ -42,6 +43,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (BadConfiguration, 503),
     (StorageFull, 507),
     (StorageUnavailable, 503),
+    (StorageMoved, 503),
     (TooManyStreams, 503),
 )
 # What may be sent as an object or, in short, as a string.

@@ -16,6 +16,7 @@ from corral.cli.verbs import (
     events,
     export,
     job,
+    move,
     records,
     run,
     scrape,
@@ -44,6 +45,7 @@ VERBS = (
     (_COLLECT, "why", why.why),
     (_CARE, "status", status.status),
     (_CARE, "doctor", doctor.doctor),
+    (_CARE, "move", move.move),
     (_CARE, "bench", bench.bench),
 )
 GROUPS = (

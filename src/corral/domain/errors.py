@@ -15,6 +15,7 @@ CorralError
     ├── StorageUnavailable   come back later
     ├── StorageFull
     └── StorageUnusable      corrupt, too new, on a network file system: a person must act
+        └── StorageMoved     everything in it lives in another database now
 """
 
 from collections.abc import Sequence
@@ -187,3 +188,10 @@ class StorageFull(StorageError):
 
 class StorageUnusable(StorageError):
     code = "storage_unusable"
+
+
+class StorageMoved(StorageUnusable):
+    code = "storage_moved"
+
+    def __init__(self, where: str, told: str) -> None:
+        super().__init__(f"{where} was {told}", hint="set APP_DATABASE_URL to that database and start Corral again")

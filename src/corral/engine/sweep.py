@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from corral.domain.errors import StorageError
+from corral.domain.errors import StorageError, StorageMoved
 from corral.domain.ports import EngineStore
 from corral.domain.queues import Hint, Waker
 from corral.domain.retention import Retention
@@ -132,6 +132,9 @@ class Sweeper:
         while True:
             try:
                 await work()
+            except StorageMoved as error:
+                log.warning("sweeping ends", reason=error.message, hint=error.hint)
+                return
             except StorageError as error:
                 log.warning("sweep failed; trying again", reason=error.message)
             await self._until_next()

@@ -1,7 +1,9 @@
 """Opening a store by its address: checked, migrated, with its clock set."""
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pysqlite3
@@ -9,11 +11,13 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageFull, StorageUnusable
 from corral.domain.ids import new_owner
-from corral.store import schema, sqlite_file
+from corral.store import moved_mark, schema, sqlite_file
 from corral.store.clock import Clock
 from corral.store.reading import Nothing, ReadOnlyFile
 from corral.store.sqlite import SqliteDatabase
 from corral.store.store import Store
+
+T = TypeVar("T")
 
 # The longest a retry is ever put off.
 _LONGEST_WAIT_MS = 3600 * 1000
@@ -22,7 +26,7 @@ _LONGEST_WAIT_MS = 3600 * 1000
 def open_store(url: str, *, clock: Clock | None = None) -> Store:
     """The store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
     if not _is_postgres(url):
-        return _open_sqlite(url, clock)
+        return Store(_open_sqlite(url, clock))
     from corral.store import open_postgres  # noqa: PLC0415 - its driver takes a while to load
 
     return Store(open_postgres.opened(url))
@@ -69,6 +73,8 @@ def _open_file_for_reading(url: str) -> Store:
         return Store(Nothing())
     if not schema.check_version(found, str(path)):
         raise schema.too_old(found, str(path))
+    # What it holds is what once was; whoever looks wants to know what is.
+    _glimpsed(path, lambda connection: moved_mark.refuse_moved(connection, path))
     return Store(ReadOnlyFile(path))
 
 
@@ -84,15 +90,15 @@ def _version_of_file(path: Path | None) -> str | None:
         ) from error
 
 
-def _open_sqlite(url: str, clock: Clock | None) -> Store:
+def _open_sqlite(url: str, clock: Clock | None) -> SqliteDatabase:
     path = _path(url)
     if path is None:
-        return Store(_prepared(None, clock))
+        return _prepared(None, clock)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sqlite_file.check_file(path)
         _migrate_file(path)
-        return Store(_prepared(path, clock))
+        return _prepared(path, clock)
     except pysqlite3.Error as error:
         raise sqlite_file.translated(error, path) from error
     except OSError as error:
@@ -101,6 +107,11 @@ def _open_sqlite(url: str, clock: Clock | None) -> Store:
         raise StorageUnusable(
             f"{path} cannot be opened ({error.strerror})", hint="check the owner and mode of the folder"
         ) from error
+
+
+def bring_up(path: Path, clock: Clock | None = None) -> None:
+    """What a start does to a file: to our schema version, its clock set."""
+    _open_sqlite(f"sqlite:///{path}", clock).close_now()
 
 
 def _prepared(path: Path | None, clock: Clock | None) -> SqliteDatabase:
@@ -155,6 +166,10 @@ def _file_version(path: Path) -> str | None:
             raise schema.version_lost(str(path))
         return str(row[0])
 
+    return _glimpsed(path, look)
+
+
+def _glimpsed(path: Path, look: Callable[[sqlite_file.Connection], T]) -> T:
     try:
         return sqlite_file.glimpsed(path, look)
     except pysqlite3.Error as error:

@@ -1,16 +1,21 @@
 """Opening a PostgreSQL database. Apart from the rest, because loading the driver costs who uses SQLite a start."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 import sqlalchemy as sa
 
-from corral.domain.errors import CorralError
-from corral.store import schema
+from corral.domain.errors import CorralError, StorageUnusable
+from corral.store import moved_mark, schema
 from corral.store.postgres import PostgresDatabase
 from corral.store.postgres_errors import translated
 
-_WHERE = "the PostgreSQL database"
+WHERE = "the PostgreSQL database"
 _MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a server
 _CONNECT_S = 5
+
+Connection = psycopg.Connection[tuple[object, ...]]
 
 
 def opened(url: str) -> PostgresDatabase:
@@ -18,8 +23,9 @@ def opened(url: str) -> PostgresDatabase:
     plain = _plain(url)
     try:
         with psycopg.connect(plain, connect_timeout=_CONNECT_S) as connection:
-            if not schema.check_version(_version(connection), _WHERE):
-                _migrate(connection, plain)
+            if not schema.check_version(version_in(connection), WHERE):
+                migrate(connection, plain)
+            refuse_unfinished(connection)
     except (psycopg.Error, sa.exc.DBAPIError) as error:
         raise _translated(error) from error
     return PostgresDatabase(plain)
@@ -30,27 +36,46 @@ def opened_for_reading(url: str) -> PostgresDatabase | None:
     found = version_of(url)
     if found is None:
         return None
-    if not schema.check_version(found, _WHERE):
-        raise schema.too_old(found, _WHERE)
+    if not schema.check_version(found, WHERE):
+        raise schema.too_old(found, WHERE)
+    with connected(url) as connection:
+        refuse_unfinished(connection)
     return PostgresDatabase(_plain(url))
 
 
 def version_of(url: str) -> str | None:
     """The schema version; None where the database is empty. Nothing is changed."""
+    with connected(url) as connection:
+        return version_in(connection)
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    """One connection, for as long as the block lasts; what goes wrong is told in our words."""
     try:
         with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
-            return _version(connection)
-    except psycopg.Error as error:
+            yield connection
+    except (psycopg.Error, sa.exc.DBAPIError) as error:
         raise _translated(error) from error
 
 
-def _migrate(connection: psycopg.Connection[tuple[object, ...]], plain: str) -> None:
+def refuse_unfinished(connection: Connection) -> None:
+    """Everything may be there, and still be written to where it came from."""
+    row = connection.execute("SELECT value FROM corral_meta WHERE key = %s", (moved_mark.KEY,)).fetchone()
+    if row is not None and moved_mark.Mark.read(str(row[0])).state is moved_mark.MoveState.ARRIVING:
+        raise StorageUnusable(
+            "a move into this PostgreSQL database is not finished",
+            hint="run `corral move --to` again, with the settings of the installation it comes from",
+        )
+
+
+def migrate(connection: Connection, url: str) -> None:
     connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
     connection.commit()
     # Somebody else may have migrated while we waited for the lock.
-    if not schema.check_version(_version(connection), _WHERE):
+    if not schema.check_version(version_in(connection), WHERE):
         connection.commit()
-        address = plain.replace("postgresql://", "postgresql+psycopg://", 1)
+        address = _plain(url).replace("postgresql://", "postgresql+psycopg://", 1)
         schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
     connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
 
@@ -64,11 +89,11 @@ def _translated(error: Exception) -> CorralError:
     return translated(cause if isinstance(cause, Exception) else error)
 
 
-def _version(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
+def version_in(connection: Connection) -> str | None:
     row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
     if row is None or row[0] is None:
         return None
     version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     if version is None:
-        raise schema.version_lost(_WHERE)
+        raise schema.version_lost(WHERE)
     return str(version[0])

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
 from corral.domain.errors import StorageError, StorageFull, StorageUnavailable
-from corral.store import sqlite_file
+from corral.store import moved_mark, sqlite_file
 from corral.store.ballast import Ballast
 from corral.store.clock import Clock, SystemClock
 from corral.store.crash import CommitPoints
@@ -133,6 +133,7 @@ class SqliteDatabase:
         with self._lock, self._process_lock.held():
             self._begin_patiently()
             try:
+                moved_mark.refuse_moved(self._connection, self._path)
                 yield
                 self._connection.execute("COMMIT")
             finally:
@@ -233,6 +234,7 @@ class SqliteDatabase:
         """Begin, and run the group; None where one of them failed, which leaves nothing behind."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
+            moved_mark.refuse_moved(self._connection, self._path)
             tx = self._tx(self._connection)
             return [(pending, pending.op(tx), None) for pending in group]
         except Exception:  # noqa: BLE001 - run alone it fails again, and then for the one it belongs to
@@ -312,6 +314,7 @@ class SqliteDatabase:
     def _transaction(self, op: Op, *, is_repeat: bool = False) -> Any:
         self._begin_patiently()
         try:
+            moved_mark.refuse_moved(self._connection, self._path)
             result = op(self._tx(self._connection, is_repeat=is_repeat))
             self._points.passing(self._execute_commit)
         finally:

@@ -16,9 +16,11 @@ from corral.domain.errors import (
     CorralError,
     StorageError,
     StorageFull,
+    StorageMoved,
     StorageUnavailable,
     StorageUnusable,
 )
+from corral.store import moved_mark
 
 _MAGIC = b"SQLite format 3\x00"
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
@@ -149,6 +151,8 @@ def translated(error: Exception, path: Path | None, hint: str | None = None) -> 
     where = str(path) if path is not None else "the database in memory"
     if isinstance(error, OverflowError | pysqlite3.DataError):
         return BadInput(f"SQLite cannot take this value: {text}")
+    if text.startswith(moved_mark.TOLD):
+        return StorageMoved(where, text)
     if isinstance(error, pysqlite3.IntegrityError):
         return StorageError(f"{where} refused a row: {text}", hint="please report this")
     if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_IOERR") and _is_full(path)):

@@ -40,7 +40,6 @@ from corral.store import (
 )
 from corral.store.database import Database
 from corral.store.store_hosts import HostMethods
-from corral.store.store_leases import LeaseMethods
 from corral.store.store_shares import StepMethods
 from corral.store.tx import Tx
 from corral.store.upkeep import Upkeep
@@ -50,7 +49,7 @@ def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
     return lambda tx: function(tx, *args)
 
 
-class Store(Upkeep, HostMethods, LeaseMethods, StepMethods):
+class Store(Upkeep, HostMethods, StepMethods):
     def __init__(self, database: Database) -> None:
         self._db = database
 

@@ -1,13 +1,18 @@
 """The part of the store that is about who works on what."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+from corral.domain.errors import StorageMoved
 from corral.domain.ids import Owner
 from corral.domain.queues import Hint, Lane
 from corral.domain.run import EVERY_LANE, Lanes, Lease
 from corral.domain.settlement import Loss, Settlement
 from corral.store import claims, losses
 from corral.store.database import Database
+from corral.store.tx import Tx
+
+T = TypeVar("T")
 
 
 class LeaseMethods:
@@ -40,7 +45,10 @@ class LeaseMethods:
     def renew_from_thread(
         self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
     ) -> set[tuple[str, int]]:
-        held: set[tuple[str, int]] = self._db.write_from_thread(lambda tx: claims.renew(tx, leases, owner, lease_s))
+        try:
+            held: set[tuple[str, int]] = self._db.write_from_thread(lambda tx: claims.renew(tx, leases, owner, lease_s))
+        except StorageMoved:
+            return set()
         return held
 
     async def settle(self, settlement: Settlement) -> bool:
@@ -49,16 +57,21 @@ class LeaseMethods:
 
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
         """Many at once, for the price of one trip to the database."""
-        settled: list[bool] = await self._db.write(lambda tx: claims.settle_all(tx, settlements), essential=True)
-        return settled
+        return await self._unless_moved(lambda tx: claims.settle_all(tx, settlements), [False] * len(settlements))
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int:
-        released: int = await self._db.write(lambda tx: claims.release(tx, leases, reason), essential=True)
-        return released
+        return await self._unless_moved(lambda tx: claims.release(tx, leases, reason), 0)
 
     async def lose(self, lost: Sequence[Loss]) -> int:
-        taken: int = await self._db.write(lambda tx: losses.lose(tx, lost), essential=True)
-        return taken
+        return await self._unless_moved(lambda tx: losses.lose(tx, lost), 0)
+
+    async def _unless_moved(self, op: Callable[[Tx], T], lost: T) -> T:
+        """Runs that went to another database with everything else are queued there: all leases on them are lost."""
+        try:
+            written: T = await self._db.write(op, essential=True)
+        except StorageMoved:
+            return lost
+        return written
 
     async def expire(self, owner: Owner) -> int:
         expired: int = await self._db.write(lambda tx: losses.expire(tx, owner), essential=True)

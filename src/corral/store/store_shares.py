@@ -5,15 +5,12 @@ from corral.domain.ids import Owner
 from corral.domain.item import Report, Step
 from corral.domain.run import Lease
 from corral.store import items, share_claims
-from corral.store.database import Database
+from corral.store.store_leases import LeaseMethods
 
 
-class StepMethods:
-    _db: Database
-
+class StepMethods(LeaseMethods):
     async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
-        step: Step | None = await self._db.write(lambda tx: items.step(tx, lease, report, bounds), essential=True)
-        return step
+        return await self._unless_moved(lambda tx: items.step(tx, lease, report, bounds), None)
 
     async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:
         found: list[Lease] = await self._db.write(lambda tx: share_claims.claim(tx, owner, limit, lease_s, crawl))

@@ -1,0 +1,163 @@
+"""The rows of one table, from a SQLite file to PostgreSQL: streamed, and compared by count and checksum."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+
+from corral.store.tables import Document, meta, metadata, workers
+from corral.store.tx import Row
+
+# What is about processes and clocks of the old place.
+_LEFT_OUT = {workers.name}
+_META_LEFT_OUT = ("boot_id", "offset_ms", "move")
+# Judged by the steady clock of the database they lie in: the other one has another. All other times are the calendar's.
+STEADY = {
+    "runs": ("due_at", "lease_until"),
+    "items": ("due_at",),
+    "hosts": ("opened_at", "probed_at", "blocked_until", "updated_at"),
+}
+# 0 and 1 stand for "at once" in these columns, and are no times.
+_NO_TIME = 1
+_TELL_EVERY = 1000
+_AT_ONCE = 1000
+_LARGE_AT_ONCE = 20
+
+Told = Callable[[int], None]  # how many rows are done
+Target = psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Equal where the same rows are there, in whichever order."""
+
+    rows: int
+    checksum: int
+
+
+def moved_tables() -> list[sa.Table]:
+    return [table for table in metadata.sorted_tables if table.name not in _LEFT_OUT]
+
+
+def count(source: Any, table: sa.Table) -> int:
+    [(found,)] = source.execute(_text(sa.select(sa.func.count()).select_from(_rows(table)))).fetchall()
+    return int(found)
+
+
+def copy(source: Any, target: Target, table: sa.Table, shift_ms: int, told: Told) -> Sum:
+    """Every row of the file into the empty table; the sum of what was sent."""
+    summing = _Summing(table, told)
+    names = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns)
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
+    with target.cursor() as cursor, cursor.copy(statement) as copying:
+        for row in summing.seen(_read(source, table, shift_ms)):
+            copying.write_row(row)
+    return summing.sum
+
+
+def sum_of(target: Target, table: sa.Table, told: Told) -> Sum:
+    """The sum of what has arrived, read back."""
+    summing = _Summing(table, told)
+    columns = [
+        sql.SQL("{}::text").format(sql.Identifier(column.name)) if _is_document(column) else sql.Identifier(column.name)
+        for column in table.columns
+    ]
+    statement = sql.SQL("SELECT {} FROM {}").format(sql.SQL(", ").join(columns), sql.Identifier(table.name))
+    with target.cursor(name="arrived") as cursor:
+        has_bodies = any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
+        cursor.itersize = _LARGE_AT_ONCE if has_bodies else _AT_ONCE
+        cursor.execute(statement)
+        for _ in summing.seen(cursor):
+            pass
+    return summing.sum
+
+
+def continue_numbers(source: Any, target: Target, table: sa.Table) -> None:
+    """What is numbered next gets a number that was never given, not even to a row that is gone."""
+    for column in table.columns:
+        if column.autoincrement is not True:
+            continue
+        place = source.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
+        [(last,)] = source.execute(_text(sa.select(sa.func.max(column)))).fetchall()
+        highest = max(last or 0, place[0] if place else 0)
+        if highest:
+            target.execute("SELECT setval(pg_get_serial_sequence(%s, %s), %s)", (table.name, column.name, highest))
+
+
+def _read(source: Any, table: sa.Table, shift_ms: int) -> Iterator[Row]:
+    names = table.columns.keys()
+    shifted = [names.index(name) for name in STEADY.get(table.name, ())]
+    cursor = source.execute(_text(sa.select(*_rows(table).columns)))
+    while rows := cursor.fetchmany(_LARGE_AT_ONCE):
+        if not shifted:
+            yield from rows
+            continue
+        for row in rows:
+            yield _shifted(row, shifted, shift_ms)
+
+
+def _shifted(row: Row, places: list[int], shift_ms: int) -> Row:
+    moved = list(row)
+    for place in places:
+        if moved[place] is not None and moved[place] > _NO_TIME:
+            moved[place] += shift_ms
+    return tuple(moved)
+
+
+def _rows(table: sa.Table) -> Any:
+    if table is not meta:
+        return table
+    return sa.select(meta).where(meta.c.key.not_in(_META_LEFT_OUT)).subquery()
+
+
+def _text(statement: sa.Select[Any]) -> str:
+    return str(statement.compile(dialect=sqlite_dialect(), compile_kwargs={"literal_binds": True}))
+
+
+def _is_document(column: sa.Column[Any]) -> bool:
+    return column.type is Document
+
+
+class _Summing:
+    def __init__(self, table: sa.Table, told: Told) -> None:
+        self._documents = [place for place, column in enumerate(table.columns) if _is_document(column)]
+        self._told = told
+        self._rows = self._checksum = 0
+
+    def seen(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            yield row
+            self._checksum = (self._checksum + self._digest(row)) % 2**64
+            self._rows += 1
+            if self._rows % _TELL_EVERY == 0:
+                self._told(self._rows)
+        self._told(self._rows)
+
+    @property
+    def sum(self) -> Sum:
+        return Sum(self._rows, self._checksum)
+
+    def _digest(self, row: Row) -> int:
+        parts: list[Any] = [hashlib.blake2b(each).digest() if isinstance(each, bytes) else each for each in row]
+        for place in self._documents:
+            if parts[place] is not None:
+                parts[place] = _canonical(parts[place])
+        text = repr(parts).encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+
+
+def _canonical(text: str) -> str:
+    """PostgreSQL keeps what a document says, not how: keys in its own order, numbers in its own spelling."""
+    return json.dumps(json.loads(text, parse_float=_number), sort_keys=True, separators=(",", ":"))
+
+
+def _number(text: str) -> int | float:
+    exact = Decimal(text)
+    return int(exact) if exact == exact.to_integral_value() else float(text)
