@@ -1,9 +1,11 @@
 """`corral move` as a person has it: what it prints, what it refuses, and a running installation that it moves."""
 
 import asyncio
+import signal
+import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -12,9 +14,10 @@ import pytest
 from corral.domain.event import fold
 from corral.store.open import open_store
 from tests import services
+from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.slack import SLACK
-from tests.stack import Stack, corral_up
+from tests.stack import Stack, corral_up, stop
 from tests.store.build import add
 
 
@@ -51,6 +54,7 @@ def test_what_stands_in_the_way_is_said_and_nothing_is_changed(corral: Corral, t
     assert code == 1
     assert "sesame" not in told
     assert "PostgreSQL does not answer as it should" in told
+    assert "fix: check that the server in --to is up" in told
     code, told = refused(target, APP_DATABASE_URL=target)
     assert code == 78
     assert "on PostgreSQL already" in told
@@ -111,6 +115,24 @@ def test_moved_once_the_old_place_says_where_everything_is(corral: Corral, targe
     assert len(corral.here("run", "list", "--json", APP_DATABASE_URL=target).json) == 2
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
+def test_ctrl_c_moves_nothing(corral: Corral, target: str, started: Callable[..., subprocess.Popen[str]]) -> None:
+    with_runs(corral)
+    asyncio.run(_add_to(target))
+    with psycopg.connect(target) as other:
+        other.execute("TRUNCATE runs, events")  # and holds its locks, so that the move waits
+        process = started(corral, "move", "--to", target)
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        with psycopg.connect(target, autocommit=True) as looking:
+            while looking.execute(waiting).fetchone() == (0,):
+                time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    assert process.returncode == 130
+    assert "nothing was moved, and the old database goes on as before" in told
+    assert corral.here("status", "--json").json["queues"][0]["due"] == 1
+
+
 def in_flight(stack: Stack) -> list[str]:
     """Runs that have ended, that are being executed, that wait and that crawl."""
     slow, quick = stack.job("/slow?seconds=4"), stack.job("/articles")
@@ -146,12 +168,16 @@ def test_runs_in_flight_go_on_at_the_new_place_and_none_is_lost_or_doubled(
         done = corral("move", "--to", target, "--json")
         assert done.code == 0, done.err
         health = health_says_moved(old)
+        ready, stale = old.client.get("/ready"), old.client.get("/jobs/runs")
         refused = old.client.post("/jobs", json={"target_url": f"{site}/", "fields": ["title"], "strategy": "http"})
         with corral_up(tmp_path, site, APP_DATABASE_URL=target) as new:
             states = {run_id: new.ended(run_id, 60)["status"] for run_id in ids}
             listed = Counter(run["id"] for run in new.client.get("/jobs/runs?limit=200").json())
+        stopped = stop(old.process)
     assert "Traceback" not in old.log.read_text()
-    assert health["status"] == "degraded"
+    assert health["status"] == "unhealthy"
+    assert (ready.status_code, stale.status_code) == (503, 503)
+    assert stopped == 0
     assert refused.status_code == 503
     assert refused.json()["error"]["code"] == "storage_moved"
     assert done.json["requeued"] == 5

@@ -6,7 +6,10 @@ import subprocess
 import time
 from collections.abc import Callable
 
+import pytest
+
 from corral.store.open import open_store
+from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with
 from tests.services import PostgresCluster
 from tests.slack import SLACK
@@ -73,6 +76,7 @@ def test_a_worker_is_on_record_until_it_stops_and_one_that_was_killed_until_the_
     assert corral.here("status", "--json").json["workers"] == []
 
 
+@pytest.mark.skipif(not LEVEL, reason="long")
 def test_watching_goes_on_until_it_is_interrupted(
     corral: Corral, started: Callable[..., subprocess.Popen[str]]
 ) -> None:

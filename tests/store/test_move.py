@@ -295,6 +295,20 @@ async def test_a_target_that_is_used_is_left_alone_even_by_who_moved_there_befor
     await store.close()
 
 
+async def test_a_target_that_somebody_uses_is_not_waited_for(
+    path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corral.store.move._OURS", ("SET lock_timeout = '100ms'",))
+    store = await opened(path)
+    await add(store)
+    with psycopg.connect(target) as other:
+        other.execute("SELECT * FROM runs")
+        with pytest.raises(StorageUnusable, match="somebody else is using the target"):
+            move(path, target, silent)
+    await claim(store)
+    await store.close()
+
+
 async def test_a_file_that_was_moved_is_refused_by_every_program(path: Path, target: str) -> None:
     store = await opened(path)
     await add(store)

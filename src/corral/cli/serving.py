@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corral.cli.running import Stop
-from corral.domain.errors import BadConfiguration, CorralError, StorageError
+from corral.domain.errors import BadConfiguration, CorralError, StorageError, StorageMoved
 
 if TYPE_CHECKING:
     from corral.settings import Settings
@@ -151,6 +151,8 @@ async def _asked_for_storage(app: "App", stop: Stop) -> None:
     while True:
         try:
             await app.store.ping()
+        except StorageMoved:
+            return  # nothing is ever written there again
         except StorageError:
             await asyncio.sleep(0.1)
         else:

@@ -78,7 +78,7 @@ def move(path: Path, url: str, told: Progress, *, clock: Clock | None = None) ->
         # As a start does: to our schema version, with a clock that all processes of this boot agree on.
         bring_up(path, clock)
     points = CommitPoints()
-    with connected(url) as target:
+    with connected(url, "--to") as target:
         _prepare(target, url)
         if done is not None and done.state is MoveState.MOVED:
             return _finished(target, done, place, path, points)
@@ -175,6 +175,7 @@ def _locked(path: Path) -> Iterator[Any]:
     source = sqlite_file.connect(path)
     try:
         sqlite_file.prepare(source)
+        source.execute("PRAGMA cache_size=-4096")  # what is read once need not be kept
         with process_lock.held():
             sqlite_file.wait_until(lambda: _begun(source), f"{path} is locked by another program")
             moved_mark.refuse_moved(source, path)

@@ -7,7 +7,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from corral.domain.errors import BadInput
+from corral.domain.errors import BadInput, StorageUnusable
 from corral.store import schema
 from corral.store.feed import Gaps
 from corral.store.move_requeue import requeue
@@ -38,7 +38,7 @@ def place_of(url: str) -> str:
 
 def faults(url: str, instance: str) -> list[str]:
     """Why nothing can be moved there; nothing is changed."""
-    with connected(url) as target:
+    with connected(url, "--to") as target:
         version = version_in(target)
         schema.check_version(version, WHERE)
         return [] if version is None else occupied(target, instance)
@@ -71,7 +71,12 @@ def _with_rows(target: Target) -> list[str]:
 def lock(target: Target) -> None:
     """Nobody reads or writes there until this is over."""
     names = sql.SQL(", ").join(sql.Identifier(table.name) for table in metadata.sorted_tables)
-    target.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
+    try:
+        target.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
+    except psycopg.errors.LockNotAvailable as error:
+        raise StorageUnusable(
+            "somebody else is using the target", hint="stop what works with that database, or move to another one"
+        ) from error
 
 
 def empty(target: Target) -> None:

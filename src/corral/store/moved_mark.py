@@ -54,7 +54,7 @@ def now_text() -> str:
 
 
 def refuse_moved(connection: Connection, path: Path | None) -> None:
-    """StorageMoved where nothing is to be written here any more."""
+    """StorageMoved where nothing is to be written here any more, and what can be read is only what once was."""
     if path is not None and connection.execute("PRAGMA user_version").fetchone()[0] == _MOVED:
         mark = of_file(connection)
         raise StorageMoved(str(path), mark.sentence if mark else f"{TOLD}an unknown day")

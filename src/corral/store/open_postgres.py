@@ -50,13 +50,15 @@ def version_of(url: str) -> str | None:
 
 
 @contextmanager
-def connected(url: str) -> Iterator[Connection]:
+def connected(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
     """One connection, for as long as the block lasts; what goes wrong is told in our words."""
     try:
         with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
             yield connection
     except (psycopg.Error, sa.exc.DBAPIError) as error:
-        raise _translated(error) from error
+        told = _translated(error)
+        told.hint = told.hint and told.hint.replace("APP_DATABASE_URL", named)
+        raise told from error
 
 
 def refuse_unfinished(connection: Connection) -> None:

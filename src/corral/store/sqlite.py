@@ -188,6 +188,7 @@ class SqliteDatabase:
         try:
             connection.execute("BEGIN")
             try:
+                moved_mark.refuse_moved(connection, self._path)
                 return op(self._tx(connection))
             finally:
                 if connection.in_transaction:

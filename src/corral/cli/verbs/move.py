@@ -45,6 +45,7 @@ def move(to: To, dry_run: DryRun = False, as_json: AsJson = False) -> None:
 
 
 def _move(settings: "Settings", url: str, *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli.exits import complain
     from corral.cli.move_progress import shown
     from corral.store import move as moving
 
@@ -52,8 +53,12 @@ def _move(settings: "Settings", url: str, *, dry_run: bool, as_json: bool) -> in
     if dry_run:
         return _told(moving.plan(path, url), as_json=as_json)
     began = time.monotonic()
-    with shown() as progress:
-        moved = moving.move(path, url, _uninterrupted_at_the_end(progress))
+    try:
+        with shown() as progress:
+            moved = moving.move(path, url, _uninterrupted_at_the_end(progress))
+    except KeyboardInterrupt:
+        complain("interrupted: nothing was moved, and the old database goes on as before")
+        raise
     return _report(path, moved, _findings(url), time.monotonic() - began, as_json=as_json)
 
 
