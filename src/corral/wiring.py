@@ -14,11 +14,12 @@ from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
 from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates
+from corral.domain.ids import Owner
 from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
-from corral.domain.worker import BrokerDepths, WorkerCard, WorkerRole, no_broker
+from corral.domain.worker import BrokerNow, WorkerCard, WorkerRole
 from corral.engine.crawls import Crawls
 from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
@@ -49,7 +50,6 @@ from corral.stalls import watched_loop
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.vault import Keyring, KeySource, SealBroken, Vault, check_keys
-from corral.wiring_broker import broker_depths
 from corral.wiring_options import node_options, offered_strategies, retention, retry_policy, worker_config
 from corral.wiring_worker import page_cache
 
@@ -96,9 +96,12 @@ class App:
     broker: "Broker | None" = None
     turns: Permits = field(default_factory=Permits)  # of what this process fetches itself
     roll: Roll | None = None
-    broker_depths: BrokerDepths = no_broker
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def broker_now(self) -> BrokerNow | None:
+        return None if self.broker is None else BrokerNow(self.broker.depths, self.broker.problem)
 
     async def start_work(self) -> None:
         if self.broker is not None:
@@ -158,21 +161,21 @@ async def opened(
     if is_told is not None and broker is not None:
         asked = Asked(store, queues, is_told, functools.partial(broker.has_messages, queues))
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
+    served, role = ((), WorkerRole.SINGLE) if only_run else (queues, WorkerRole.WORKER if is_told else role)
+    transport = Transport.CELERY if is_told else Transport.EMBEDDED
     try:
         keys = await checked_keys(settings, store)
         async with watched_loop("node" if works else "client"), prober(settings, turns if works else NO_GATES) as probe:
             work = _Work(source, processes if only_run else None) if works else None
             app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints)
             app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
-            app.broker_depths = broker_depths(settings)
             if asked is not None and app.node is not None:
                 asked.wake = app.node.stir
             presence = Presence(settings.data_dir / "nodes")
             await _take_over(store, presence)
             if app.node is not None:
                 presence.enter(app.node.owner)
-                card = worker_card(settings, app.node, WorkerRole.SINGLE if only_run else role)
-                app.roll = Roll(store, card, app.node)
+                app.roll = Roll(store, worker_card(settings, app.node.owner, served, transport, role), app.node)
             owner = app.node.owner if app.node is not None else None
             await app.start_work()
             try:
@@ -209,12 +212,14 @@ async def _take_over(store: Store, presence: Presence) -> None:
         presence.forget(owner)
 
 
-def worker_card(settings: Settings, node: Node, role: WorkerRole) -> WorkerCard:
-    is_single = role is WorkerRole.SINGLE
-    queues = () if is_single else tuple(queue.value for queue in EVERY_QUEUE)
-    concurrency = 1 if is_single else settings.workers * settings.concurrency
+def worker_card(
+    settings: Settings, owner: Owner, queues: Sequence[Queue], transport: Transport, role: WorkerRole
+) -> WorkerCard:
+    """What a node says of itself. One that executes a single run takes no other from any queue."""
+    names = tuple(queue.value for queue in queues)
+    concurrency = settings.workers * settings.concurrency if queues else 1
     host, pid = platform.node() or "unknown", os.getpid()
-    return WorkerCard(node.owner, host, pid, role, "embedded", queues, concurrency, __version__)
+    return WorkerCard(owner, host, pid, role, transport.value, names, concurrency, __version__)
 
 
 @asynccontextmanager

@@ -1,8 +1,16 @@
-"""Which broker stands beside the database, and how to ask it for its depth. Apart, for those who load nothing else."""
+"""A look at the broker, for those who load nothing else."""
 
-from corral.domain.worker import BrokerDepths, no_broker
-from corral.settings import Settings
+from corral.domain.worker import BrokerNow
+from corral.settings import Settings, Transport
 
 
-def broker_depths(settings: Settings) -> BrokerDepths:  # noqa: ARG001 - for the transport that has one
-    return no_broker
+async def look_at_broker(settings: Settings) -> BrokerNow | None:
+    """None where messages play no part."""
+    if settings.transport is not Transport.CELERY:
+        return None
+    from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used
+    from corral.transport.celery import STEPS  # noqa: PLC0415
+
+    broker = Broker(settings.celery_broker_url, sorted(STEPS.values()))
+    await broker.look()
+    return BrokerNow(broker.depths, broker.problem)

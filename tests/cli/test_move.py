@@ -135,7 +135,7 @@ def test_ctrl_c_moves_nothing(corral: Corral, target: str, started: Callable[...
 
 def in_flight(stack: Stack) -> list[str]:
     """Runs that have ended, that are being executed, that wait and that crawl."""
-    slow, quick = stack.job("/slow?seconds=4"), stack.job("/articles")
+    slow, quick = stack.job("/slow?seconds=10"), stack.job("/articles")
     ids = [stack.start(quick)["id"] for _ in range(5)]
     for run_id in ids:
         stack.ended(run_id)
@@ -165,7 +165,7 @@ def test_runs_in_flight_go_on_at_the_new_place_and_none_is_lost_or_doubled(
     corral.data = tmp_path / "var"
     with corral_up(tmp_path, site) as old:
         ids = in_flight(old)
-        done = corral("move", "--to", target, "--json")
+        done = corral.here("move", "--to", target, "--json")  # soon, while they are executed
         assert done.code == 0, done.err
         health = health_says_moved(old)
         ready, stale = old.client.get("/ready"), old.client.get("/jobs/runs")
@@ -180,7 +180,7 @@ def test_runs_in_flight_go_on_at_the_new_place_and_none_is_lost_or_doubled(
     assert stopped == 0
     assert refused.status_code == 503
     assert refused.json()["error"]["code"] == "storage_moved"
-    assert done.json["requeued"] == 5
+    assert done.json["requeued"] >= 4, "the slow ones, and the crawl where it was not through"
     assert set(states.values()) <= {"completed", "partial"}
     assert all(listed[run_id] == 1 for run_id in ids)
     asyncio.run(_check(target, ids, done.json["tables"]["events"]))

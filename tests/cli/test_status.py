@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 
 import pytest
+import redis
 
 from corral.store.open import open_store
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with
-from tests.services import PostgresCluster
+from tests.services import PostgresCluster, RedisServer
 from tests.slack import SLACK
 from tests.store.build import add
 
@@ -94,3 +95,28 @@ def test_a_storage_that_does_not_answer_is_wrong(corral: Corral, postgres: Postg
     assert done.code == 1
     assert done.json["storage"]["status"] == "down"
     assert done.json["problems"]
+
+
+def test_the_broker_is_shown_with_its_messages_and_missed_when_it_is_away(
+    corral: Corral, redis_server: RedisServer
+) -> None:
+    corral.create()
+    settings = {"APP_TRANSPORT": "celery", "APP_CELERY_BROKER_URL": redis_server.url(7)}
+    with redis.from_url(redis_server.url(7)) as client:
+        client.lpush("browser", "a message")
+        there = corral.here("status", "--json", **settings)
+        told = corral.here("status", **settings)
+        client.delete("browser")
+    away = corral.here("status", "--json", **{**settings, "APP_CELERY_BROKER_URL": "redis://127.0.0.1:1/0"})
+
+    assert there.code == told.code == 0
+    assert there.json["broker"] == {
+        "status": "up",
+        "reason": None,
+        "messages": {"http": 0, "browser": 1, "script": 0},
+    }
+    assert "broker   up, messages: http 0, browser 1, script 0" in told.out
+    assert [queue["messages"] for queue in there.json["queues"]] == [0, 1, 0]
+    assert away.code == 1
+    assert away.json["broker"]["status"] == "down"
+    assert "the broker does not answer" in away.json["problems"][0]

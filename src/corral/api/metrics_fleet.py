@@ -29,8 +29,9 @@ class FleetMetrics:
             self._workers.labels(state.value).set(states.count(state))
         for queue in await app.store.queues():
             self._tell(queue)
-        for name, number in (await app.broker_depths() or {}).items():
-            self._messages.labels(name).set(number)
+        broker = app.broker_now
+        for name, number in (broker.messages or {} if broker else {}).items():
+            self._messages.labels(name.value).set(number)
 
     def _tell(self, queue: QueueNow) -> None:
         name = queue.name.value

@@ -1,12 +1,11 @@
 """Nodes on record and queues, over the wire and on the command line."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from corral.domain.worker import HeldRun, QueueNow, WorkerNow
+from corral.domain.worker import BrokerNow, HeldRun, QueueNow, WorkerNow
 
 
 class HeldRunRead(BaseModel):
@@ -48,7 +47,7 @@ class QueueRead(BaseModel):
     held: int
     running: int
     oldest_s: float | None = Field(description="how long the oldest due run has waited; null where none is due")
-    messages: int | None = Field(description="in the broker; null where there is none")
+    messages: int | None = Field(description="in the broker; null where there is none, or it does not answer")
     bands: list[BandRead]
 
 
@@ -82,7 +81,8 @@ def worker_read(worker: WorkerNow) -> dict[str, Any]:
     }
 
 
-def queue_read(queue: QueueNow, messages: Mapping[str, int] | None) -> dict[str, Any]:
+def queue_read(queue: QueueNow, broker: BrokerNow | None) -> dict[str, Any]:
+    messages = None if broker is None else broker.messages
     return {
         "queue": queue.name.value,
         "due": queue.due,
@@ -90,7 +90,7 @@ def queue_read(queue: QueueNow, messages: Mapping[str, int] | None) -> dict[str,
         "held": queue.held,
         "running": queue.running,
         "oldest_s": None if queue.oldest_s is None else round(queue.oldest_s, 1),
-        "messages": None if messages is None else messages.get(queue.name.value, 0),
+        "messages": None if messages is None else messages.get(queue.name, 0),
         "bands": [
             {"priority": band.priority.name.lower(), "due": band.due, "later": band.later, "held": band.held}
             for band in queue.bands

@@ -1,6 +1,6 @@
 """Who works, and what waits: nodes on record, what each of them holds, and the queues they serve."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,13 +14,6 @@ LOST_AFTER_S = 10.0
 FORGOTTEN_AFTER_S = 3600.0
 # A start takes a few seconds; work that waits longer waits for nobody.
 NEGLECTED_AFTER_S = 30.0
-
-# How many messages a broker holds for each queue; None where there is no broker.
-BrokerDepths = Callable[[], Awaitable[dict[str, int] | None]]
-
-
-async def no_broker() -> dict[str, int] | None:
-    return None
 
 
 class WorkerRole(StrEnum):
@@ -115,6 +108,14 @@ class Neglect:
     @property
     def sentence(self) -> str:
         return f"runs of the queue {self.queue.value} have waited for {self.waited_s:.0f} s and no worker serves it"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNow:
+    """The broker beside the database, where there is one; what it says is a hint, and the database decides."""
+
+    messages: Mapping[Queue, int] | None  # None where it does not say
+    problem: str | None = None
 
 
 REMEDY = "start one with `corral worker`, or everything with `corral up`"

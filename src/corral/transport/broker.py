@@ -37,14 +37,20 @@ class Broker:
     async def run(self) -> None:
         if not self._is_redis:
             return
-        limits = {"socket_timeout": _ANSWERS_WITHIN_S, "socket_connect_timeout": _ANSWERS_WITHIN_S}
-        client = redis.from_url(self._url, **limits)
-        try:
+        async with self._client() as client:
             while True:
                 await self._ask(client)
                 await asyncio.sleep(_EVERY_S)
-        finally:
-            await client.aclose()
+
+    async def look(self) -> None:
+        """Ask it once."""
+        if self._is_redis:
+            async with self._client() as client:
+                await self._ask(client)
+
+    def _client(self) -> "redis.Redis":
+        limits = {"socket_timeout": _ANSWERS_WITHIN_S, "socket_connect_timeout": _ANSWERS_WITHIN_S}
+        return redis.from_url(self._url, **limits)
 
     async def _ask(self, client: "redis.Redis") -> None:
         try:

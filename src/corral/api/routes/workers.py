@@ -41,5 +41,5 @@ async def held_runs(
 @router.get("/queues", response_model=list[QueueRead])
 async def list_queues(corral: Corral) -> Response:
     """What is due, queued for later, held and running in each queue, by priority, and for how long the oldest waits."""
-    messages = await corral.broker_depths()
-    return render.answer([queue_read(each, messages) for each in await corral.store.queues()])
+    broker = corral.broker_now
+    return render.answer([queue_read(each, broker) for each in await corral.store.queues()])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from corral.cli.render import Cell
-    from corral.domain.worker import QueueNow, WorkerNow
+    from corral.domain.worker import BrokerNow, QueueNow, WorkerNow
     from corral.settings import Settings
 
 _EVERY_S = 2.0
@@ -19,6 +19,8 @@ _MOST = 200
 _WORKERS = ("state", "role", "host…", "pid", "queues?", "processes?", "holds", "up?", "seen", "version?")
 _QUEUES = ("queue", "due", "later", "held", "running", "oldest")
 _HELD = ("run", "kind", "job?", "worker", "since", "lease left?")
+
+_NO_BROKER = "workers look into the database until then; start Redis, or check APP_CELERY_BROKER_URL"
 
 Watch = Annotated[bool, typer.Option("--watch", help=f"Look again every {_EVERY_S:g} s, until Ctrl-C.")]
 
@@ -31,7 +33,7 @@ class Look:
     storage_is_up: bool
     workers: "Sequence[WorkerNow]" = ()
     queues: "Sequence[QueueNow]" = ()
-    messages: dict[str, int] | None = None
+    broker: "BrokerNow | None" = None
     problems: tuple[str, ...] = ()
 
 
@@ -39,7 +41,7 @@ def status(as_json: AsJson = False, watch: Watch = False) -> None:
     """Show who works, what each worker holds, and what waits in which queue.
 
     Changes nothing. Exit code 1 where something is wrong: work is due and no worker serves its queue, or the storage
-    does not answer.
+    or the broker does not answer.
 
     \b
     corral status
@@ -69,17 +71,17 @@ async def look(settings: "Settings") -> Look:
     from corral.cli.running import read_store
     from corral.domain.errors import StorageUnavailable
     from corral.domain.worker import troubles
-    from corral.wiring_broker import broker_depths
+    from corral.wiring_broker import look_at_broker
 
-    storage = _storage(settings)
+    storage, broker = _storage(settings), await look_at_broker(settings)
+    told = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
     try:
         async with read_store(settings) as store:
             workers, queues = await store.workers(limit=_MOST), await store.queues()
-            messages = await broker_depths(settings)()
     except StorageUnavailable as error:
-        return Look(storage, storage_is_up=False, problems=(f"{error.message}; {error.hint or 'try again'}",))
-    problems = tuple(troubles(workers, queues))
-    return Look(storage, True, workers, queues, messages, problems)
+        problems = (f"{error.message}; {error.hint or 'try again'}", *told)
+        return Look(storage, storage_is_up=False, broker=broker, problems=problems)
+    return Look(storage, True, workers, queues, broker, (*troubles(workers, queues), *told))
 
 
 def _storage(settings: "Settings") -> str:
@@ -100,9 +102,9 @@ def _show(found: Look, *, as_json: bool, watch: bool) -> None:
     if watch and render.on_terminal():
         render.console().clear()
     print(f"storage  {found.storage}: {'up' if found.storage_is_up else 'down'}")
-    if found.messages is not None:
-        told = ", ".join(f"{name} {count}" for name, count in found.messages.items())
-        print(f"broker   messages: {told or 'none'}")
+    if found.broker is not None:
+        messages = ", ".join(f"{name.value} {count}" for name, count in (found.broker.messages or {}).items())
+        print(f"broker   {'down' if found.broker.problem else 'up'}{f', messages: {messages}' if messages else ''}")
     if found.storage_is_up:
         print()
         render.print_table(_WORKERS, [_worker_row(each) for each in found.workers], nothing="no worker is there")
@@ -143,6 +145,11 @@ def _held_rows(worker: "WorkerNow") -> "list[tuple[Cell, ...]]":
     return rows
 
 
+def _broker_shape(broker: "BrokerNow") -> dict[str, Any]:
+    messages = None if broker.messages is None else {name.value: count for name, count in broker.messages.items()}
+    return {"status": "down" if broker.problem else "up", "reason": broker.problem, "messages": messages}
+
+
 def _shape(found: Look) -> dict[str, Any]:
     from corral.api.schemas_workers import queue_read, worker_read
 
@@ -150,7 +157,7 @@ def _shape(found: Look) -> dict[str, Any]:
         "ok": not found.problems,
         "problems": list(found.problems),
         "storage": {"what": found.storage, "status": "up" if found.storage_is_up else "down"},
-        "broker": None if found.messages is None else {"messages": found.messages},
+        "broker": None if found.broker is None else _broker_shape(found.broker),
         "workers": [worker_read(each) for each in found.workers],
-        "queues": [queue_read(each, found.messages) for each in found.queues],
+        "queues": [queue_read(each, found.broker) for each in found.queues],
     }
