@@ -135,7 +135,7 @@ def test_ctrl_c_moves_nothing(corral: Corral, target: str, started: Callable[...
 
 def in_flight(stack: Stack) -> list[str]:
     """Runs that have ended, that are being executed, that wait and that crawl."""
-    slow, quick = stack.job("/slow?seconds=10"), stack.job("/articles")
+    slow, quick = stack.job("/slow?seconds=7"), stack.job("/articles")
     ids = [stack.start(quick)["id"] for _ in range(5)]
     for run_id in ids:
         stack.ended(run_id)
