@@ -9,12 +9,14 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from corral.domain.ids import Owner, new_owner
+from corral.domain.worker import WorkerCard, WorkerRole
 from corral.store.open import open_store
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with
 from tests.services import PostgresCluster, RedisServer
 from tests.slack import SLACK
-from tests.store.build import add
+from tests.store.build import a_run, add, add_many
 
 
 def add_run(corral: Corral) -> str:
@@ -120,3 +122,25 @@ def test_the_broker_is_shown_with_its_messages_and_missed_when_it_is_away(
     assert away.code == 1
     assert away.json["broker"]["status"] == "down"
     assert "the broker does not answer" in away.json["problems"][0]
+
+
+async def _held(corral: Corral, owner: Owner, count: int) -> list[str]:
+    store = open_store(f"sqlite:///{corral.data}/corral.db")
+    card = WorkerCard(owner, "box", 77, WorkerRole.WORKER, "embedded", ("http",), 50, "1.2.3")
+    await store.worker_seen(card, 4, is_stopping=False)
+    ids = await add_many(store, [a_run() for _ in range(count)])
+    await store.claim(owner, count, 10)
+    await store.close()
+    return ids
+
+
+def test_what_a_worker_holds_is_listed_and_the_rest_counted(corral: Corral) -> None:
+    ids = asyncio.run(_held(corral, new_owner(), 22))
+
+    done = corral.here("status")
+
+    assert done.code == 0
+    assert "live   worker  box   77   http    4          22" in done.out
+    assert "http     0    0      0     22       -" in done.out
+    assert sum(run_id in done.out for run_id in ids) == 20
+    assert "… and 2 more" in done.out

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from corral.domain.crawl import Bounds, ItemState
-from corral.domain.errors import StorageMoved, StorageUnusable
+from corral.domain.errors import CorralError, StorageMoved, StorageUnusable
 from corral.domain.event import EventKind
 from corral.domain.item import Ended, Found, Report
 from corral.domain.run import RunState
@@ -274,6 +274,21 @@ async def test_an_interrupted_move_leaves_the_old_place_as_it_was_and_the_new_on
     new = open_store(target)
     assert await new.newest_runs(None, None, None, 10) == []
     await new.close()
+
+
+async def test_a_value_that_postgresql_cannot_take_is_named_and_nothing_is_moved(path: Path, target: str) -> None:
+    store = await opened(path)
+    run_id = await add(store)
+    connection = sqlite_file.connect(path)
+    connection.execute("UPDATE runs SET error_message = ?", ("a\0b",))
+    connection.close()
+
+    with pytest.raises(CorralError, match=r"PostgreSQL cannot take a row of runs: .*NUL") as refused:
+        move(path, target, silent)
+
+    assert "nothing was moved" in (refused.value.hint or "")
+    assert (await claim(store)).run_id == run_id
+    await store.close()
 
 
 async def test_a_target_that_is_used_is_left_alone_even_by_who_moved_there_before(path: Path, target: str) -> None:

@@ -7,8 +7,13 @@ import pysqlite3
 import pytest
 
 from corral.domain.errors import StorageUnavailable, StorageUnusable
+from corral.domain.ids import new_owner
+from corral.domain.worker import WorkerCard, WorkerRole, WorkerState
 from corral.store import sqlite_file
+from corral.store.clock import SystemClock
 from corral.store.open import open_for_reading, open_store
+from corral.store.reading import ReadOnlyFile
+from corral.store.store import Store
 from tests.store.build import a_run, add_many
 
 
@@ -87,3 +92,22 @@ def test_damage_that_was_only_somebody_writing_is_not_reported(database: Path) -
         return "sound"
 
     assert sqlite_file.glimpsed(database, look) == "sound"
+
+
+class AnHourAhead(SystemClock):
+    """Somebody has set the clock of the machine."""
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() + 3_600_000
+
+
+async def test_who_only_looks_goes_by_the_clock_of_those_who_write(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/corral.db")
+    card = WorkerCard(new_owner(), "here", 1, WorkerRole.WORKER, "embedded", (), 1, "1")
+    await store.worker_seen(card, 1, is_stopping=False)
+    looking = Store(ReadOnlyFile(tmp_path / "corral.db", clock=AnHourAhead()))
+
+    [worker] = await looking.workers()
+
+    assert worker.state is WorkerState.LIVE
+    await store.close()

@@ -131,6 +131,8 @@ async def _database(settings: "Settings") -> AsyncIterator[Check]:
             return
         verdict = _server(version) if path is None else _file(path, version)
         yield verdict
+        if path is not None and (told := _begun_move(path)) is not None:
+            yield told
         if verdict.verdict is Verdict.FINE:
             async for check in _contents(settings):
                 yield check
@@ -152,6 +154,16 @@ def _file(path: Path, version: str) -> Check:
         return Check(Verdict.WRONG, "database", f"{path} is damaged: {'; '.join(row[0] for row in answers)}", remedy)
     size = path.stat().st_size / _MIB
     return _of_version(version, f"{path} is sound ({size:.1f} MiB)", str(path))
+
+
+def _begun_move(path: Path) -> Check | None:
+    from corral.store import moved_mark, sqlite_file
+
+    mark = sqlite_file.glimpsed(path, moved_mark.of_file)
+    if mark is None or mark.state is not moved_mark.MoveState.MOVING:
+        return None
+    remedy = "run `corral move` again to end it; until then this database is the one that counts"
+    return Check(Verdict.INFO, "move", f"one to {mark.to} was begun on {mark.at} and not ended", remedy)
 
 
 def _server(version: str) -> Check:

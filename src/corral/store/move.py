@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pysqlite3
 
 from corral.domain.errors import CorralError, StorageUnusable
@@ -31,6 +32,7 @@ from corral.store.tables import metadata
 
 # Somebody who has the target open is told of, not waited for; and what is committed there has to be there.
 _OURS = ("SET lock_timeout = '5s'", "SET synchronous_commit = on")
+_NOT_MOVED = "nothing was moved, the old database goes on as before; please report this"
 _START_THERE = "set APP_DATABASE_URL to the PostgreSQL database, and Corral starts there"
 
 # What is done with which table, how many rows of it are done, and how many there are.
@@ -150,13 +152,17 @@ class _Move:
             def told(what: str, done: int, name: str = table.name, total: int = total) -> None:
                 self.told(what, name, done, total)
 
-            sent = move_rows.copy(self.source, self.target, table, shift_ms, lambda done: told("copying", done))
+            try:
+                sent = move_rows.copy(self.source, self.target, table, shift_ms, lambda done: told("copying", done))
+            except psycopg.DataError as error:
+                what = str(error).strip().splitlines()[0]
+                raise CorralError(f"PostgreSQL cannot take a row of {table.name}: {what}", hint=_NOT_MOVED) from error
             arrived = move_rows.sum_of(self.target, table, lambda done: told("checking", done))
             if arrived != sent:
                 raise CorralError(
                     f"{table.name} did not arrive as it was sent: {sent.rows} rows with checksum {sent.checksum:x}, "
                     f"{arrived.rows} with {arrived.checksum:x}",
-                    hint="nothing was moved, the old database goes on; please report this",
+                    hint=_NOT_MOVED,
                 )
             move_rows.continue_numbers(self.source, self.target, table)
             rows[table.name] = sent.rows

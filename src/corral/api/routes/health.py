@@ -46,7 +46,7 @@ async def health(corral: Corral) -> Response:
         components["runs"] = counts
     status = "healthy" if database["status"] == "up" else "unhealthy"
     if database["status"] == "up" and (told := await _neglect(corral)):
-        components["workers"] = {"status": "down", "reason": told}
+        components["workers"] = {"status": "degraded", "reason": told}
         status = "degraded"
     if corral.node is not None:
         node = corral.node
