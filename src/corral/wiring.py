@@ -161,8 +161,8 @@ async def opened(
     if is_told is not None and broker is not None:
         asked = Asked(store, queues, is_told, functools.partial(broker.has_messages, queues))
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
-    served, role = ((), WorkerRole.SINGLE) if only_run else (queues, WorkerRole.WORKER if is_told else role)
-    transport = Transport.CELERY if is_told else Transport.EMBEDDED
+    served, role = ((), WorkerRole.SINGLE) if only_run else (queues, role if is_told is None else WorkerRole.WORKER)
+    transport = Transport.EMBEDDED if is_told is None else Transport.CELERY
     try:
         keys = await checked_keys(settings, store)
         async with watched_loop("node" if works else "client"), prober(settings, turns if works else NO_GATES) as probe:
