@@ -1,0 +1,1 @@
+"""Looking after the processes of an installation: plan, start, watch, stop."""

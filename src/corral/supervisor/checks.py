@@ -1,0 +1,129 @@
+"""Is it well? One function per kind of service; each asks what really has to work, and bounds its wait."""
+
+import contextlib
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from corral.supervisor.plan import WELL, Health
+
+REDIS_S = 2.0
+CELERY_S = 5.0
+_HTTP_S = 5.0
+_DATABASE_S = 5
+INSTANCE_KEY = "corral:instance"
+# Longer than a supervisor is ever silent; what an installation that moved away has left is soon forgotten.
+_INSTANCE_S = 3600
+
+
+def redis_health(url: str) -> Health:
+    """PING, and whether it may be written to. Where nothing is, one can be started; for everything else not."""
+    try:
+        with _client(url) as client:
+            client.ping()
+            client.set("corral:check", "", ex=10)
+    except redis.exceptions.RedisError as error:
+        return _redis_problem(url, error)
+    return WELL
+
+
+# Most specific first: what a Redis may say instead of an answer, and what to do about it.
+_REFUSALS: tuple[tuple[type[Exception], str], ...] = (
+    (redis.exceptions.AuthenticationError, "asks for a password (NOAUTH); write redis://:PASSWORD@HOST:PORT/NUMBER"),
+    (redis.exceptions.ReadOnlyError, "is a read-only replica (READONLY); name the primary instead"),
+    (redis.exceptions.NoPermissionError, "does not let this user read and write (NOPERM); give it the right to"),
+    (redis.exceptions.ResponseError, "takes no writes"),
+)
+
+
+def _redis_problem(url: str, error: redis.exceptions.RedisError) -> Health:
+    at = f"the Redis at {place_of(url)}"
+    if isinstance(error, redis.exceptions.BusyLoadingError):
+        return Health(is_well=False, problem=f"{at} is still loading its data (LOADING)", is_there=True)
+    said = next((said for kind, said in _REFUSALS if isinstance(error, kind)), None)
+    if said is not None:
+        more = f" ({str(error)[:200]})" if type(error) is redis.exceptions.ResponseError else ""
+        return Health(is_well=False, problem=f"{at} {said}{more}", hopeless=True)
+    if isinstance(error, redis.exceptions.ConnectionError | redis.exceptions.TimeoutError):
+        if "connecting" in str(error).lower():
+            return Health(is_well=False, problem=f"no Redis answers at {place_of(url)}")
+        what = f"something listens at {place_of(url)} and does not answer as a Redis does; name another port"
+        return Health(is_well=False, problem=what, is_there=True)
+    what = f"what answers at {place_of(url)} is no Redis; name another port"
+    return Health(is_well=False, problem=what, hopeless=True)
+
+
+def place_of(url: str) -> str:
+    """An address without what nobody should read."""
+    parts = urlsplit(url)
+    host = parts.hostname or parts.path
+    return f"{host}:{parts.port}" if parts.port else host
+
+
+@contextlib.contextmanager
+def _client(url: str) -> Iterator["redis.Redis"]:
+    retry = Retry(NoBackoff(), 0)
+    client = redis.Redis.from_url(url, socket_timeout=REDIS_S, socket_connect_timeout=REDIS_S, retry=retry)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def claim_instance(url: str, identity: str, about: str) -> str | None:
+    """Say that this installation uses this database of the Redis; the words of another one where it says so, too."""
+    told = json.dumps({"identity": identity, "about": about})
+    try:
+        with _client(url) as client:
+            if client.set(INSTANCE_KEY, told, nx=True, ex=_INSTANCE_S):
+                return None
+            found = client.get(INSTANCE_KEY)
+            other = json.loads(found) if isinstance(found, bytes) else {}
+            if not isinstance(other, dict) or other.get("identity") != identity:
+                return str(other.get("about") if isinstance(other, dict) else other)[:200]
+            client.expire(INSTANCE_KEY, _INSTANCE_S)
+    except (redis.exceptions.RedisError, ValueError):
+        return None  # the check of its health says what is wrong with it
+    return None
+
+
+def postgres_health(url: str) -> Health:
+    import psycopg  # noqa: PLC0415 - only where there is one
+
+    try:
+        plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
+        with psycopg.connect(plain, connect_timeout=_DATABASE_S) as connection:
+            connection.execute("SELECT 1")
+    except psycopg.Error as error:
+        said = " ".join(str(error).split())[:300]
+        return Health(is_well=False, problem=f"PostgreSQL at {place_of(url)} cannot be used: {said}")
+    return WELL
+
+
+def http_health(host: str, port: int, path: str = "/ready") -> Health:
+    connection = http.client.HTTPConnection(host, port, timeout=_HTTP_S)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read(1000).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as error:
+        return Health(is_well=False, problem=f"{path} does not answer ({error})")
+    finally:
+        connection.close()
+    return WELL if answer.status == 200 else Health(is_well=False, problem=f"{path} says {answer.status}: {body}")
+
+
+def celery_health(ping: Callable[[float], list[str]], name: str | None = None) -> Health:
+    """Does a worker answer over the broker: the one of this name, or anybody."""
+    try:
+        answered = ping(CELERY_S)
+    except Exception as error:  # noqa: BLE001 - whatever the broker's library raises, the worker was not heard
+        return Health(is_well=False, problem=f"the broker carries no questions ({type(error).__name__})")
+    if name is None:
+        return WELL if answered else Health(is_well=False, problem="no worker answers")
+    return WELL if name in answered else Health(is_well=False, problem=f"worker {name} does not answer")

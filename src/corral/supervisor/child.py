@@ -1,0 +1,155 @@
+"""One process that we started: recorded before it works, heard in its log file, gone when we are."""
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from corral.supervisor import launch, logs, warden
+from corral.supervisor.records import MARKER, Record, Records, started_at
+
+_POLL_S = 0.02
+_PLAIN_PYTHON = (sys.executable, "-I", "-S")  # our two little programs need nothing else
+
+
+class Warden:
+    """Sees to it that the children of our children do not outlive us."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._groups: set[int] = set()
+
+    def guard(self, group: int) -> None:
+        self._groups.add(group)
+        self._tell(f"+{group}\n")
+
+    def release(self, group: int) -> None:
+        self._groups.discard(group)
+        self._tell(f"-{group}\n")
+
+    def close(self) -> None:
+        """What is still guarded is ended."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._process.wait()
+        self._process = None
+
+    def _tell(self, line: str) -> None:
+        if self._process is None or self._process.poll() is not None:
+            self._start()  # it is told of all there are
+            return
+        with contextlib.suppress(BrokenPipeError):  # the next word finds it gone
+            self._write(line)
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [*_PLAIN_PYTHON, str(warden.__file__)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        self._write("".join(f"+{group}\n" for group in sorted(self._groups)))
+
+    def _write(self, text: str) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(text.encode())
+        self._process.stdin.flush()
+
+
+class Child:
+    """A program under way. It leads a session of its own, so that a Ctrl-C at the terminal is ours alone to hear."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path, records: Records, guard: Warden) -> None:
+        self.name = name
+        self.log = log
+        self.began = time.monotonic()
+        self._process = process
+        self._records = records
+        self._guard = guard
+        self._ending = threading.Lock()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; below zero for the signal that ended it. What it started itself ends with it."""
+        with self._ending:
+            if self._process.returncode is None and self._has_ended():
+                self._reap()
+        return self._process.returncode
+
+    def stop(self, within_s: float, hurry: threading.Event) -> int:
+        """TERM, so many seconds, then KILL for it and all it started. Whoever is in a hurry does not wait."""
+        if self.exit_code is None:
+            self._process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + within_s
+        while self.exit_code is None:
+            if time.monotonic() >= deadline or hurry.is_set():
+                with self._ending:
+                    self._reap()
+                break
+            time.sleep(_POLL_S)
+        return self._process.returncode
+
+    def _has_ended(self) -> bool:
+        """Looked at without taking its number back: until then nobody else can have it."""
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return True
+        return found is not None
+
+    def _reap(self) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+            self._guard.release(self.pid)
+            self._records.forget(self.name)
+
+
+def spawn(
+    name: str, command: Sequence[str], *, environment: Mapping[str, str], log: Path, records: Records, guard: Warden
+) -> Child:
+    """Start a program that waits until it is on record. To be called from a thread that lives as long as we do:
+
+    the kernel takes the end of the thread that started a process for the end of its parent.
+    """
+    marker = secrets.token_hex(16)
+    waits, goes = os.pipe()
+    sink = logs.opened(log)
+    try:
+        process = subprocess.Popen(
+            [*_PLAIN_PYTHON, str(launch.__file__), str(os.getpid()), str(waits), *command],
+            pass_fds=(waits,),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            env={**environment, MARKER: marker},
+            start_new_session=True,
+        )
+        child = Child(name, process, log, records, guard)
+        try:
+            guard.guard(process.pid)
+            records.write(Record(name, process.pid, started_at(process.pid) or 0, marker))
+        except BaseException:  # what is not on record must not run
+            child.stop(0.0, threading.Event())
+            raise
+        os.write(goes, b"!")
+    finally:
+        os.close(sink)
+        os.close(waits)
+        os.close(goes)
+    return child

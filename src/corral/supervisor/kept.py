@@ -1,0 +1,210 @@
+"""One service as its supervisor sees it: what was found, since when, and what became of its processes."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from pathlib import Path
+
+from corral.supervisor.child import Child
+from corral.supervisor.plan import FIRST_TRIES, Adopts, Health, Seen, Service, State, failures_after, pause_s
+from corral.supervisor.status import ServiceStatus
+
+_ASK_OURS_S = 0.2  # while it starts
+_ASK_OTHERS_S = 0.5
+_ASK_AGAIN_S = 5.0
+_STALLED = 75  # what our workers end with
+
+
+class Kept:
+    """Changed by the supervisor only, under its lock."""
+
+    def __init__(self, service: Service, log: Path) -> None:
+        self.service = service
+        self.log = log
+        self.state = State.IDLE
+        self.child: Child | None = None
+        self.is_wanted = False
+        self.ever_started = False
+        self.checks = 0  # rises whenever what was asked before does not count any more
+        self._why_ended: str | None = None  # of the last process, until there is another one
+        self._since = datetime.now(UTC)
+        self._health: Health | None = None
+        self._tries = 0
+        self._is_adopted = False
+        self._was_up = False
+        self._restarts = 0
+        self._failures = 0
+        self._well_since: float | None = None
+        self._away_since: float | None = None
+        self._ended_at = 0.0
+        self._exit_code: int | None = None
+        self._pending: Future[None] | None = None
+        self._next_check = 0.0
+
+    # -- what is asked for -----------------------------------------------------------------------------
+
+    def want(self) -> None:
+        if self.is_wanted and not self.has_failed and self.state is not State.DOWN:
+            return
+        self.is_wanted = True
+        self._is_adopted = self._was_up = False
+        self._why_ended = None
+        self._forget_health()
+        self.forgive()
+        self.enter(State.WAITING)
+
+    def unwant(self) -> None:
+        self.is_wanted = False
+        self.checks += 1
+        if self.child is not None:
+            self.enter(State.STOPPING)
+
+    def forgive(self) -> None:
+        self._failures, self._ended_at, self._exit_code = 0, 0.0, None
+
+    def stopped(self) -> None:
+        self.child = None
+        self._is_adopted = self._was_up = False
+        self._forget_health()
+        if self.state is not State.IDLE:
+            self.enter(State.STOPPED)
+
+    # -- what happens ----------------------------------------------------------------------------------
+
+    def look(self, now: float) -> None:
+        """Notice that its process has ended."""
+        if not self.is_wanted or self.child is None or (code := self.child.exit_code) is None:
+            return
+        well_s = now - self._well_since if self._well_since is not None else 0.0
+        self._failures = failures_after(self._failures, well_s)
+        self._exit_code, self._ended_at = code, now
+        self.child = None
+        self._forget_health()
+        self._why_ended = _ended(code)
+
+    def too_late(self) -> None:
+        found = f" ({self._health.problem})" if self._health is not None else ""
+        self._why_ended = f"it was not well within {self.service.start_s:g} s{found}"
+        child, self.child = self.child, None
+        if child is not None:
+            child.stop(0.0, threading.Event())
+
+    def adopted(self) -> None:
+        self._is_adopted = self._was_up = True
+        self._why_ended = None
+
+    def started(self, child: Child) -> None:
+        self._restarts += int(self.ever_started)
+        self.ever_started = True
+        self.child = child
+        self._is_adopted = False
+        self._why_ended = None
+        self._forget_health()
+
+    def could_not_start(self, problem: str, *, for_good: bool = False) -> None:
+        self._failures = FIRST_TRIES if for_good else self._failures + 1
+        self._ended_at = time.monotonic()
+        self._why_ended = problem
+
+    def found(self, health: Health) -> None:
+        self._health = health
+        self._tries = 0 if health.is_well else self._tries + 1
+        self._away_since = None if health.is_well else self._away_since or time.monotonic()
+        if health.is_well and self.child is not None:
+            self._was_up = True
+            self._well_since = self._well_since or time.monotonic()
+
+    def enter(self, state: State) -> None:
+        if state is not self.state:
+            self.state = state
+            self._since = datetime.now(UTC)
+
+    # -- checks ----------------------------------------------------------------------------------------
+
+    def check_is_due(self, now: float) -> bool:
+        is_asking = self._pending is not None and not self._pending.done()
+        nobody_to_ask = self.child is None and self.service.adopts is Adopts.NEVER
+        return not is_asking and not nobody_to_ask and now >= self._next_check
+
+    def asking(self, asked: "Future[None]", now: float) -> None:
+        self._pending = asked
+        settled = self._health is not None and self._health.is_well
+        soon_s = _ASK_OTHERS_S if self.child is None else _ASK_OURS_S
+        self._next_check = now + (_ASK_AGAIN_S if settled else soon_s)
+
+    def _forget_health(self) -> None:
+        self.checks += 1
+        self._health = None
+        self._well_since = self._away_since = None
+        self._tries = 0
+        self._next_check = 0.0
+
+    # -- how it stands ---------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> str | None:
+        """Why it is not well. Of one that has just been started that is not asked."""
+        if self._why_ended is not None or self._health is None or self._health.is_well:
+            return self._why_ended
+        return self._health.problem if self._well_since is not None or self.child is None else None
+
+    @property
+    def check(self) -> Callable[[], Health]:
+        """How to ask after it as it stands."""
+        return self.service.check if self.child is not None else self.service.check_others or self.service.check
+
+    @property
+    def has_failed(self) -> bool:
+        return self.state is State.FAILED
+
+    @property
+    def has_ended(self) -> bool:
+        """It was ours, and is no more."""
+        return not self._is_adopted and self.ever_started and (self.child is None or self.child.exit_code is not None)
+
+    def seen(self, now: float, *, needs_are_up: bool) -> Seen:
+        return Seen(
+            is_running=self.child is not None,
+            is_adopted=self._is_adopted,
+            was_up=self._was_up,
+            was_well=self._well_since is not None,
+            needs_are_up=needs_are_up,
+            health=self._health,
+            tries=self._tries,
+            away_s=now - self._away_since if self._away_since is not None else 0.0,
+            running_s=now - self.child.began if self.child is not None else 0.0,
+            failures=self._failures,
+            ended_s=now - self._ended_at,
+            exit_code=self._exit_code,
+        )
+
+    def status(self) -> ServiceStatus:
+        is_ours = self.child is not None or (self.ever_started and not self._is_adopted)
+        next_s = None
+        if self.state is State.RESTARTING:
+            next_s = round(max(0.0, pause_s(self._failures) - (time.monotonic() - self._ended_at)), 1)
+        return ServiceStatus(
+            name=self.service.name,
+            state=self.state,
+            since=self._since,
+            is_ours=is_ours,
+            pid=self.child.pid if self.child is not None else None,
+            problem=self.problem,
+            restarts=self._restarts,
+            next_start_s=next_s,
+            log=str(self.log) if is_ours else None,
+        )
+
+
+def _ended(code: int) -> str:
+    if code == _STALLED:
+        return "it stalled, and asked to be started again"
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    try:
+        return f"it was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was ended by signal {-code}"

@@ -1,0 +1,57 @@
+"""Log files of the programs we start: appended to, readable by their owner only, and never larger than they may be."""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+MAX_BYTES = 10 * 1024 * 1024
+_KEPT = 3
+_TAIL_BYTES = 4_000
+_COPIED_BYTES = 1024 * 1024
+
+
+def opened(path: Path) -> int:
+    """A descriptor that appends; the program writes to it itself, so that its last words are kept however it ends."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
+    """Where the file is too large, keep what it holds beside it and begin anew; False where there is nothing to do.
+
+    The program that writes has the file open and knows nothing of this: its file is copied and emptied in place.
+    """
+    try:
+        if path.stat().st_size <= max_bytes:
+            return False
+    except FileNotFoundError:
+        return False
+    for number in range(_KEPT - 1, 0, -1):
+        older = _numbered(path, number)
+        if older.exists():
+            older.replace(_numbered(path, number + 1))
+    with path.open("r+b") as source, _private(_numbered(path, 1)) as kept:
+        # Until nothing more has come: what is written between the last look and the cut is lost.
+        while chunk := source.read(_COPIED_BYTES):
+            kept.write(chunk)
+        source.truncate(0)
+    return True
+
+
+def tail(path: Path, lines: int = 10) -> list[str]:
+    """The last lines, for whoever wants to know why it ended."""
+    try:
+        with path.open("rb") as source:
+            source.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            text = source.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.strip()][-lines:]
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}")
+
+
+def _private(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")

@@ -1,0 +1,215 @@
+"""Which services there are, in which order they start, and what to do about each next. Pure: nothing is done here."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from corral.domain.errors import BadConfiguration
+
+STOP_S = 5.0
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+# A service that was well for so long has a clean record again.
+FORGIVEN_AFTER_S = 60.0
+# Somebody else's that stays away for so long is replaced by one of ours.
+_MISSED_AFTER_S = 30.0
+# How often one that was never well may end before it is not tried any more.
+FIRST_TRIES = 3
+_BAD_CONFIGURATION = 78  # the exit code of our own programs; the next try would find the same configuration
+
+
+class Health(NamedTuple):
+    """What a check found. `hopeless` is what neither waiting nor starting mends: a person has to.
+
+    Where something `is_there` that is not well, it is asked a few times more, and nothing is started in its place.
+    """
+
+    is_well: bool
+    problem: str = ""
+    hopeless: bool = False
+    is_there: bool = False
+
+
+WELL = Health(is_well=True)
+TRIES = 10  # for what is there and not well, before it counts as hopeless
+
+
+class State(StrEnum):
+    IDLE = "idle"  # nobody has asked for it
+    WAITING = "waiting"  # for what it needs, or for the answer of its check
+    STARTING = "starting"
+    UP = "up"
+    UNHEALTHY = "unhealthy"  # it runs and does not answer: busy is not dead
+    DOWN = "down"  # somebody else's, and away
+    RESTARTING = "restarting"  # it ended, and is started again after a pause
+    FAILED = "failed"  # it was never well, and is not tried any more
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class Adopts(StrEnum):
+    """When somebody else's is used instead of starting one. What is only used is never stopped."""
+
+    NEVER = "never"
+    FIRST = "first"  # where there is one before we have started ours
+    ALWAYS = "always"  # also where one has taken its place since
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One program, what has to be up before it, and how one sees that it is well.
+
+    Without a command it is only looked at. `check` asks the process we started, `check_others` what is there already.
+    """
+
+    name: str
+    check: Callable[[], Health]
+    needs: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    adopts: Adopts = Adopts.ALWAYS
+    check_others: Callable[[], Health] | None = None  # None: as `check`
+    stop_s: float = STOP_S
+    start_s: float = 60.0  # within which it has to be well
+
+
+class Step(StrEnum):
+    KEEP = "keep"  # it runs; nothing to do
+    WAIT = "wait"
+    ADOPT = "adopt"
+    START = "start"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of one service at a moment."""
+
+    is_running: bool = False  # a process that we started
+    is_adopted: bool = False
+    was_up: bool = False  # at any time since it was asked for
+    was_well: bool = False  # the process that runs now
+    needs_are_up: bool = True
+    health: Health | None = None  # None: nobody has looked yet
+    tries: int = 0  # how often in a row it was found unwell
+    away_s: float = 0.0  # for how long
+    running_s: float = 0.0
+    failures: int = 0  # how often it ended without having been well for long
+    ended_s: float = 0.0  # since it last ended
+    exit_code: int | None = None
+
+
+def start_order(services: Sequence[Service]) -> list[str]:
+    """Names, each after everything it needs and otherwise as they stand; BadConfiguration where that cannot be."""
+    known = {service.name: service for service in services}
+    problems = _problems(services, known)
+    if problems:
+        raise BadConfiguration(problems)
+    order: list[str] = []
+    left = list(known)
+    while left:
+        ready = next((name for name in left if all(need in order for need in known[name].needs)), None)
+        if ready is None:
+            circle = ", ".join(sorted(left))
+            raise BadConfiguration([f"the services {circle} wait for each other; drop one of their needs"])
+        order.append(ready)
+        left.remove(ready)
+    return order
+
+
+def stop_order(services: Sequence[Service]) -> list[str]:
+    """Whoever needs something stops before it."""
+    return start_order(services)[::-1]
+
+
+def _problems(services: Iterable[Service], known: Mapping[str, Service]) -> list[str]:
+    names = [service.name for service in services]
+    problems = [f"there are two services {name}; give one another name" for name in known if names.count(name) > 1]
+    for service in services:
+        unknown = [need for need in service.needs if need not in known]
+        problems += [f"{service.name} needs {need}, which is no service; add it or drop the need" for need in unknown]
+    return problems
+
+
+def with_needs(names: Iterable[str], services: Sequence[Service]) -> set[str]:
+    """These, and everything they need, and what that needs."""
+    known = {service.name: service for service in services}
+    found: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += known[name].needs
+    return found
+
+
+def pause_s(failures: int) -> float:
+    """Before the next start, after so many failures in a row: 1, 2, 4 … 60 s."""
+    return float(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(max(0, failures - 1), 10)))
+
+
+def failures_after(failures: int, well_s: float) -> int:
+    """The record of a service that has just ended, having been well for so long."""
+    return 1 if well_s >= FORGIVEN_AFTER_S else failures + 1
+
+
+def next_step(service: Service, seen: Seen) -> Step:
+    """What to do about a service that is wanted. Of what we started, only what has ended is started again."""
+    if seen.is_running:
+        is_late = not seen.was_up and seen.running_s > service.start_s
+        return Step.FAIL if is_late else Step.KEEP
+    if seen.is_adopted:
+        is_missed = seen.away_s >= _MISSED_AFTER_S and service.command and not _is_taken(seen)
+        return Step.START if is_missed else Step.KEEP
+    if seen.was_up:
+        return _step_again(service, seen)
+    return _first_step(service, seen)
+
+
+def _step_again(service: Service, seen: Seen) -> Step:
+    """It was up before, so it will be again: never given up."""
+    if service.adopts is Adopts.ALWAYS:
+        if seen.health is None:
+            return Step.WAIT
+        if seen.health.is_well:
+            return Step.ADOPT
+    is_due = seen.ended_s >= pause_s(seen.failures) and bool(service.command) and not _is_taken(seen)
+    return Step.START if is_due else Step.WAIT
+
+
+def _first_step(service: Service, seen: Seen) -> Step:
+    if seen.failures >= FIRST_TRIES or seen.exit_code == _BAD_CONFIGURATION:
+        return Step.FAIL
+    if not seen.needs_are_up:
+        return Step.WAIT
+    is_due = seen.failures == 0 or seen.ended_s >= pause_s(seen.failures)
+    if service.adopts is Adopts.NEVER:
+        return Step.START if is_due else Step.WAIT
+    if seen.health is None:
+        return Step.WAIT
+    if seen.health.is_well:
+        return Step.ADOPT
+    if seen.health.hopeless or not service.command or (seen.health.is_there and seen.tries >= TRIES):
+        return Step.FAIL
+    return Step.START if is_due and not seen.health.is_there else Step.WAIT
+
+
+def _is_taken(seen: Seen) -> bool:
+    """Something stands in its place that would not let it start."""
+    return seen.health is not None and (seen.health.is_there or seen.health.hopeless)
+
+
+def shown_state(seen: Seen, step: Step) -> State:
+    """How it is called on the terminal and over HTTP while it is wanted."""
+    if step is Step.FAIL:
+        return State.FAILED
+    is_well = seen.health is not None and seen.health.is_well
+    if seen.is_adopted:
+        return State.UP if is_well else State.DOWN
+    if seen.is_running:
+        if is_well:
+            return State.UP
+        return State.UNHEALTHY if seen.was_well else State.STARTING
+    return State.RESTARTING if seen.failures else State.WAITING

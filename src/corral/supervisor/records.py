@@ -1,0 +1,181 @@
+"""Which processes are ours: written down before they do anything, recognised by number, start and marker together.
+
+A number alone may belong to a stranger by now. What does not match in all three is never touched.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from corral.domain.errors import CorralError
+from corral.supervisor.plan import STOP_S
+
+MARKER = "CORRAL_SUPERVISED"
+LOCK = "supervisor.lock"
+_KILLED_WITHIN_S = 5.0
+_START_FIELD = 19  # of /proc/PID/stat, counted behind the name, which may hold anything
+
+
+class AlreadySupervised(CorralError):
+    code = "already_supervised"
+
+    def __init__(self, folder: Path, pid: str) -> None:
+        super().__init__(
+            f"another supervisor{f' (process {pid})' if pid else ''} looks after {folder}",
+            hint="stop that one, or set APP_DATA_DIR to another folder",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    name: str
+    pid: int
+    started: int  # clock ticks after boot, as the kernel counts them
+    marker: str  # in its environment
+
+
+def started_at(pid: int) -> int | None:
+    """When a process was started; None where there is none, or only what is left of one."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[_START_FIELD])
+
+
+def is_running(record: Record) -> bool:
+    """True only for the very process that was recorded."""
+    if started_at(record.pid) != record.started:
+        return False
+    try:
+        variables = Path(f"/proc/{record.pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return f"{MARKER}={record.marker}".encode() in variables
+
+
+class Records:
+    """The folder with one file for each process of ours. Only whoever holds its lock starts or ends anything."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock: int | None = None
+
+    def claim(self) -> None:
+        """Be the one supervisor of this folder, and end what an earlier one left behind. Harmless to ask twice."""
+        if self._lock is not None:
+            return
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pid = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            raise AlreadySupervised(self.folder.parent, pid) from None
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        self._lock = descriptor
+        self._end_leftovers()
+
+    @property
+    def are_ours(self) -> bool:
+        return self._lock is not None
+
+    def leave(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def write(self, record: Record) -> None:
+        write_whole(self._path(record.name), json.dumps(asdict(record)))
+
+    def forget(self, name: str) -> None:
+        self._path(name).unlink(missing_ok=True)
+
+    def _end_leftovers(self) -> None:
+        for path in sorted(self.folder.glob("*.json")):
+            record = _read(path)
+            if record is not None:
+                end_recorded(record)
+            path.unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+
+def is_supervised(folder: Path) -> bool:
+    """True while somebody holds the lock of this folder: the kernel lets go of it when they die."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def end_recorded(record: Record, stop_s: float = STOP_S) -> bool:
+    """TERM, a while, KILL for what an earlier supervisor started; False where that does not run any more."""
+    if not is_running(record):
+        return False
+    try:
+        descriptor = os.pidfd_open(record.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if not is_running(record):  # the descriptor may already be another process's
+            return False
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        if not _has_ended(descriptor, stop_s):
+            _kill_group(record.pid, descriptor)
+            _has_ended(descriptor, _KILLED_WITHIN_S)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _kill_group(pid: int, descriptor: int) -> None:
+    # It leads a group of its own, as everything we start does, and is held by the descriptor: the number is its own.
+    with contextlib.suppress(ProcessLookupError):
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, signal.SIGKILL)
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+
+def _has_ended(descriptor: int, within_s: float) -> bool:
+    """A descriptor of a process can be read once it has ended."""
+    deadline = time.monotonic() + within_s
+    while (left_s := deadline - time.monotonic()) > 0:
+        if select.select([descriptor], [], [], left_s)[0]:
+            return True
+    return False
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        told = json.loads(path.read_text())
+        return Record(str(told["name"]), int(told["pid"]), int(told["started"]), str(told["marker"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """The whole file or the one before, whatever happens meanwhile; readable by its owner only."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as sink:
+        sink.write(text)
+    draft.replace(path)

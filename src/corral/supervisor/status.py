@@ -1,0 +1,50 @@
+"""What a supervisor says of its services, in a file that everybody on this machine who may can read."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from corral.supervisor.plan import State
+from corral.supervisor.records import is_supervised, write_whole
+
+_FILE = "status.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    name: str
+    state: State
+    since: datetime  # in this state
+    is_ours: bool  # started by us; otherwise it is only used
+    pid: int | None = None
+    problem: str | None = None  # what its check or its end said last
+    restarts: int = 0
+    next_start_s: float | None = None  # until it is started again
+    log: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        return {**asdict(self), "state": self.state.value, "since": _spelled(self.since)}
+
+
+def write_status(folder: Path, services: Sequence[ServiceStatus], began: datetime) -> None:
+    told = {"pid": os.getpid(), "started_at": _spelled(began), "updated_at": _spelled(datetime.now(UTC))}
+    write_whole(folder / _FILE, json.dumps({**told, "services": [each.document() for each in services]}))
+
+
+def read_status(folder: Path) -> dict[str, Any] | None:
+    """None where nobody supervises, however much of an earlier supervisor still lies there."""
+    if not is_supervised(folder):
+        return None
+    try:
+        told = json.loads((folder / _FILE).read_text())
+    except (OSError, ValueError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _spelled(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

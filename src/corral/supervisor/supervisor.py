@@ -1,0 +1,248 @@
+"""Starts services in order, watches them, starts again what ended, and stops them in reverse.
+
+One thread does all of that. It lives as long as this process, because the kernel ends what a thread started when that
+thread ends. Whoever owns the supervisor only says what is wanted, waits, and looks.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from corral.domain.errors import CorralError
+from corral.supervisor import logs
+from corral.supervisor.child import Warden, spawn
+from corral.supervisor.kept import Kept
+from corral.supervisor.plan import Health, Service, State, Step, next_step, shown_state, start_order, with_needs
+from corral.supervisor.records import AlreadySupervised, Records
+from corral.supervisor.status import ServiceStatus, write_status
+
+log = structlog.get_logger()
+
+_ROUND_S = 0.1
+_WRITE_EVERY_S = 2.0
+_ROTATE_EVERY_S = 5.0
+_KEEPING_ON = (State.UP, State.UNHEALTHY, State.DOWN)
+
+
+class ServiceFailed(CorralError):
+    code = "service_failed"
+
+
+class Supervisor:
+    def __init__(
+        self,
+        services: Sequence[Service],
+        data_dir: Path,
+        *,
+        changed: Callable[[ServiceStatus], None] = lambda _: None,
+    ) -> None:
+        self._order = start_order(services)
+        self._services = list(services)
+        self._run_dir = data_dir / "run"
+        self._log_dir = data_dir / "log"
+        self._kept = {service.name: Kept(service, self._log_dir / f"{service.name}.log") for service in services}
+        self._changed = changed
+        self._records = Records(self._run_dir)
+        self._warden = Warden()
+        self._asking = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="check")
+        self._lock = threading.RLock()
+        self._moved = threading.Condition(self._lock)
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        self.hurry = threading.Event()
+        self._began = datetime.now(UTC)
+        self._told: list[ServiceStatus] = []
+        self._written = self._rotated = 0.0
+
+    def claim(self) -> None:
+        """Be the one supervisor of this folder, or AlreadySupervised. What an earlier one left behind is ended."""
+        self._records.claim()
+
+    # -- what the owner asks for -----------------------------------------------------------------------
+
+    def want(self, names: Iterable[str]) -> None:
+        """These are to be up, and what they need before them. What has failed before is tried anew."""
+        with self._lock:
+            for name in with_needs(names, self._services):
+                self._kept[name].want()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+                self._thread.start()
+        self._tell()
+
+    def wait_up(self, names: Iterable[str]) -> None:
+        """Until all of these are up; ServiceFailed with the reason where one of them never will be."""
+        wanted = self._in_order(with_needs(names, self._services))
+        with self._moved:
+            while True:
+                # As it was told: whoever goes on after this finds the same in the file.
+                told = {each.name: each.state for each in self._told}
+                failed = next((each for each in wanted if told.get(each.service.name) is State.FAILED), None)
+                if failed is not None:
+                    raise _failure(failed)
+                if all(told.get(each.service.name) in _KEEPING_ON for each in wanted) or self._closing.is_set():
+                    return
+                self._moved.wait(_ROUND_S)
+
+    def ask(self, name: str) -> bool:
+        """Is it well? Asked now, whatever was found a moment ago."""
+        kept = self._kept[name]
+        if kept.has_ended:
+            return False
+        health = kept.check()
+        with self._lock:
+            kept.found(health)
+        return health.is_well
+
+    def state(self, name: str) -> State:
+        with self._lock:
+            return self._kept[name].state
+
+    def status(self) -> list[ServiceStatus]:
+        with self._lock:
+            return [each.status() for each in self._in_order(self._kept)]
+
+    def restart_now(self, name: str) -> None:
+        """Do not wait for the end of the pause."""
+        with self._lock:
+            self._kept[name].forgive()
+        self.want([name])
+
+    def stop(self, names: Iterable[str] | None = None) -> None:
+        """Stop what we started of these, whoever needs something before it; what we only use is left alone."""
+        for kept in reversed(self._in_order(self._kept if names is None else names)):
+            with self._lock:
+                kept.unwant()
+                child = kept.child
+            self._tell()
+            if child is not None:
+                child.stop(kept.service.stop_s, self.hurry)
+            with self._lock:
+                kept.stopped()
+            self._tell()
+
+    def close(self) -> None:
+        """Stop everything and look after nothing any more. Harmless to ask twice."""
+        self.stop()
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._warden.close()
+        self._records.leave()
+
+    def _in_order(self, names: Iterable[str]) -> list[Kept]:
+        wanted = set(names)
+        return [self._kept[name] for name in self._order if name in wanted]
+
+    # -- the thread -------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        while not self._closing.wait(_ROUND_S):
+            try:
+                self._round()
+            except Exception as error:
+                # A disk that is full, a process table that is: what runs goes on, and the next round tries again.
+                log.error("the supervisor could not do what was to be done", exc_info=error)
+
+    def _round(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            for kept in self._in_order(self._kept):
+                kept.look(now)
+                if kept.is_wanted and not kept.has_failed:
+                    self._act(kept, now)
+                    self._check(kept, now)
+        self._tell()
+        if now - self._rotated >= _ROTATE_EVERY_S:
+            self._rotated = now
+            for kept in self._kept.values():
+                logs.rotate(kept.log)
+
+    def _act(self, kept: Kept, now: float) -> None:
+        needs_are_up = all(self._kept[need].state in _KEEPING_ON for need in kept.service.needs)
+        seen = kept.seen(now, needs_are_up=needs_are_up)
+        step = next_step(kept.service, seen)
+        if step is Step.ADOPT:
+            kept.adopted()
+        elif step is Step.START:
+            self._start(kept)
+        elif step is Step.FAIL and kept.child is not None:
+            kept.too_late()
+        kept.enter(shown_state(kept.seen(now, needs_are_up=needs_are_up), step))
+
+    def _start(self, kept: Kept) -> None:
+        environment = {**os.environ, **kept.service.environment}
+        try:
+            self._records.claim()
+            logs.rotate(kept.log)
+            child = spawn(
+                kept.service.name,
+                kept.service.command,
+                environment=environment,
+                log=kept.log,
+                records=self._records,
+                guard=self._warden,
+            )
+        except AlreadySupervised as error:
+            kept.could_not_start(error.message, for_good=True)
+        except OSError as error:  # no process, memory or descriptor left, for now
+            kept.could_not_start(f"it cannot be started: {error.strerror or error}")
+        else:
+            kept.started(child)
+
+    def _check(self, kept: Kept, now: float) -> None:
+        """Ask for its health where that is due, without waiting for the answer."""
+        if not kept.check_is_due(now):
+            return
+        with contextlib.suppress(RuntimeError):  # we are closing
+            asked: Future[None] = self._asking.submit(self._asked, kept, kept.checks)
+            kept.asking(asked, now)
+
+    def _asked(self, kept: Kept, number: int) -> None:
+        try:
+            health = kept.check()
+        except Exception as error:
+            log.error("a check could not be made", service=kept.service.name, exc_info=error)
+            health = Health(is_well=False, problem=f"it could not be asked ({type(error).__name__})")
+        with self._moved:
+            if kept.checks == number:  # nothing has happened to it meanwhile
+                kept.found(health)
+            self._moved.notify_all()
+
+    def _tell(self) -> None:
+        """Write down how it stands, at once where something has changed."""
+        with self._moved:
+            status = [each.status() for each in self._in_order(self._kept)]
+            before = {each.name: each for each in self._told}
+            changed = [each for each in status if _differs(each, before.get(each.name))]
+            now = time.monotonic()
+            if self._records.are_ours and (changed or now - self._written >= _WRITE_EVERY_S):
+                self._written = now
+                with contextlib.suppress(OSError):
+                    write_status(self._run_dir, status, self._began)
+            self._told = status
+            self._moved.notify_all()
+        for each in changed:
+            self._changed(each)
+
+
+def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
+    told = (new.state, new.pid, new.problem)
+    return new.state is not State.IDLE if old is None else told != (old.state, old.pid, old.problem)
+
+
+def _failure(kept: Kept) -> ServiceFailed:
+    problem = kept.problem or "it was not well in time"
+    said = logs.tail(kept.log, 5) if kept.ever_started else []
+    more = f"; its last words: {' / '.join(said)}" if said else ""
+    hint = f"see {kept.log}" if kept.ever_started else None
+    return ServiceFailed(f"{kept.service.name}: {problem}{more}", hint=hint)

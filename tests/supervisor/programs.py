@@ -1,0 +1,58 @@
+"""Small real programs to look after, and what they leave to be looked at."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from corral.supervisor.plan import WELL, Adopts, Health, Service
+from tests.slack import SLACK
+
+# Says in a journal when it begins and ends; is ready once its file is there.
+_PROGRAM = """
+import os, signal, sys, time
+name, folder, deaf = sys.argv[1], sys.argv[2], sys.argv[3] == "deaf"
+def write(what):
+    with open(folder + "/journal", "a") as journal:
+        journal.write(what + " " + name + "\\n")
+def end(*_):
+    write("stop")
+    if not deaf:
+        os.unlink(folder + "/" + name)
+        sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+write("start")
+print(name, "says hello", flush=True)
+open(folder + "/" + name, "w").write(str(os.getpid()))
+while True:
+    time.sleep(60)
+"""
+
+
+def program(name: str, folder: Path, *, deaf: bool = False) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", _PROGRAM, name, str(folder), "deaf" if deaf else "listens")
+
+
+def shell(text: str) -> tuple[str, ...]:
+    return ("sh", "-c", text)
+
+
+def service(
+    name: str, folder: Path, *needs: str, deaf: bool = False, adopts: Adopts = Adopts.NEVER, stop_s: float = 5.0
+) -> Service:
+    def check() -> Health:
+        return WELL if (folder / name).exists() else Health(is_well=False, problem="its file is missing")
+
+    return Service(name, check, needs, program(name, folder, deaf=deaf), adopts=adopts, stop_s=stop_s)
+
+
+def journal(folder: Path) -> list[str]:
+    path = folder / "journal"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def until(condition: Callable[[], object], within_s: float = 10.0) -> None:
+    deadline = time.monotonic() + within_s * SLACK
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)

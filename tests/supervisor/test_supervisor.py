@@ -1,0 +1,319 @@
+"""Real processes: started in order, watched, started again, stopped in reverse, and only ever our own."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from corral.supervisor import logs
+from corral.supervisor.plan import STOP_S, WELL, Adopts, Health, Service, State
+from corral.supervisor.records import MARKER, AlreadySupervised, Record, Records, started_at
+from corral.supervisor.status import ServiceStatus, read_status
+from corral.supervisor.supervisor import ServiceFailed, Supervisor
+from tests.slack import SLACK
+from tests.supervisor.programs import journal, program, service, shell, until
+
+NEVER_WELL = Health(is_well=False, problem="not yet")
+Supervising = Callable[..., Supervisor]
+
+
+@pytest.fixture
+def supervising(tmp_path: Path) -> Iterator[Supervising]:
+    with contextlib.ExitStack() as stack:
+
+        def make(*services: Service, changed: Callable[[ServiceStatus], None] = lambda _: None) -> Supervisor:
+            supervisor = Supervisor(services, tmp_path, changed=changed)
+            stack.callback(supervisor.close)
+            return supervisor
+
+        yield make
+
+
+def status_of(supervisor: Supervisor, name: str) -> ServiceStatus:
+    return next(each for each in supervisor.status() if each.name == name)
+
+
+def test_services_start_in_order_and_stop_in_reverse(tmp_path: Path, supervising: Supervising) -> None:
+    told: list[tuple[str, str]] = []
+    services = [service("api", tmp_path, "worker"), service("worker", tmp_path, "redis"), service("redis", tmp_path)]
+    supervisor = supervising(*services, changed=lambda each: told.append((each.name, each.state.value)))
+
+    supervisor.want(["api"])
+    supervisor.wait_up(["api"])
+    assert {each.state for each in supervisor.status()} == {State.UP}
+    seen = read_status(tmp_path / "run")
+    supervisor.close()
+
+    assert journal(tmp_path) == [
+        *(f"start {name}" for name in ("redis", "worker", "api")),
+        *(f"stop {name}" for name in ("api", "worker", "redis")),
+    ]
+    assert [(name, state) for name, state in told if state in ("up", "stopped")] == [
+        *((name, "up") for name in ("redis", "worker", "api")),
+        *((name, "stopped") for name in ("api", "worker", "redis")),
+    ]
+    assert seen is not None
+    assert seen["pid"] == os.getpid()
+    assert [(each["name"], each["state"], each["is_ours"]) for each in seen["services"]] == [
+        *((name, "up", True) for name in ("redis", "worker", "api"))
+    ]
+    assert read_status(tmp_path / "run") is None, "nobody supervises any more"
+    assert list((tmp_path / "run").glob("*.json")) == [tmp_path / "run" / "status.json"], (
+        "records go with their process"
+    )
+
+
+def test_what_is_killed_is_started_again_after_a_pause(tmp_path: Path, supervising: Supervising) -> None:
+    supervisor = supervising(service("worker", tmp_path))
+    supervisor.want(["worker"])
+    supervisor.wait_up(["worker"])
+    first = status_of(supervisor, "worker")
+    assert first.pid is not None
+
+    (tmp_path / "worker").unlink()
+    os.kill(first.pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    until(lambda: supervisor.state("worker") is State.RESTARTING)
+    between = status_of(supervisor, "worker")
+    assert (between.problem, between.pid) == ("it was ended by SIGKILL", None)
+    assert between.next_start_s is not None
+    supervisor.wait_up(["worker"])
+
+    assert time.monotonic() - killed_at >= 1.0
+    again = status_of(supervisor, "worker")
+    assert (again.restarts, again.problem) == (1, None)
+    assert again.pid != first.pid
+
+
+def test_what_does_not_listen_is_killed_with_all_it_started(tmp_path: Path, supervising: Supervising) -> None:
+    assert STOP_S == 5.0
+    deaf = service("deaf", tmp_path, deaf=True, stop_s=0.4)
+    supervisor = supervising(deaf)
+    supervisor.want(["deaf"])
+    supervisor.wait_up(["deaf"])
+    pid = status_of(supervisor, "deaf").pid
+    assert pid is not None
+
+    began = time.monotonic()
+    supervisor.stop()
+    assert 0.4 <= time.monotonic() - began < 0.4 + 2 * SLACK
+    assert not psutil.pid_exists(pid)
+    assert journal(tmp_path) == ["start deaf", "stop deaf"], "it was asked first"
+
+
+def test_a_second_signal_does_not_wait(tmp_path: Path, supervising: Supervising) -> None:
+    supervisor = supervising(service("deaf", tmp_path, deaf=True, stop_s=60.0))
+    supervisor.want(["deaf"])
+    supervisor.wait_up(["deaf"])
+    supervisor.hurry.set()
+    began = time.monotonic()
+    supervisor.stop()
+    assert time.monotonic() - began < 5 * SLACK
+
+
+def test_what_ends_leaves_no_children_behind(tmp_path: Path, supervising: Supervising) -> None:
+    """It ends by itself, and what it started ignores everything."""
+    text = f"(trap '' TERM HUP INT; echo $$ > {tmp_path}/grandchild; while :; do sleep 60; done) & sleep 0.3; exit 1"
+    supervisor = supervising(Service("parent", lambda: NEVER_WELL, command=shell(text), adopts=Adopts.NEVER))
+    supervisor.want(["parent"])
+    until(lambda: supervisor.state("parent") is State.RESTARTING)
+    supervisor.stop()
+    until(lambda: not [each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(each.info["cmdline"])])
+
+
+def test_what_was_never_well_is_given_up_with_its_last_words(tmp_path: Path, supervising: Supervising) -> None:
+    command = shell("echo no such thing >&2; exit 78")
+    supervisor = supervising(Service("api", lambda: NEVER_WELL, command=command, adopts=Adopts.NEVER))
+    supervisor.want(["api"])
+    with pytest.raises(ServiceFailed, match=r"api: it ended with exit code 78; its last words: no such thing"):
+        supervisor.wait_up(["api"])
+
+
+def test_what_is_not_well_in_time_is_stopped(tmp_path: Path, supervising: Supervising) -> None:
+    slow = Service("slow", lambda: NEVER_WELL, command=program("slow", tmp_path), adopts=Adopts.NEVER, start_s=0.3)
+    supervisor = supervising(slow)
+    supervisor.want(["slow"])
+    with pytest.raises(ServiceFailed, match=r"slow: .*not well"):
+        supervisor.wait_up(["slow"])
+    assert status_of(supervisor, "slow").pid is None
+
+
+def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising: Supervising) -> None:
+    with subprocess.Popen(program("redis", tmp_path)) as others:
+        until((tmp_path / "redis").exists)
+        supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS), service("worker", tmp_path, "redis"))
+        supervisor.want(["worker"])
+        supervisor.wait_up(["worker"])
+        adopted = status_of(supervisor, "redis")
+        supervisor.close()
+        assert (adopted.is_ours, adopted.pid, adopted.log, adopted.restarts) == (False, None, None, 0)
+        assert others.poll() is None
+        assert journal(tmp_path) == ["start redis", "start worker", "stop worker"]
+        others.terminate()
+
+
+def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supervising: Supervising) -> None:
+    refuses = Health(is_well=False, problem="it asks for a password", hopeless=True)
+    supervisor = supervising(Service("redis", lambda: refuses, command=program("redis", tmp_path)))
+    supervisor.want(["redis"])
+    with pytest.raises(ServiceFailed, match="redis: it asks for a password"):
+        supervisor.wait_up(["redis"])
+    assert journal(tmp_path) == []
+
+
+def test_a_check_that_breaks_is_a_service_that_is_not_well(tmp_path: Path, supervising: Supervising) -> None:
+    def broken() -> Health:
+        raise ZeroDivisionError
+
+    supervisor = supervising(Service("odd", broken, adopts=Adopts.FIRST))
+    supervisor.want(["odd"])
+    with pytest.raises(ServiceFailed, match="it could not be asked"):
+        supervisor.wait_up(["odd"])
+
+
+def test_two_supervisors_do_not_share_a_folder(tmp_path: Path, supervising: Supervising) -> None:
+    first, second = supervising(service("a", tmp_path)), supervising(service("b", tmp_path))
+    first.claim()
+    with pytest.raises(AlreadySupervised, match=f"process {os.getpid()}"):
+        second.claim()
+    second.want(["b"])
+    with pytest.raises(ServiceFailed, match="another supervisor"):
+        second.wait_up(["b"])
+    assert journal(tmp_path) == []
+    first.close()
+    second.claim()
+
+
+_SUPERVISES = """
+import sys, time
+from pathlib import Path
+from corral.supervisor.supervisor import Supervisor
+from tests.supervisor.programs import service, shell
+from corral.supervisor.plan import Adopts, Service, WELL
+folder = Path(sys.argv[1])
+text = f"trap '' TERM; (trap '' TERM HUP; echo $$ > {folder}/grandchild; while :; do sleep 60; done) & wait"
+parent = Service("parent", lambda: WELL, command=shell(text), adopts=Adopts.NEVER)
+supervisor = Supervisor([service("child", folder), parent], folder)
+supervisor.want(["child", "parent"])
+supervisor.wait_up(["child", "parent"])
+while not (folder / "grandchild").exists():
+    time.sleep(0.01)
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
+    """Children, which the kernel tells, and their children, which nobody does."""
+    with subprocess.Popen([sys.executable, "-c", _SUPERVISES, str(tmp_path)], stdout=subprocess.PIPE) as supervisor:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == b"up\n"
+        family = psutil.Process(supervisor.pid).children(recursive=True)
+        assert len(family) >= 4  # the child, the parent, the grandchild (and its sleep), the warden
+        supervisor.kill()
+        _, alive = psutil.wait_procs(family, timeout=1.0 * SLACK)
+        assert not alive
+
+
+# -- records -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A harmless process, marked as ours are."""
+    environment = {**os.environ, MARKER: "the-marker"}
+    with subprocess.Popen(shell("exec sleep 60"), env=environment, start_new_session=True) as process:
+        until(lambda: MARKER in Path(f"/proc/{process.pid}/environ").read_text())
+        yield process
+        process.kill()
+
+
+def left_behind(folder: Path, record: Record) -> None:
+    Records(folder).write(record)
+    records = Records(folder)
+    records.claim()
+    records.leave()
+    assert list(folder.glob("*.json")) == []
+
+
+def test_a_leftover_is_ended_by_its_record(tmp_path: Path, stranger: "subprocess.Popen[bytes]") -> None:
+    started = started_at(stranger.pid)
+    assert started is not None
+    left_behind(tmp_path, Record("worker", stranger.pid, started, "the-marker"))
+    assert stranger.wait(5 * SLACK) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("wrong", ["started", "marker"])
+def test_a_number_that_is_somebody_elses_by_now_is_not_touched(
+    tmp_path: Path, stranger: "subprocess.Popen[bytes]", wrong: str
+) -> None:
+    started = started_at(stranger.pid)
+    assert started is not None
+    forged = (started + 1, "the-marker") if wrong == "started" else (started, "another-marker")
+    left_behind(tmp_path, Record("worker", stranger.pid, *forged))
+    time.sleep(0.2)
+    assert stranger.poll() is None
+
+
+def test_a_record_that_cannot_be_read_harms_nobody(tmp_path: Path) -> None:
+    (tmp_path / "worker.json").write_text('{"pid": 1')
+    (tmp_path / "api.json").write_text(json.dumps({"name": "api", "pid": 1, "started": 0, "marker": ""}))
+    records = Records(tmp_path)
+    records.claim()
+    records.leave()
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_a_process_is_on_record_before_it_does_anything(tmp_path: Path, supervising: Supervising) -> None:
+    command = shell(f"cp {tmp_path}/run/early.json {tmp_path}/found; echo $CORRAL_SUPERVISED; exec sleep 60")
+    found = tmp_path / "found"
+    supervisor = supervising(
+        Service("early", lambda: WELL if found.exists() else NEVER_WELL, command=command, adopts=Adopts.NEVER)
+    )
+    supervisor.want(["early"])
+    supervisor.wait_up(["early"])
+    told = json.loads(found.read_text())
+    pid = status_of(supervisor, "early").pid
+    assert pid is not None
+    assert (told["pid"], told["started"]) == (pid, started_at(pid))
+    assert told["marker"] in (tmp_path / "log/early.log").read_text()
+    assert oct((tmp_path / "run/early.json").stat().st_mode & 0o777) == "0o600"
+
+
+# -- log files -----------------------------------------------------------------------------------------
+
+
+def test_what_a_service_says_is_in_its_log_file(tmp_path: Path, supervising: Supervising) -> None:
+    path = tmp_path / "log/worker.log"
+    path.parent.mkdir()
+    path.write_text("from before\n")
+    path.chmod(0o600)
+    supervisor = supervising(service("worker", tmp_path), service("other", tmp_path))
+    supervisor.want(["worker", "other"])
+    supervisor.wait_up(["worker", "other"])
+    assert path.read_text() == "from before\nworker says hello\n"
+    assert oct((tmp_path / "log/other.log").stat().st_mode & 0o777) == "0o600"
+
+
+def test_log_files_are_bounded_and_their_writers_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "worker.log"
+    writer = logs.opened(path)
+    for number in range(5):
+        os.write(writer, f"{number}".encode() * 100)
+        assert logs.rotate(path, max_bytes=99)
+        assert not logs.rotate(path, max_bytes=99)
+    os.write(writer, b"at last")
+    os.close(writer)
+    assert path.read_bytes() == b"at last"
+    kept = [(tmp_path / f"worker.log.{number}").read_text()[:1] for number in (1, 2, 3)]
+    assert kept == ["4", "3", "2"]
+    assert len(list(tmp_path.iterdir())) == 4
+    assert logs.tail(path) == ["at last"]
