@@ -105,6 +105,13 @@ def test_health_readiness_and_metrics(stack: Stack) -> None:
     assert "corral_database_up 1.0" in metrics
 
 
+def test_where_nobody_supervises_that_is_said(stack: Stack) -> None:
+    answer = stack.client.get("/supervisor")
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_supervised"
+    assert "corral up --distributed" in answer.json()["error"]["hint"]
+
+
 def test_the_dashboard_and_the_documentation_are_served(stack: Stack) -> None:
     page = stack.client.get("/")
     assert page.status_code == 200

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from corral.supervisor.plan import WELL, Adopts, Health, Service
 from tests.slack import SLACK
 
@@ -40,7 +42,7 @@ def shell(text: str) -> tuple[str, ...]:
 def service(
     name: str, folder: Path, *needs: str, deaf: bool = False, adopts: Adopts = Adopts.NEVER, stop_s: float = 5.0
 ) -> Service:
-    def check() -> Health:
+    def check(_: int | None) -> Health:
         return WELL if (folder / name).exists() else Health(is_well=False, problem="its file is missing")
 
     return Service(name, check, needs, program(name, folder, deaf=deaf), adopts=adopts, stop_s=stop_s)
@@ -49,6 +51,17 @@ def service(
 def journal(folder: Path) -> list[str]:
     path = folder / "journal"
     return path.read_text().splitlines() if path.exists() else []
+
+
+def have_ended(processes: list[psutil.Process]) -> bool:
+    """What is left of one until somebody takes note of its end does nothing any more."""
+    for each in processes:
+        try:
+            if each.is_running() and each.status() != psutil.STATUS_ZOMBIE:
+                return False
+        except psutil.NoSuchProcess:
+            continue
+    return True
 
 
 def until(condition: Callable[[], object], within_s: float = 10.0) -> None:

@@ -28,7 +28,7 @@ LOADING = Health(is_well=False, problem="it is loading", is_there=True)
 
 
 def service(name: str, *needs: str, adopts: Adopts = Adopts.ALWAYS, command: tuple[str, ...] = ("run",)) -> Service:
-    return Service(name, lambda: WELL, needs=needs, command=command, adopts=adopts)
+    return Service(name, lambda _: WELL, needs=needs, command=command, adopts=adopts)
 
 
 REDIS = service("redis")

@@ -13,13 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from corral.domain.errors import BadConfiguration
 from corral.supervisor import logs
 from corral.supervisor.plan import STOP_S, WELL, Adopts, Health, Service, State
 from corral.supervisor.records import MARKER, AlreadySupervised, Record, Records, started_at
 from corral.supervisor.status import ServiceStatus, read_status
 from corral.supervisor.supervisor import ServiceFailed, Supervisor
 from tests.slack import SLACK
-from tests.supervisor.programs import journal, program, service, shell, until
+from tests.supervisor.programs import have_ended, journal, program, service, shell, until
 
 NEVER_WELL = Health(is_well=False, problem="not yet")
 Supervising = Callable[..., Supervisor]
@@ -29,8 +30,8 @@ Supervising = Callable[..., Supervisor]
 def supervising(tmp_path: Path) -> Iterator[Supervising]:
     with contextlib.ExitStack() as stack:
 
-        def make(*services: Service, changed: Callable[[ServiceStatus], None] = lambda _: None) -> Supervisor:
-            supervisor = Supervisor(services, tmp_path, changed=changed)
+        def make(*services: Service) -> Supervisor:
+            supervisor = Supervisor(services, tmp_path)
             stack.callback(supervisor.close)
             return supervisor
 
@@ -42,9 +43,8 @@ def status_of(supervisor: Supervisor, name: str) -> ServiceStatus:
 
 
 def test_services_start_in_order_and_stop_in_reverse(tmp_path: Path, supervising: Supervising) -> None:
-    told: list[tuple[str, str]] = []
     services = [service("api", tmp_path, "worker"), service("worker", tmp_path, "redis"), service("redis", tmp_path)]
-    supervisor = supervising(*services, changed=lambda each: told.append((each.name, each.state.value)))
+    supervisor = supervising(*services)
 
     supervisor.want(["api"])
     supervisor.wait_up(["api"])
@@ -56,7 +56,8 @@ def test_services_start_in_order_and_stop_in_reverse(tmp_path: Path, supervising
         *(f"start {name}" for name in ("redis", "worker", "api")),
         *(f"stop {name}" for name in ("api", "worker", "redis")),
     ]
-    assert [(name, state) for name, state in told if state in ("up", "stopped")] == [
+    told = [(each.name, each.state) for each in supervisor.news]
+    assert [(name, state.value) for name, state in told if state in (State.UP, State.STOPPED)] == [
         *((name, "up") for name in ("redis", "worker", "api")),
         *((name, "stopped") for name in ("api", "worker", "redis")),
     ]
@@ -122,7 +123,7 @@ def test_a_second_signal_does_not_wait(tmp_path: Path, supervising: Supervising)
 def test_what_ends_leaves_no_children_behind(tmp_path: Path, supervising: Supervising) -> None:
     """It ends by itself, and what it started ignores everything."""
     text = f"(trap '' TERM HUP INT; echo $$ > {tmp_path}/grandchild; while :; do sleep 60; done) & sleep 0.3; exit 1"
-    supervisor = supervising(Service("parent", lambda: NEVER_WELL, command=shell(text), adopts=Adopts.NEVER))
+    supervisor = supervising(Service("parent", lambda _: NEVER_WELL, command=shell(text), adopts=Adopts.NEVER))
     supervisor.want(["parent"])
     until(lambda: supervisor.state("parent") is State.RESTARTING)
     supervisor.stop()
@@ -131,14 +132,14 @@ def test_what_ends_leaves_no_children_behind(tmp_path: Path, supervising: Superv
 
 def test_what_was_never_well_is_given_up_with_its_last_words(tmp_path: Path, supervising: Supervising) -> None:
     command = shell("echo no such thing >&2; exit 78")
-    supervisor = supervising(Service("api", lambda: NEVER_WELL, command=command, adopts=Adopts.NEVER))
+    supervisor = supervising(Service("api", lambda _: NEVER_WELL, command=command, adopts=Adopts.NEVER))
     supervisor.want(["api"])
-    with pytest.raises(ServiceFailed, match=r"api: it ended with exit code 78; its last words: no such thing"):
+    with pytest.raises(BadConfiguration, match=r"api: it ended with exit code 78; its last words: no such thing; see "):
         supervisor.wait_up(["api"])
 
 
 def test_what_is_not_well_in_time_is_stopped(tmp_path: Path, supervising: Supervising) -> None:
-    slow = Service("slow", lambda: NEVER_WELL, command=program("slow", tmp_path), adopts=Adopts.NEVER, start_s=0.3)
+    slow = Service("slow", lambda _: NEVER_WELL, command=program("slow", tmp_path), adopts=Adopts.NEVER, start_s=0.3)
     supervisor = supervising(slow)
     supervisor.want(["slow"])
     with pytest.raises(ServiceFailed, match=r"slow: .*not well"):
@@ -162,7 +163,7 @@ def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising
 
 def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supervising: Supervising) -> None:
     refuses = Health(is_well=False, problem="it asks for a password", hopeless=True)
-    supervisor = supervising(Service("redis", lambda: refuses, command=program("redis", tmp_path)))
+    supervisor = supervising(Service("redis", lambda _: refuses, command=program("redis", tmp_path)))
     supervisor.want(["redis"])
     with pytest.raises(ServiceFailed, match="redis: it asks for a password"):
         supervisor.wait_up(["redis"])
@@ -170,7 +171,7 @@ def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supe
 
 
 def test_a_check_that_breaks_is_a_service_that_is_not_well(tmp_path: Path, supervising: Supervising) -> None:
-    def broken() -> Health:
+    def broken(_: int | None) -> Health:
         raise ZeroDivisionError
 
     supervisor = supervising(Service("odd", broken, adopts=Adopts.FIRST))
@@ -200,7 +201,7 @@ from tests.supervisor.programs import service, shell
 from corral.supervisor.plan import Adopts, Service, WELL
 folder = Path(sys.argv[1])
 text = f"trap '' TERM; (trap '' TERM HUP; echo $$ > {folder}/grandchild; while :; do sleep 60; done) & wait"
-parent = Service("parent", lambda: WELL, command=shell(text), adopts=Adopts.NEVER)
+parent = Service("parent", lambda _: WELL, command=shell(text), adopts=Adopts.NEVER)
 supervisor = Supervisor([service("child", folder), parent], folder)
 supervisor.want(["child", "parent"])
 supervisor.wait_up(["child", "parent"])
@@ -219,8 +220,7 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         family = psutil.Process(supervisor.pid).children(recursive=True)
         assert len(family) >= 4  # the child, the parent, the grandchild (and its sleep), the warden
         supervisor.kill()
-        _, alive = psutil.wait_procs(family, timeout=1.0 * SLACK)
-        assert not alive
+        until(lambda: have_ended(family), 1.0)
 
 
 # -- records -------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_a_process_is_on_record_before_it_does_anything(tmp_path: Path, supervis
     command = shell(f"cp {tmp_path}/run/early.json {tmp_path}/found; echo $CORRAL_SUPERVISED; exec sleep 60")
     found = tmp_path / "found"
     supervisor = supervising(
-        Service("early", lambda: WELL if found.exists() else NEVER_WELL, command=command, adopts=Adopts.NEVER)
+        Service("early", lambda _: WELL if found.exists() else NEVER_WELL, command=command, adopts=Adopts.NEVER)
     )
     supervisor.want(["early"])
     supervisor.wait_up(["early"])

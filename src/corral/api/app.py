@@ -31,6 +31,7 @@ from corral.api.routes import (
     sessions,
     site_statistics,
     sites,
+    supervisor,
     workers,
 )
 from corral.api.schemas import ProblemBody
@@ -68,6 +69,7 @@ def create_app(app: App) -> FastAPI:
     # Fixed paths such as /jobs/runs before /jobs/{job_id}.
     for router in (
         health.router,
+        supervisor.router,
         events.router,
         records.router,
         artifacts.router,

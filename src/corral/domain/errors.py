@@ -10,6 +10,7 @@ CorralError
 ├── PagesNotKept        an archive is asked for of a run that kept none
 ├── TooManyLooks        over a quota of ours; so is TooManyExports
 ├── CannotLook          our side failed at looking at a page
+├── NotYet              a part of the contract that this version does not have
 ├── BadConfiguration    settings or files; all problems at once
 └── StorageError
     ├── StorageUnavailable   come back later
@@ -106,6 +107,13 @@ class ArtifactNotFound(NotFound):
         )
 
 
+class NotSupervised(NotFound):
+    code = "not_supervised"
+
+    def __init__(self) -> None:
+        super().__init__("nobody supervises the processes of this installation", hint="`corral up --distributed` would")
+
+
 class FieldNotFound(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"the job has no field {name[:200]!r}", hint="list them with GET /jobs/{job_id}/field-maps")
@@ -137,6 +145,15 @@ class PagesNotKept(CorralError):
 
 class CannotLook(CorralError):
     code = "cannot_look"
+
+
+class NotYet(CorralError):
+    """Better than an answer that would be made up."""
+
+    code = "not_yet"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: not in this version", hint="see CHANGELOG.md for what there is")
 
 
 class WrongState(CorralError):

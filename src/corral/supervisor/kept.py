@@ -3,13 +3,22 @@
 import signal
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
 
 from corral.supervisor.child import Child
-from corral.supervisor.plan import FIRST_TRIES, Adopts, Health, Seen, Service, State, failures_after, pause_s
+from corral.supervisor.plan import (
+    BAD_CONFIGURATION,
+    FIRST_TRIES,
+    Adopts,
+    Health,
+    Seen,
+    Service,
+    State,
+    failures_after,
+    pause_s,
+)
 from corral.supervisor.status import ServiceStatus
 
 _ASK_OURS_S = 0.2  # while it starts
@@ -151,14 +160,18 @@ class Kept:
             return self._why_ended
         return self._health.problem if self._well_since is not None or self.child is None else None
 
-    @property
-    def check(self) -> Callable[[], Health]:
-        """How to ask after it as it stands."""
-        return self.service.check if self.child is not None else self.service.check_others or self.service.check
+    def ask(self) -> Health:
+        """Takes a while, and is asked without the lock."""
+        child = self.child
+        return self.service.check(child.pid if child is not None else None)
 
     @property
     def has_failed(self) -> bool:
         return self.state is State.FAILED
+
+    @property
+    def is_misconfigured(self) -> bool:
+        return self._exit_code == BAD_CONFIGURATION
 
     @property
     def has_ended(self) -> bool:

@@ -16,7 +16,7 @@ FORGIVEN_AFTER_S = 60.0
 _MISSED_AFTER_S = 30.0
 # How often one that was never well may end before it is not tried any more.
 FIRST_TRIES = 3
-_BAD_CONFIGURATION = 78  # the exit code of our own programs; the next try would find the same configuration
+BAD_CONFIGURATION = 78  # the exit code of our own programs; the next try would find the same configuration
 
 
 class Health(NamedTuple):
@@ -31,6 +31,8 @@ class Health(NamedTuple):
     is_there: bool = False
 
 
+# Asks for the health of the process we started, by its number; without one, of whatever is there already.
+Check = Callable[[int | None], Health]
 WELL = Health(is_well=True)
 TRIES = 10  # for what is there and not well, before it counts as hopeless
 
@@ -60,16 +62,16 @@ class Adopts(StrEnum):
 class Service:
     """One program, what has to be up before it, and how one sees that it is well.
 
-    Without a command it is only looked at. `check` asks the process we started, `check_others` what is there already.
+    Without a command it is only looked at. `prepare` is called right before it is started.
     """
 
     name: str
-    check: Callable[[], Health]
+    check: Check
     needs: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     adopts: Adopts = Adopts.ALWAYS
-    check_others: Callable[[], Health] | None = None  # None: as `check`
+    prepare: Callable[[], None] = lambda: None
     stop_s: float = STOP_S
     start_s: float = 60.0  # within which it has to be well
 
@@ -180,7 +182,7 @@ def _step_again(service: Service, seen: Seen) -> Step:
 
 
 def _first_step(service: Service, seen: Seen) -> Step:
-    if seen.failures >= FIRST_TRIES or seen.exit_code == _BAD_CONFIGURATION:
+    if seen.failures >= FIRST_TRIES or seen.exit_code == BAD_CONFIGURATION:
         return Step.FAIL
     if not seen.needs_are_up:
         return Step.WAIT

@@ -8,6 +8,7 @@ import contextlib
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from corral.domain.errors import CorralError
+from corral.domain.errors import BadConfiguration, CorralError
 from corral.supervisor import logs
 from corral.supervisor.child import Warden, spawn
 from corral.supervisor.kept import Kept
@@ -26,6 +27,7 @@ from corral.supervisor.status import ServiceStatus, write_status
 log = structlog.get_logger()
 
 _ROUND_S = 0.1
+_MAX_NEWS = 1_000
 _WRITE_EVERY_S = 2.0
 _ROTATE_EVERY_S = 5.0
 _KEEPING_ON = (State.UP, State.UNHEALTHY, State.DOWN)
@@ -36,19 +38,14 @@ class ServiceFailed(CorralError):
 
 
 class Supervisor:
-    def __init__(
-        self,
-        services: Sequence[Service],
-        data_dir: Path,
-        *,
-        changed: Callable[[ServiceStatus], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, services: Sequence[Service], data_dir: Path) -> None:
         self._order = start_order(services)
         self._services = list(services)
         self._run_dir = data_dir / "run"
         self._log_dir = data_dir / "log"
         self._kept = {service.name: Kept(service, self._log_dir / f"{service.name}.log") for service in services}
-        self._changed = changed
+        # What has changed, for whoever wants to tell it. Telling may take as long as a pipe is full; we do not wait.
+        self.news: deque[ServiceStatus] = deque(maxlen=_MAX_NEWS)
         self._records = Records(self._run_dir)
         self._warden = Warden()
         self._asking = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="check")
@@ -77,17 +74,17 @@ class Supervisor:
                 self._thread.start()
         self._tell()
 
-    def wait_up(self, names: Iterable[str]) -> None:
+    def wait_up(self, names: Iterable[str], unless: Callable[[], bool] = lambda: False) -> None:
         """Until all of these are up; ServiceFailed with the reason where one of them never will be."""
         wanted = self._in_order(with_needs(names, self._services))
-        with self._moved:
-            while True:
+        while not unless():
+            with self._moved:
                 # As it was told: whoever goes on after this finds the same in the file.
                 told = {each.name: each.state for each in self._told}
                 failed = next((each for each in wanted if told.get(each.service.name) is State.FAILED), None)
                 if failed is not None:
                     raise _failure(failed)
-                if all(told.get(each.service.name) in _KEEPING_ON for each in wanted) or self._closing.is_set():
+                if all(told.get(each.service.name) in _KEEPING_ON for each in wanted):
                     return
                 self._moved.wait(_ROUND_S)
 
@@ -96,7 +93,7 @@ class Supervisor:
         kept = self._kept[name]
         if kept.has_ended:
             return False
-        health = kept.check()
+        health = kept.ask()
         with self._lock:
             kept.found(health)
         return health.is_well
@@ -109,10 +106,16 @@ class Supervisor:
         with self._lock:
             return [each.status() for each in self._in_order(self._kept)]
 
-    def restart_now(self, name: str) -> None:
-        """Do not wait for the end of the pause."""
+    def is_running(self, name: str) -> bool:
+        """A process that we started, whatever it answers."""
+        kept = self._kept[name]
+        return kept.child is not None and kept.child.exit_code is None
+
+    def want_anew(self, name: str) -> None:
+        """Look for it as if for the first time, without waiting for the end of a pause."""
         with self._lock:
-            self._kept[name].forgive()
+            self._kept[name].look(time.monotonic())
+            self._kept[name].unwant()
         self.want([name])
 
     def stop(self, names: Iterable[str] | None = None) -> None:
@@ -159,16 +162,18 @@ class Supervisor:
             for kept in self._in_order(self._kept):
                 kept.look(now)
                 if kept.is_wanted and not kept.has_failed:
-                    self._act(kept, now)
-                    self._check(kept, now)
+                    needs_are_up = all(self._kept[need].state in _KEEPING_ON for need in kept.service.needs)
+                    self._act(kept, now, needs_are_up=needs_are_up)
+                    # What it needs may be what it is asked by.
+                    if needs_are_up or kept.child is not None:
+                        self._check(kept, now)
         self._tell()
         if now - self._rotated >= _ROTATE_EVERY_S:
             self._rotated = now
             for kept in self._kept.values():
                 logs.rotate(kept.log)
 
-    def _act(self, kept: Kept, now: float) -> None:
-        needs_are_up = all(self._kept[need].state in _KEEPING_ON for need in kept.service.needs)
+    def _act(self, kept: Kept, now: float, *, needs_are_up: bool) -> None:
         seen = kept.seen(now, needs_are_up=needs_are_up)
         step = next_step(kept.service, seen)
         if step is Step.ADOPT:
@@ -184,6 +189,7 @@ class Supervisor:
         try:
             self._records.claim()
             logs.rotate(kept.log)
+            kept.service.prepare()
             child = spawn(
                 kept.service.name,
                 kept.service.command,
@@ -209,7 +215,7 @@ class Supervisor:
 
     def _asked(self, kept: Kept, number: int) -> None:
         try:
-            health = kept.check()
+            health = kept.ask()
         except Exception as error:
             log.error("a check could not be made", service=kept.service.name, exc_info=error)
             health = Health(is_well=False, problem=f"it could not be asked ({type(error).__name__})")
@@ -230,9 +236,8 @@ class Supervisor:
                 with contextlib.suppress(OSError):
                     write_status(self._run_dir, status, self._began)
             self._told = status
+            self.news.extend(changed)
             self._moved.notify_all()
-        for each in changed:
-            self._changed(each)
 
 
 def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
@@ -240,9 +245,11 @@ def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
     return new.state is not State.IDLE if old is None else told != (old.state, old.pid, old.problem)
 
 
-def _failure(kept: Kept) -> ServiceFailed:
+def _failure(kept: Kept) -> CorralError:
     problem = kept.problem or "it was not well in time"
     said = logs.tail(kept.log, 5) if kept.ever_started else []
     more = f"; its last words: {' / '.join(said)}" if said else ""
     hint = f"see {kept.log}" if kept.ever_started else None
+    if kept.is_misconfigured:
+        return BadConfiguration([f"{kept.service.name}: {problem}{more}; {hint}"])
     return ServiceFailed(f"{kept.service.name}: {problem}{more}", hint=hint)

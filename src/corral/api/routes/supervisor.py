@@ -1,0 +1,22 @@
+"""How the processes of this installation stand, where somebody looks after them."""
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral
+from corral.api.schemas_supervisor import SupervisorRead
+from corral.domain.errors import NotSupervised
+from corral.supervisor.status import read_status
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/supervisor", response_model=SupervisorRead)
+async def supervisor(corral: Corral) -> Response:
+    told = await asyncio.to_thread(read_status, corral.settings.data_dir / "run")
+    if told is None:
+        raise NotSupervised
+    return render.answer(told)

@@ -1,0 +1,276 @@
+"""The services of a distributed installation, as its settings ask for them: Redis, PostgreSQL, workers, the API."""
+
+import functools
+import hashlib
+import ipaddress
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from pydantic import SecretStr
+
+from corral.domain.errors import BadConfiguration, StorageUnavailable
+from corral.settings import Settings
+from corral.supervisor import checks
+from corral.supervisor.plan import WELL, Adopts, Health, Service
+from corral.supervisor.records import write_whole
+
+REDIS, POSTGRES, API = "redis", "postgres", "api"
+FIRST_WORKER = "worker-1"
+WORKER_CONCURRENCY = 8
+_SCHEMES = ("redis", "rediss", "unix")
+_SERVERS = ("redis-server", "valkey-server")
+_PING_S = 1.0
+_REDIS_STARTS_S = 15.0
+_STOP_MARGIN_S = 2.0
+_USUAL_DATABASES = 16
+_CORRAL = (sys.executable, "-m", "corral")
+
+
+class Installation:
+    """The services that these settings ask for. `warn` is told, once, what a person should know."""
+
+    def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda _: None) -> None:
+        self.settings = settings
+        self._warn = warn
+        self._warned = False
+        self.broker = settings.celery_broker_url
+        self.data_dir = settings.data_dir.absolute()
+
+    # -- before anything is started ---------------------------------------------------------------------
+
+    def check(self) -> None:
+        """BadConfiguration with all that keeps it from starting; StorageUnavailable where only the database is away."""
+        problems = [*self._broker_problems(), *self._database_problems()]
+        if problems:
+            raise BadConfiguration(problems)
+        if self.has_postgres and not (health := checks.postgres_health(self.settings.store_url)).is_well:
+            raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
+
+    def _broker_problems(self) -> list[str]:
+        name = "APP_CELERY_BROKER_URL"
+        parts = _split(self.broker)
+        if parts is None or parts.scheme not in _SCHEMES:
+            scheme = self.broker.partition(":")[0][:20]
+            return [f"{name} starts with {scheme}:, and the broker is a Redis; write redis://HOST:PORT/NUMBER"]
+        health = checks.redis_health(self.broker)
+        if health.is_well or health.is_there:
+            return []
+        if health.hopeless:
+            return [f"{health.problem} (in {name})"]
+        if parts.scheme != "redis" or not _is_loopback(parts.hostname or ""):
+            return [f"{health.problem}, and one that is elsewhere is not started from here; start it, or set {name}"]
+        if redis_program() is None:
+            what = "and there is no redis-server to start one with"
+            return [f"{health.problem}, {what}; `apt-get install redis-server` (`brew install redis`), or set {name}"]
+        return []
+
+    def _database_problems(self) -> list[str]:
+        if self.settings.store_url in ("sqlite://", "sqlite:///:memory:"):
+            return ["a database in memory cannot be shared by several processes; leave APP_DATABASE_URL out"]
+        return []
+
+    @property
+    def has_postgres(self) -> bool:
+        return not self.settings.store_url.startswith("sqlite:")
+
+    # -- the services -----------------------------------------------------------------------------------
+
+    def services(self, *, workers: int | None = None, api: tuple[str, int] | None = None) -> list[Service]:
+        """In the order of starting. Without a number of workers, one, and none where one answers already."""
+        base = [self._redis(), *([self._postgres()] if self.has_postgres else [])]
+        below = tuple(service.name for service in base)
+        names = [f"worker-{number}" for number in range(1, (workers or 1) + 1)]
+        adopts = Adopts.FIRST if workers is None else Adopts.NEVER
+        at_work = [self._worker(name, below, adopts) for name in names]
+        if api is None:
+            return [*base, *at_work]
+        return [*base, *at_work, self._api(*api, needs=(*below, *names))]
+
+    def _redis(self) -> Service:
+        program = redis_program()
+        return Service(
+            REDIS,
+            self._redis_health,
+            command=(str(program), str(self._redis_conf)) if program is not None else (),
+            prepare=self._write_redis_conf,
+            start_s=_REDIS_STARTS_S,
+        )
+
+    def _postgres(self) -> Service:
+        """Looked at only: a database is somebody's to look after."""
+        return Service(POSTGRES, lambda _: checks.postgres_health(self.settings.store_url))
+
+    def _worker(self, name: str, needs: Sequence[str], adopts: Adopts) -> Service:
+        asked = "concurrency" in self.settings.model_fields_set
+        concurrency = self.settings.concurrency if asked else WORKER_CONCURRENCY
+        beat = ("--beat",) if name == FIRST_WORKER else ()  # one keeps the time for all
+        return Service(
+            name,
+            functools.partial(self._worker_health, self._ping()),
+            tuple(needs),
+            (*_CORRAL, "worker", *beat, "--concurrency", str(concurrency)),
+            self.environment(),
+            adopts=adopts,
+            stop_s=self.settings.grace_seconds + _STOP_MARGIN_S,
+        )
+
+    def _api(self, host: str, port: int, *, needs: tuple[str, ...]) -> Service:
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return Service(
+            API,
+            lambda _: checks.http_health(shown, port),
+            needs,
+            (*_CORRAL, "serve", "--host", host, "--port", str(port)),
+            self.environment(),
+            adopts=Adopts.NEVER,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """What our programs are told beside the environment they inherit."""
+        return {**environment_of(self.settings), "APP_TRANSPORT": "celery", "APP_DATA_DIR": str(self.data_dir)}
+
+    # -- Redis ------------------------------------------------------------------------------------------
+
+    def _redis_health(self, _: int | None) -> Health:
+        health = checks.redis_health(self.broker)
+        if health.is_well and (other := self._other_installation()) is not None and not self._warned:
+            self._warned = True
+            self._warn(
+                f"the Redis at {checks.place_of(self.broker)} is used by another installation ({other}); "
+                "give each a database of its own: another number at the end of APP_CELERY_BROKER_URL"
+            )
+        return health
+
+    def _other_installation(self) -> str | None:
+        """Whoever works on the same database belongs to us, from whichever folder."""
+        about = f"{self.data_dir} on {os.uname().nodename}"
+        return checks.claim_instance(self.broker, identity_of(self.settings), about)
+
+    @property
+    def _redis_conf(self) -> Path:
+        return self.data_dir / "redis" / "redis.conf"
+
+    def _write_redis_conf(self) -> None:
+        """Nothing is kept on disk: what it carries are hints, and the database knows all they say."""
+        parts = urlsplit(self.broker)
+        number = int(parts.path.strip("/") or 0)
+        lines = [
+            f"bind {'127.0.0.1' if parts.hostname == 'localhost' else parts.hostname}",
+            f"port {parts.port or 6379}",
+            "protected-mode yes",
+            "daemonize no",
+            f'dir "{self._redis_conf.parent}"',
+            'save ""',
+            "appendonly no",
+            "maxmemory-policy noeviction",
+            f"databases {max(_USUAL_DATABASES, number + 1)}",
+        ]
+        # Its title would be written over its environment, by which we know it again. Old ones cannot be asked.
+        lines += ["set-proc-title no"] if _version(redis_program()) >= (6, 2) else []
+        password = unquote(parts.password) if parts.password else None
+        if parts.username and password:
+            rights = "allkeys allchannels allcommands"
+            lines += [f"user {_quoted(unquote(parts.username))} on {_quoted('>' + password)} {rights}"]
+        elif password:
+            lines += [f"requirepass {_quoted(password)}"]
+        write_whole(self._redis_conf, "\n".join(lines) + "\n")
+
+    # -- workers ----------------------------------------------------------------------------------------
+
+    def _ping(self) -> Callable[[float, str | None], list[str]]:
+        """Asks over the broker who is there; the library is loaded where the first question is asked."""
+        made: list[Any] = []
+
+        def ping(timeout_s: float, name: str | None) -> list[str]:
+            if not made:
+                from corral.transport.celery import make_celery  # noqa: PLC0415
+
+                app = make_celery(self.broker)
+                options = {**app.conf.broker_transport_options, "max_retries": 1, "interval_start": 0}
+                app.conf.broker_transport_options = options
+                made.append(app)
+            asked = {} if name is None else {"destination": [name]}
+            replies = made[0].control.broadcast("ping", reply=True, timeout=timeout_s, limit=1, **asked)
+            return [str(answered) for reply in replies or () for answered in reply]
+
+        return ping
+
+    def _worker_health(self, ping: Callable[[float, str | None], list[str]], pid: int | None) -> Health:
+        """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
+        name = None if pid is None else f"corral-{pid}@{os.uname().nodename}"
+        if not (broker := checks.redis_health(self.broker)).is_well:
+            return Health(is_well=False, problem=f"it cannot be asked: {broker.problem}")
+        if name is None and not checks.has_listeners(self.broker):
+            return Health(is_well=False, problem="no worker answers")
+        if name is None and self._other_installation() is not None:
+            return Health(is_well=False, problem="those who answer work for another installation")
+        # Asked a few times for a short while each: one that begins to listen meanwhile is heard at once.
+        for _ in range(round(checks.CELERY_S / _PING_S) - 1):
+            if checks.celery_health(lambda: ping(_PING_S, name), name).is_well:
+                return WELL
+        return checks.celery_health(lambda: ping(_PING_S, name), name)
+
+
+def redis_program() -> Path | None:
+    found = next(filter(None, map(shutil.which, _SERVERS)), None)
+    return None if found is None else Path(found)
+
+
+def _version(program: Path | None) -> tuple[int, ...]:
+    if program is None:
+        return ()
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    found = re.search(r"\bv=(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def identity_of(settings: Settings) -> str:
+    """Of the database, wherever the folder is and whatever the password."""
+    url = settings.store_url
+    parts = urlsplit(url)
+    place = f"{os.uname().nodename}:{url}" if parts.scheme == "sqlite" else f"{checks.place_of(url)}{parts.path}"
+    return hashlib.sha256(place.encode()).hexdigest()[:32]
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The settings that were given, as the environment of another process."""
+    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return {f"APP_{name.upper()}": _spelled(value) for name, value in given.items() if value is not None}
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, Enum):
+        return str(value.value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # is looked at only when it is asked for
+    except ValueError:
+        return None
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
