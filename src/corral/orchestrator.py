@@ -1,0 +1,196 @@
+"""`with Orchestrator() as orch:` — Redis, a Celery worker and the work on sites, from a plain script.
+
+What runs already is used and never stopped. What was started here is gone when the block ends: by its end, by an
+exception, by Ctrl-C, by SIGTERM, and, should this process be killed, by the kernel.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypeVar
+
+from corral.domain.address import EgressPolicy, check_literal
+from corral.domain.errors import NotYet, RunNotFound
+from corral.domain.run import CRAWL
+from corral.domain.site_work import SiteWork, progress
+from corral.domain.url import parse_target
+from corral.log import hide
+from corral.settings import Settings, Transport, load_settings
+from corral.store.open import open_for_reading
+from corral.supervisor.plan import State
+from corral.supervisor.supervisor import Supervisor
+from corral.wiring import opened
+from corral.wiring_services import FIRST_WORKER, REDIS, Installation
+
+T = TypeVar("T")
+
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+_PROXIES = "proxies come with a later version; a job can have one of its own (`proxy_policy`)"
+
+
+class Orchestrator:
+    """Every method may be called again: what is up already is not started twice.
+
+    Of the proxies only the names are here; they raise NotYet, because a count would be made up.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or load_settings()
+        hide(self.settings.secrets())
+        self._installation = Installation(self.settings, warn=_warn)
+        self._supervisor: Supervisor | None = None
+        self._handlers: dict[int, Any] = {}
+
+    # -- the block --------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        # SIGINT already unwinds the block; without this SIGTERM would end us in the middle of it.
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._handlers[signal.SIGTERM] = signal.signal(signal.SIGTERM, _unwind)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop_all()
+        finally:
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+            self._handlers = {}
+
+    # -- services ---------------------------------------------------------------------------------------
+
+    def start_redis(self) -> bool:
+        """Use the Redis that answers, or start one. True once it answers; CorralError where that cannot be."""
+        self._installation.check()
+        return self._up(REDIS)
+
+    def start_celery(self) -> bool:
+        """Use the worker that answers, or start one with beat. What it needs is started before it."""
+        self._installation.check()
+        return self._up(FIRST_WORKER)
+
+    def is_celery_alive(self) -> bool:
+        """Does a worker answer over the broker: ours, or the one that was there before?"""
+        return self._looked_after().ask(FIRST_WORKER)
+
+    def restart_celery_if_dead(self) -> bool:
+        """True where it is alive, or is again. One that is only busy is left alone, however long it does not answer."""
+        supervisor = self._looked_after()
+        if not supervisor.is_running(FIRST_WORKER) and not supervisor.ask(FIRST_WORKER):
+            supervisor.want_anew(FIRST_WORKER)
+        return self._up(FIRST_WORKER)
+
+    def stop_all(self) -> None:
+        """Stop what was started here: the worker, then Redis. A second signal does not wait for them."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            atexit.unregister(supervisor.close)
+            with _hurried_by_signals(supervisor.hurry.set):
+                supervisor.close()
+
+    def _up(self, name: str) -> bool:
+        supervisor = self._looked_after()
+        supervisor.want([name])
+        supervisor.wait_up([name])
+        return supervisor.state(name) in (State.UP, State.UNHEALTHY)
+
+    def _looked_after(self) -> Supervisor:
+        if self._supervisor is None:
+            self._supervisor = Supervisor(self._installation.services(), self._installation.data_dir)
+            atexit.register(self._supervisor.close)  # for those who do not use it as a block
+        return self._supervisor
+
+    # -- sites ------------------------------------------------------------------------------------------
+
+    def start_site_scraping(self, site: str, urls: Sequence[str]) -> str:
+        """Have the workers read these pages; the id to ask after them with."""
+        return self.start_all_sites_scraping({site: urls})[site]
+
+    def start_all_sites_scraping(self, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """One job for each site, all at once: {site: job id}. Where one is refused, none is started."""
+        return _waited_for(_started(self.settings, sites))
+
+    def get_scraping_progress(self, job_id: str) -> dict[str, Any]:
+        """{job_id, site, status, total, done, failed, skipped, pending, percent, error_rate, health, started_at,
+        finished_at}, from the rows of the job: whoever asks, and whenever."""
+        return _waited_for(_progress_of(self.settings, job_id))
+
+    # -- proxies, in a later version --------------------------------------------------------------------
+
+    def get_proxy_count(self) -> int:
+        _not_yet("get_proxy_count")
+
+    def get_usable_proxy_count(self) -> int:
+        _not_yet("get_usable_proxy_count")
+
+    def trigger_proxy_refresh(self) -> str:
+        _not_yet("trigger_proxy_refresh")
+
+    def wait_for_proxies(self, min_count: int = 10, timeout: float = 2400) -> bool:  # noqa: ARG002 - its place is kept
+        _not_yet("wait_for_proxies")
+
+    def get_refresh_progress(self, job_id: str) -> dict[str, Any]:  # noqa: ARG002
+        _not_yet("get_refresh_progress")
+
+
+def _not_yet(method: str) -> NoReturn:
+    raise NotYet(f"{method}: {_PROXIES}")
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"corral: {text}\n")
+
+
+def _unwind(*_: object) -> NoReturn:
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _hurried_by_signals(hurry: Callable[[], None]) -> Iterator[None]:
+    """While we stop, a signal must not end the stopping; it only makes it quicker."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: hurry()) for number in _STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _waited_for(work: Coroutine[Any, Any, T]) -> T:
+    """In a thread of its own: whoever calls may have an event loop already, as notebooks do."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def _started(settings: Settings, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The id of the run of each site. All of them are looked at before the first is written."""
+    work = [SiteWork.of(site, urls) for site, urls in sites.items()]
+    policy = EgressPolicy(settings.egress_allow)
+    for url in (url for each in work for url in each.plan.start_urls):
+        check_literal(parse_target(url, field="urls"), policy, field="urls")
+    async with opened(settings.model_copy(update={"transport": Transport.CELERY}), works=False) as app:
+        runs = {each.site: await app.crawls.start(each.plan, about=each.about) for each in work}
+    return {site: run.id for site, (run, _) in runs.items()}
+
+
+async def _progress_of(settings: Settings, run_id: str) -> dict[str, Any]:
+    store = open_for_reading(settings.store_url)
+    try:
+        run = await store.run(run_id)
+        if run.kind != CRAWL:
+            raise RunNotFound(run_id)
+        return progress(run, (await store.crawl_now(run_id)).counts)
+    finally:
+        await store.close()

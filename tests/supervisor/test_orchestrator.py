@@ -1,0 +1,221 @@
+"""`with Orchestrator() as orch:` as a script has it: services, sites, and the end of the block."""
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from corral.domain.crawl import Counts
+from corral.domain.errors import BadConfiguration, BadInput, NotYet, RunNotFound
+from corral.domain.run import RunState
+from corral.domain.site_work import SiteWork, progress
+from corral.settings import Settings
+from corral.supervisor import Orchestrator
+from corral.supervisor.checks import redis_health
+from corral.supervisor.plan import WELL, Service
+from tests.chaos.level import LEVEL
+from tests.domain.test_run import A_RUN
+from tests.services import RedisServer
+from tests.services.ports import free_port
+from tests.slack import SLACK
+from tests.stack import environment
+from tests.supervisor.programs import have_ended, journal, service, until
+
+METHODS = {
+    "start_redis": [],
+    "start_celery": [],
+    "is_celery_alive": [],
+    "restart_celery_if_dead": [],
+    "get_proxy_count": [],
+    "get_usable_proxy_count": [],
+    "trigger_proxy_refresh": [],
+    "wait_for_proxies": ["min_count=10", "timeout=2400"],
+    "get_refresh_progress": ["job_id"],
+    "start_site_scraping": ["site", "urls"],
+    "start_all_sites_scraping": ["sites"],
+    "get_scraping_progress": ["job_id"],
+    "stop_all": [],
+}
+
+
+def settings_in(folder: Path, **more: Any) -> Settings:
+    url = f"redis://127.0.0.1:{free_port()}/1"
+    return Settings(**{"data_dir": folder / "var", "celery_broker_url": url, **more})
+
+
+def test_it_has_the_methods_of_the_contract() -> None:
+    found = {name: member for name, member in vars(Orchestrator).items() if not name.startswith("_")}
+    assert list(found) != []
+    assert set(found) == set(METHODS)
+    for name, expected in METHODS.items():
+        parameters = list(inspect.signature(found[name]).parameters.values())[1:]
+        shown = [each.name if each.default is each.empty else f"{each.name}={each.default}" for each in parameters]
+        assert shown == expected
+
+
+def test_what_there_is_not_yet_is_not_made_up(tmp_path: Path) -> None:
+    orch = Orchestrator(settings_in(tmp_path))
+    for call in (
+        orch.get_proxy_count,
+        orch.get_usable_proxy_count,
+        orch.trigger_proxy_refresh,
+        orch.wait_for_proxies,
+        lambda: orch.get_refresh_progress("x"),
+    ):
+        with pytest.raises(NotYet, match="proxies come with a later version"):
+            call()
+
+
+def test_a_redis_of_ours_is_gone_after_the_block_whatever_happens_in_it(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    orch = Orchestrator(settings)
+    with suppress(ZeroDivisionError), orch:
+        assert orch.start_redis()
+        assert orch.start_redis(), "once is enough"
+        assert redis_health(settings.celery_broker_url) == WELL
+        assert not orch.is_celery_alive()
+        orch.stop_all()
+        assert redis_health(settings.celery_broker_url) != WELL
+        assert orch.start_redis(), "and it can be had again"
+        _ = 1 / 0
+    assert redis_health(settings.celery_broker_url) != WELL
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    orch.stop_all()  # harmless
+
+
+def test_what_cannot_be_started_is_an_error_and_nothing_else(tmp_path: Path) -> None:
+    with Orchestrator(settings_in(tmp_path, celery_broker_url="amqp://host")) as orch:
+        with pytest.raises(BadConfiguration, match="the broker is a Redis"):
+            orch.start_celery()
+        assert not (tmp_path / "var").exists()
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Orchestrator]:
+    """With small programs in the place of Redis and the worker."""
+    services: list[Service] = [service("redis", tmp_path), service("worker-1", tmp_path, "redis")]
+    with Orchestrator(settings_in(tmp_path)) as orch:
+        monkeypatch.setattr(orch._installation, "services", lambda: services)
+        yield orch
+
+
+def test_a_dead_worker_is_started_again_at_once_and_a_silent_one_is_left_alone(
+    small: Orchestrator, tmp_path: Path
+) -> None:
+    assert small.start_celery()
+    file = tmp_path / "worker-1"
+    pid = int(file.read_text())
+    assert small.restart_celery_if_dead(), "it lives"
+    file.unlink()
+    assert not small.is_celery_alive(), "it does not answer"
+    assert small.restart_celery_if_dead(), "and is busy, for all we know"
+    assert psutil.pid_exists(pid)
+
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: small._supervisor is not None and not small._supervisor.is_running("worker-1"))
+    assert small.restart_celery_if_dead()
+    assert small.is_celery_alive()
+    assert int(file.read_text()) != pid
+    small.stop_all()
+    assert journal(tmp_path) == [
+        *("start redis", "start worker-1", "start worker-1"),
+        *("stop worker-1", "stop redis"),
+    ]
+
+
+def test_work_on_a_site_is_these_pages_and_no_others() -> None:
+    work = SiteWork.of(" shop ", ["http://a.example/1", "http://a.example/1#top", "http://b.example/"])
+    assert (work.site, work.plan.max_pages, work.about) == ("shop", 2, {"site": "shop", "pages": 2})
+    assert work.plan.scope.refuses("http://a.example/2", 1) is not None
+    assert work.plan.scope.refuses("http://b.example/", 0) is None
+    for site, urls in (("", ["http://a.example"]), ("shop", []), ("shop", "http://a.example"), ("shop", ["nonsense"])):
+        with pytest.raises(BadInput):
+            SiteWork.of(site, urls)
+
+
+@pytest.mark.parametrize(
+    "counts, told",
+    [
+        (Counts(pending=10), (0, 10, 0.0, "unknown")),
+        (Counts(pending=5, done=5), (0, 5, 50.0, "healthy")),
+        (Counts(leased=1, done=8, failed=1, skipped=90), (0, 1, 90.0, "degraded")),
+        (Counts(done=2, failed=7, skipped=1), (1, 0, 100.0, "failing")),
+    ],
+)
+def test_progress_is_derived_from_the_rows(counts: Counts, told: tuple[int, int, float, str]) -> None:
+    state = RunState.RUNNING if counts.waiting else RunState.PARTIAL
+    shown = progress(A_RUN._replace(payload={"about": {"site": "shop", "pages": 10}}, state=state), counts)
+    assert (shown["skipped"], shown["pending"], shown["percent"], shown["health"]) == told
+    assert shown["done"] + shown["failed"] + shown["skipped"] + shown["pending"] == shown["total"] == 10
+
+
+def test_nothing_is_started_where_one_address_is_refused(tmp_path: Path) -> None:
+    with Orchestrator(settings_in(tmp_path)) as orch:
+        with pytest.raises(BadInput, match=r"169\.254"):
+            orch.start_all_sites_scraping({"good": ["http://93.184.216.34/"], "bad": ["http://169.254.169.254/"]})
+        assert not (tmp_path / "var").exists()
+        with pytest.raises(RunNotFound):
+            orch.get_scraping_progress("01a1e125-d795-7a16-b637-e8e9989dd5d7")
+
+
+_SCRIPT = """
+import json, os, signal, sys, time
+from corral.supervisor import Orchestrator
+
+def say(**told):
+    print(json.dumps(told), flush=True)
+
+site, kills = sys.argv[1], sys.argv[2] == "kill"
+with Orchestrator() as orch:
+    say(redis=orch.start_redis(), celery=orch.start_celery(), again=orch.start_celery(), alive=orch.is_celery_alive())
+    if kills:
+        os.kill(orch._supervisor.status()[1].pid, signal.SIGKILL)
+        while orch._supervisor.is_running("worker-1"):
+            time.sleep(0.01)
+        say(restarted=orch.restart_celery_if_dead(), alive=orch.is_celery_alive())
+    pages = {"articles": [site + "/articles", site + "/", site + "/gone"], "one": [site + "/articles"]}
+    jobs = orch.start_all_sites_scraping(pages)
+    while True:
+        seen = {name: orch.get_scraping_progress(job) for name, job in jobs.items()}
+        if all(each["finished_at"] for each in seen.values()):
+            break
+        time.sleep(0.1)
+    say(seen=seen)
+    time.sleep(60)
+"""
+
+
+def test_sites_are_scraped_by_the_worker_and_sigterm_ends_what_was_started(
+    tmp_path: Path, site: str, redis_server: RedisServer
+) -> None:
+    variables = environment(tmp_path / "var", APP_CELERY_BROKER_URL=redis_server.url(11))
+    command = [sys.executable, "-c", _SCRIPT, site, "kill" if LEVEL else "live"]
+    with subprocess.Popen(command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as script:
+        assert script.stdout is not None
+        told = json.loads(script.stdout.readline())
+        assert told == {"redis": True, "celery": True, "again": True, "alive": True}
+        if LEVEL:
+            assert json.loads(script.stdout.readline()) == {"restarted": True, "alive": True}
+        seen = json.loads(script.stdout.readline())["seen"]
+        family = psutil.Process(script.pid).children(recursive=True)
+        assert len(family) >= 3  # the worker, its process and its beat; the warden
+        script.send_signal(signal.SIGTERM)
+        assert script.wait(20 * SLACK) == 128 + signal.SIGTERM
+    until(lambda: have_ended(family), 2.0)
+    assert redis_health(redis_server.url(11)) == WELL, "it was there before us"
+    assert not (tmp_path / "var/redis").exists()
+
+    both, one = seen["articles"], seen["one"]
+    counts = [both[name] for name in ("total", "done", "failed", "pending", "percent", "error_rate", "health")]
+    assert counts == [3, 2, 1, 0, 100.0, 0.3333, "degraded"]
+    assert (both["site"], both["status"]) == ("articles", "partial")
+    assert (one["status"], one["total"], one["done"], one["health"]) == ("completed", 1, 1, "healthy")
