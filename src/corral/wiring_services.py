@@ -114,7 +114,7 @@ class Installation:
         beat = ("--beat",) if name == FIRST_WORKER else ()  # one keeps the time for all
         return Service(
             name,
-            functools.partial(self._worker_health, self._ping()),
+            self._worker_health,
             tuple(needs),
             (*_CORRAL, "worker", *beat, "--concurrency", str(concurrency)),
             self.environment(),
@@ -185,38 +185,45 @@ class Installation:
 
     # -- workers ----------------------------------------------------------------------------------------
 
-    def _ping(self) -> Callable[[float, str | None], list[str]]:
-        """Asks over the broker who is there; the library is loaded where the first question is asked."""
-        made: list[Any] = []
+    def _ping(self, **whom: Any) -> list[str]:
+        """Who answers over the broker; the first answer is enough."""
+        replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **whom)
+        return [str(name) for reply in replies or () for name in reply]
 
-        def ping(timeout_s: float, name: str | None) -> list[str]:
-            if not made:
-                from corral.transport.celery import make_celery  # noqa: PLC0415
+    @functools.cached_property
+    def _control(self) -> Any:
+        from corral.transport.celery import make_celery  # noqa: PLC0415 - where the first question is asked
 
-                app = make_celery(self.broker)
-                options = {**app.conf.broker_transport_options, "max_retries": 1, "interval_start": 0}
-                app.conf.broker_transport_options = options
-                made.append(app)
-            asked = {} if name is None else {"destination": [name]}
-            replies = made[0].control.broadcast("ping", reply=True, timeout=timeout_s, limit=1, **asked)
-            return [str(answered) for reply in replies or () for answered in reply]
+        app = make_celery(self.broker)
+        options = app.conf.broker_transport_options
+        app.conf.broker_transport_options = {**options, "max_retries": 1, "interval_start": 0}
+        return app.control
 
-        return ping
-
-    def _worker_health(self, ping: Callable[[float, str | None], list[str]], pid: int | None) -> Health:
+    def _worker_health(self, pid: int | None) -> Health:
         """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
-        name = None if pid is None else f"corral-{pid}@{os.uname().nodename}"
+        if pid is not None:
+            name = f"corral-{pid}@{os.uname().nodename}"
+            return self._asked(lambda: self._ping(destination=[name]))
+        if not (broker := checks.redis_health(self.broker)).is_well:
+            return broker
+        if not checks.has_listeners(self.broker):
+            return Health(is_well=False, problem="no worker answers")
+        if self._other_installation() is not None:
+            return Health(is_well=False, problem="those who answer work for another installation")
+        return self._asked(self._ping)
+
+    def worker_here(self) -> Health:
+        """Whether a worker of this machine answers, whatever its process."""
+        return self._asked(lambda: self._ping(pattern=f"*@{os.uname().nodename}", matcher="glob"))
+
+    def _asked(self, ping: Callable[[], list[str]]) -> Health:
         if not (broker := checks.redis_health(self.broker)).is_well:
             return Health(is_well=False, problem=f"it cannot be asked: {broker.problem}")
-        if name is None and not checks.has_listeners(self.broker):
-            return Health(is_well=False, problem="no worker answers")
-        if name is None and self._other_installation() is not None:
-            return Health(is_well=False, problem="those who answer work for another installation")
         # Asked a few times for a short while each: one that begins to listen meanwhile is heard at once.
         for _ in range(round(checks.CELERY_S / _PING_S) - 1):
-            if checks.celery_health(lambda: ping(_PING_S, name), name).is_well:
+            if checks.celery_health(ping).is_well:
                 return WELL
-        return checks.celery_health(lambda: ping(_PING_S, name), name)
+        return checks.celery_health(ping)
 
 
 def redis_program() -> Path | None:

@@ -19,6 +19,7 @@ VERBS = [
     "status",
     "doctor",
     "move",
+    "alive",
     "bench",
 ]
 JOB_VERBS = ["add", "list", "show", "rm"]

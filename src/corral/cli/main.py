@@ -9,6 +9,7 @@ from corral import __version__
 from corral.cli.exits import report
 from corral.cli.streams import Unheard, prepare_streams, told
 from corral.cli.verbs import (
+    alive,
     bench,
     crawl,
     demo,
@@ -46,6 +47,7 @@ VERBS = (
     (_CARE, "status", status.status),
     (_CARE, "doctor", doctor.doctor),
     (_CARE, "move", move.move),
+    (_CARE, "alive", alive.alive),
     (_CARE, "bench", bench.bench),
 )
 GROUPS = (

@@ -1,0 +1,39 @@
+"""`corral alive`: one question to a process of this machine, for the health checks of containers and units."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from corral.cli.options import AsJson, Host, Port
+
+
+class Part(StrEnum):
+    API = "api"
+    WORKER = "worker"
+
+
+Which = Annotated[Part, typer.Argument(help="What is asked.")]
+
+
+def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
+    """Does the API, or the Celery worker, of this machine answer? Exit code: 0 it does, 1 it does not.
+
+    \b
+    corral alive api --port 8000
+    corral alive worker             the one whose name ends with this host's, by way of the broker
+    """
+    from corral.cli import exits, render
+    from corral.settings import load_settings
+    from corral.supervisor.checks import http_health
+    from corral.wiring_services import Installation
+
+    settings = load_settings()
+    health = http_health(host, port) if which is Part.API else Installation(settings).worker_here()
+    if as_json:
+        render.print_json({"part": which.value, "alive": health.is_well, "problem": health.problem or None})
+    elif health.is_well:
+        print(f"the {which.value} answers")
+    if not health.is_well:
+        exits.complain(f"the {which.value} does not answer: {health.problem}", None)
+        raise typer.Exit(exits.FAILED)
