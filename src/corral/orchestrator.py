@@ -15,12 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
+import structlog
+
 from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.errors import NotYet, RunNotFound
 from corral.domain.run import CRAWL
 from corral.domain.site_work import SiteWork, progress
 from corral.domain.url import parse_target
-from corral.log import hide
+from corral.log import configure_logging, hide
 from corral.settings import Settings, Transport, load_settings
 from corral.store.open import open_for_reading
 from corral.supervisor.plan import State
@@ -42,6 +44,8 @@ class Orchestrator:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
+        if not structlog.is_configured():  # it would write to the standard output, which is the script's
+            configure_logging(self.settings.log_level)
         hide(self.settings.secrets())
         self._installation = Installation(self.settings, warn=_warn)
         self._supervisor: Supervisor | None = None

@@ -25,7 +25,7 @@ from corral.supervisor.records import write_whole
 REDIS, POSTGRES, API = "redis", "postgres", "api"
 FIRST_WORKER = "worker-1"
 WORKER_CONCURRENCY = 8
-_SCHEMES = ("redis", "rediss", "unix")
+_SCHEMES = ("redis", "rediss")
 _SERVERS = ("redis-server", "valkey-server")
 _PING_S = 1.0
 _REDIS_STARTS_S = 15.0
@@ -57,9 +57,13 @@ class Installation:
     def _broker_problems(self) -> list[str]:
         name = "APP_CELERY_BROKER_URL"
         parts = _split(self.broker)
-        if parts is None or parts.scheme not in _SCHEMES:
+        if parts is None:
+            return [f"{name} cannot be read; write redis://HOST:PORT/NUMBER"]
+        if parts.scheme not in _SCHEMES:
             scheme = self.broker.partition(":")[0][:20]
             return [f"{name} starts with {scheme}:, and the broker is a Redis; write redis://HOST:PORT/NUMBER"]
+        if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
+            return [f"{name} ends with {parts.path}, and a Redis has numbers for databases; write redis://HOST:PORT/1"]
         health = checks.redis_health(self.broker)
         if health.is_well or health.is_there:
             return []

@@ -76,6 +76,7 @@ def test_what_is_no_redis_is_said_to_be_none() -> None:
         other = redis_health(f"redis://127.0.0.1:{port}/0")
     assert other.hopeless
     assert f"what answers at 127.0.0.1:{port} is no Redis" in other.problem
+    assert "cannot be understood" in redis_health("redis://127.0.0.1/0?db=nine").problem
     with speaking(b"") as port:
         mute = redis_health(f"redis://127.0.0.1:{port}/0")
     assert (mute.is_there, mute.hopeless) == (True, False)

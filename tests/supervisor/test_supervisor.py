@@ -223,6 +223,20 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         until(lambda: have_ended(family), 1.0)
 
 
+def test_a_killed_warden_is_replaced(tmp_path: Path, supervising: Supervising) -> None:
+    supervisor = supervising(service("child", tmp_path))
+    supervisor.want(["child"])
+    supervisor.wait_up(["child"])
+
+    def wardens() -> list[psutil.Process]:
+        living = [each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE]
+        return [each for each in living if each.cmdline()[-1].endswith("warden.py")]
+
+    [first] = wardens()
+    first.kill()
+    until(lambda: [each.pid for each in wardens()] not in ([], [first.pid]))
+
+
 # -- records -------------------------------------------------------------------------------------------
 
 

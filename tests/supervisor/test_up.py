@@ -57,6 +57,8 @@ def test_a_broker_that_is_no_redis_is_refused(corral: Corral) -> None:
     told = refused(corral, APP_CELERY_BROKER_URL="amqp://guest:secret@127.0.0.1//")
     assert "APP_CELERY_BROKER_URL starts with amqp:" in told
     assert "secret" not in told
+    assert "a Redis has numbers" in refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:1/corral")
+    assert "cannot be read" in refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:port/1")
     with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         assert f"what answers at 127.0.0.1:{port} is no Redis" in refused(corral, **broker(port))
 

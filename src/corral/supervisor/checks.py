@@ -29,6 +29,9 @@ def redis_health(url: str) -> Health:
             client.set("corral:check", "", ex=10)
     except redis.exceptions.RedisError as error:
         return _redis_problem(url, error)
+    except ValueError:
+        what = f"the address of the Redis at {place_of(url)} cannot be understood; write redis://HOST:PORT/NUMBER"
+        return Health(is_well=False, problem=what, hopeless=True)
     return WELL
 
 

@@ -33,10 +33,15 @@ class Warden:
         self._groups.discard(group)
         self._tell(f"-{group}\n")
 
+    def keep(self) -> None:
+        """It may have been killed; then another one takes over."""
+        if self._groups and (self._process is None or self._process.poll() is not None):
+            self._start()
+
     def close(self) -> None:
         """What is still guarded is ended."""
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it is gone already
                 self._process.stdin.close()
             self._process.wait()
         self._process = None
@@ -49,6 +54,7 @@ class Warden:
             self._write(line)
 
     def _start(self) -> None:
+        self.close()
         self._process = subprocess.Popen(
             [*_PLAIN_PYTHON, str(warden.__file__)],
             stdin=subprocess.PIPE,

@@ -13,8 +13,9 @@ _CANNOT_START = 127
 
 
 def main(parent: str, gate: str, *command: str) -> None:
-    # It outlives the exec. Foreign programs do not ask for it themselves.
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # It outlives the exec. Foreign programs do not ask for it themselves. Elsewhere the warden has to do.
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):  # it died before we asked
         os._exit(0)
     if not os.read(int(gate), 1):  # or it gave up before it had written us down

@@ -19,6 +19,8 @@ from corral.supervisor.plan import STOP_S
 MARKER = "CORRAL_SUPERVISED"
 LOCK = "supervisor.lock"
 _KILLED_WITHIN_S = 5.0
+_LOOKS = 10
+_LOOK_S = 0.02
 _START_FIELD = 19  # of /proc/PID/stat, counted behind the name, which may hold anything
 
 
@@ -73,12 +75,10 @@ class Records:
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _locked(descriptor):
             pid = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             os.close(descriptor)
-            raise AlreadySupervised(self.folder.parent, pid) from None
+            raise AlreadySupervised(self.folder.parent, pid)
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         self._lock = descriptor
@@ -108,6 +108,18 @@ class Records:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
+
+
+def _locked(descriptor: int) -> bool:
+    """Whoever only looks whether somebody supervises holds the lock for a moment: that is waited for."""
+    for _ in range(_LOOKS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(_LOOK_S)
+        else:
+            return True
+    return False
 
 
 def is_supervised(folder: Path) -> bool:

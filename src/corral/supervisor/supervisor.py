@@ -29,7 +29,7 @@ log = structlog.get_logger()
 _ROUND_S = 0.1
 _MAX_NEWS = 1_000
 _WRITE_EVERY_S = 2.0
-_ROTATE_EVERY_S = 5.0
+_TIDY_EVERY_S = 5.0
 _KEEPING_ON = (State.UP, State.UNHEALTHY, State.DOWN)
 
 
@@ -56,7 +56,7 @@ class Supervisor:
         self.hurry = threading.Event()
         self._began = datetime.now(UTC)
         self._told: list[ServiceStatus] = []
-        self._written = self._rotated = 0.0
+        self._written = self._tidied = 0.0
 
     def claim(self) -> None:
         """Be the one supervisor of this folder, or AlreadySupervised. What an earlier one left behind is ended."""
@@ -168,8 +168,9 @@ class Supervisor:
                     if needs_are_up or kept.child is not None:
                         self._check(kept, now)
         self._tell()
-        if now - self._rotated >= _ROTATE_EVERY_S:
-            self._rotated = now
+        if now - self._tidied >= _TIDY_EVERY_S:
+            self._tidied = now
+            self._warden.keep()
             for kept in self._kept.values():
                 logs.rotate(kept.log)
 
