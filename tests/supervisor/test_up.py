@@ -205,3 +205,34 @@ def test_a_redis_that_runs_already_is_used_and_left_running(
     process.send_signal(signal.SIGINT)
     assert process.wait(20 * SLACK) == 130
     assert redis_health(redis_server.url(9)) == WELL
+
+
+def test_a_terminal_and_a_pipe_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """What comes from elsewhere cannot steer the terminal."""
+    from datetime import UTC, datetime
+
+    from corral.cli.distributed import _plain_line, _table
+    from corral.cli.render import console
+    from corral.supervisor.plan import State
+    from corral.supervisor.status import ServiceStatus
+
+    now = datetime.now(UTC)
+    shown = [
+        ServiceStatus("redis", State.UP, now, is_ours=False),
+        ServiceStatus("worker-1", State.RESTARTING, now, is_ours=True, problem="it ended\x1b[2J", next_start_s=3.9),
+        ServiceStatus("api", State.UP, now, is_ours=True, pid=77, restarts=2, log=f"{Path.cwd()}/var/log/api.log"),
+    ]
+    for each in shown:
+        _plain_line(each)
+    assert capsys.readouterr().out.splitlines() == [
+        "redis      up (used, not ours)",
+        "worker-1   restarting - it ended\\x1b[2J - again in 4 s",
+        "api        up (process 77)",
+    ]
+    terminal = console()
+    terminal.width = 120
+    terminal.print(_table(shown))
+    table = capsys.readouterr().out
+    assert "\x1b[2J" not in table
+    for text in ("used, not ours", "again in 4 s", "process 77", "var/log/api.log", "0 s ago"):
+        assert text in table

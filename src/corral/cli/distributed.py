@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN_PER_S = 4
 _WAIT_S = 0.2
+_ANSWERING = ("up", "unhealthy", "down")
 _TONES = {"up": "green", "failed": "red", "down": "red", "unhealthy": "yellow", "restarting": "yellow"}
 
 
@@ -122,19 +123,21 @@ def _json_line(each: "ServiceStatus") -> None:
 
 
 def _plain_line(each: "ServiceStatus") -> None:
-    from corral.cli.render import printable
-
-    print(f"{each.name:<10} {printable(_told(each))}", flush=True)
+    whose = _whose(each)
+    print(f"{each.name:<10} {_told(each)}{f' ({whose})' if whose else ''}", flush=True)
 
 
 def _told(each: "ServiceStatus") -> str:
-    whose = f"process {each.pid}" if each.pid is not None else "" if each.is_ours else "not ours, only used"
-    parts = [each.state.value, f"({whose})" if whose and each.state.value in ("up", "starting") else ""]
-    if each.problem:
-        parts.append(f"- {each.problem}")
-    if each.next_start_s is not None:
-        parts.append(f"- again in {each.next_start_s:.0f} s")
-    return " ".join(filter(None, parts))
+    from corral.cli.render import printable
+
+    again = None if each.next_start_s is None else f"again in {each.next_start_s:.0f} s"
+    return printable(" - ".join(filter(None, (each.state.value, each.problem, again))))
+
+
+def _whose(each: "ServiceStatus") -> str:
+    if each.pid is not None:
+        return f"process {each.pid}"
+    return "" if each.is_ours or each.state.value not in _ANSWERING else "used, not ours"
 
 
 @contextmanager
@@ -155,16 +158,15 @@ def _table(services: "Sequence[ServiceStatus]") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from corral.cli.render import ago, printable
+    from corral.cli.render import ago
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("service", "state", "process", "restarts", "since", "log"):
+    for name in ("service", "state", "whose", "restarts", "since", "log"):
         table.add_column(name, no_wrap=name != "state", overflow="fold")
     for each in services:
-        whose = str(each.pid or "") if each.is_ours else "used"
-        state = Text(printable(_told(each)), style=_TONES.get(each.state.value, ""))
+        state = Text(_told(each), style=_TONES.get(each.state.value, ""))
         log = os.path.relpath(each.log) if each.log else ""
-        table.add_row(each.name, state, whose, str(each.restarts or ""), ago(each.since), log)
+        table.add_row(each.name, state, _whose(each), str(each.restarts or ""), ago(each.since), log)
     return table
 
 
