@@ -22,7 +22,7 @@ _BLOCKS = [
     for number, block in enumerate(_BLOCK.findall(page.read_text()), start=1)
 ]
 # What runs until it is stopped is stopped after a while, and has to end well.
-_SERVING = re.compile(r"^(corral (?:up|serve|worker|demo)\b.*)$", re.MULTILINE)
+_SERVING = re.compile(r"^(corral (?:up|serve|worker|demo)\b(?!.*--dry-run).*)$", re.MULTILINE)
 _SERVER = "postgresql://corral@db.example/corral"
 _MAKE = re.compile(r"^make ", re.MULTILINE)
 
