@@ -40,6 +40,9 @@ class Broker:
         async with self._client() as client:
             while True:
                 await self._ask(client)
+                # The library takes a cancellation while it connects for a failure to connect.
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise asyncio.CancelledError
                 await asyncio.sleep(_EVERY_S)
 
     async def look(self) -> None:
