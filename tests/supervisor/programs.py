@@ -1,9 +1,12 @@
 """Small real programs to look after, and what they leave to be looked at."""
 
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -46,6 +49,16 @@ def service(
         return WELL if (folder / name).exists() else Health(is_well=False, problem="its file is missing")
 
     return Service(name, check, needs, program(name, folder, deaf=deaf), adopts=adopts, stop_s=stop_s)
+
+
+@contextmanager
+def running(*command: str, **more: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that does not outlive a test that fails."""
+    with subprocess.Popen(command, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def journal(folder: Path) -> list[str]:

@@ -15,7 +15,7 @@ from corral.supervisor.records import MARKER, Record, is_running, started_at
 from corral.wiring_services import Installation, environment_of, identity_of
 from tests.services import RedisServer
 from tests.services.ports import free_port
-from tests.supervisor.programs import until
+from tests.supervisor.programs import running, until
 
 
 def test_what_was_given_reaches_the_other_processes(tmp_path: Path) -> None:
@@ -68,23 +68,21 @@ def test_our_own_redis_keeps_to_itself_and_is_known_again(tmp_path: Path) -> Non
     lines = conf.read_text().splitlines()
     assert {"bind 127.0.0.1", 'save ""', "appendonly no", "maxmemory-policy noeviction"} <= set(lines)
     environment = {**os.environ, MARKER: "a-marker"}
-    with subprocess.Popen(redis.command, env=environment, stdout=subprocess.DEVNULL) as process:
+    with running(*redis.command, env=environment, stdout=subprocess.DEVNULL) as process:
         until(lambda: redis.check(None) == WELL)
         assert redis_health(url.replace("s%23cret", "wrong")).hopeless
         started = started_at(process.pid)
         assert started is not None
         assert is_running(Record("redis", process.pid, started, "a-marker"))
         assert [path.name for path in conf.parent.iterdir()] == ["redis.conf"]
-        process.terminate()
 
 
 def test_a_user_of_the_redis_may_be_named(tmp_path: Path) -> None:
     url = f"redis://corral:hush@127.0.0.1:{free_port()}/0"
     [redis, _] = Installation(Settings(data_dir=tmp_path, celery_broker_url=url)).services()
     redis.prepare()
-    with subprocess.Popen(redis.command, stdout=subprocess.DEVNULL) as process:
+    with running(*redis.command, stdout=subprocess.DEVNULL):
         until(lambda: redis.check(None) == WELL)
-        process.terminate()
 
 
 def test_another_installation_on_the_same_redis_is_warned_about_once(tmp_path: Path, redis_server: RedisServer) -> None:

@@ -28,7 +28,7 @@ from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.stack import environment
-from tests.supervisor.programs import have_ended, journal, service, until
+from tests.supervisor.programs import have_ended, journal, running, service, until
 
 METHODS = {
     "start_redis": [],
@@ -199,7 +199,7 @@ def test_sites_are_scraped_by_the_worker_and_sigterm_ends_what_was_started(
 ) -> None:
     variables = environment(tmp_path / "var", APP_CELERY_BROKER_URL=redis_server.url(11))
     command = [sys.executable, "-c", _SCRIPT, site, "kill" if LEVEL else "live"]
-    with subprocess.Popen(command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as script:
+    with running(*command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE) as script:
         assert script.stdout is not None
         told = json.loads(script.stdout.readline())
         assert told == {"redis": True, "celery": True, "again": True, "alive": True}

@@ -20,7 +20,7 @@ from corral.supervisor.records import MARKER, AlreadySupervised, Record, Records
 from corral.supervisor.status import ServiceStatus, read_status
 from corral.supervisor.supervisor import ServiceFailed, Supervisor
 from tests.slack import SLACK
-from tests.supervisor.programs import have_ended, journal, program, service, shell, until
+from tests.supervisor.programs import have_ended, journal, program, running, service, shell, until
 
 NEVER_WELL = Health(is_well=False, problem="not yet")
 Supervising = Callable[..., Supervisor]
@@ -148,7 +148,7 @@ def test_what_is_not_well_in_time_is_stopped(tmp_path: Path, supervising: Superv
 
 
 def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising: Supervising) -> None:
-    with subprocess.Popen(program("redis", tmp_path)) as others:
+    with running(*program("redis", tmp_path)) as others:
         until((tmp_path / "redis").exists)
         supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS), service("worker", tmp_path, "redis"))
         supervisor.want(["worker"])
@@ -158,7 +158,6 @@ def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising
         assert (adopted.is_ours, adopted.pid, adopted.log, adopted.restarts) == (False, None, None, 0)
         assert others.poll() is None
         assert journal(tmp_path) == ["start redis", "start worker", "stop worker"]
-        others.terminate()
 
 
 def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supervising: Supervising) -> None:
@@ -214,7 +213,7 @@ time.sleep(60)
 
 def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
     """Children, which the kernel tells, and their children, which nobody does."""
-    with subprocess.Popen([sys.executable, "-c", _SUPERVISES, str(tmp_path)], stdout=subprocess.PIPE) as supervisor:
+    with running(sys.executable, "-c", _SUPERVISES, str(tmp_path), stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
         assert supervisor.stdout.readline() == b"up\n"
         family = psutil.Process(supervisor.pid).children(recursive=True)
@@ -244,10 +243,9 @@ def test_a_killed_warden_is_replaced(tmp_path: Path, supervising: Supervising) -
 def stranger(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A harmless process, marked as ours are."""
     environment = {**os.environ, MARKER: "the-marker"}
-    with subprocess.Popen(shell("exec sleep 60"), env=environment, start_new_session=True) as process:
+    with running(*shell("exec sleep 60"), env=environment, start_new_session=True) as process:
         until(lambda: MARKER in Path(f"/proc/{process.pid}/environ").read_text())
         yield process
-        process.kill()
 
 
 def left_behind(folder: Path, record: Record) -> None:
