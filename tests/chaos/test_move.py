@@ -1,4 +1,4 @@
-"""An installation that works is moved, and who moves it is killed at any moment: all runs end once, at the new place."""
+"""An installation that works is moved, and who moves it is killed: all runs end once, at the new place."""
 
 import asyncio
 import os
