@@ -157,9 +157,7 @@ async def opened(
     pulse = Pulse()
     turns = Permits()
     hints, broker = _transport(settings)
-    asked = None
-    if is_told is not None and broker is not None:
-        asked = Asked(store, queues, is_told, functools.partial(broker.has_messages, queues))
+    asked = _asked(store, queues, is_told, broker)
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
     served, role = ((), WorkerRole.SINGLE) if only_run else (queues, role if is_told is None else WorkerRole.WORKER)
     transport = Transport.EMBEDDED if is_told is None else Transport.CELERY
@@ -188,6 +186,14 @@ async def opened(
         if hints is not None:
             await asyncio.to_thread(hints.close)
         await store.close()
+
+
+def _asked(
+    store: Store, queues: Sequence[Queue], is_told: Callable[[], bool] | None, broker: "Broker | None"
+) -> Asked | None:
+    if is_told is None or broker is None:
+        return None
+    return Asked(store, queues, is_told, functools.partial(broker.has_messages, queues))
 
 
 def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]":

@@ -101,7 +101,8 @@ def test_health_readiness_and_metrics(stack: Stack) -> None:
     stack.ended(stack.start(stack.job("/articles"))["id"])
     metrics = stack.client.get("/metrics").text
     assert 'corral_runs{state="queued"}' in metrics
-    assert 'corral_settled_total{failure_code="",state="completed"}' in metrics
+    if stack.environment.get("APP_TRANSPORT") != "celery":  # there, whoever executes counts
+        assert 'corral_settled_total{failure_code="",state="completed"}' in metrics
     assert "corral_database_up 1.0" in metrics
 
 

@@ -11,7 +11,7 @@ from corral.api import render
 from corral.api.deps import Corral
 from corral.api.schemas import Health
 from corral.domain.errors import CorralError
-from corral.domain.worker import NEGLECTED_AFTER_S, REMEDY
+from corral.domain.worker import NEGLECTED_AFTER_S, REMEDY, WorkerState
 
 router = APIRouter(tags=["health"])
 
@@ -37,6 +37,17 @@ async def _neglect(corral: Corral) -> str | None:
     return "; ".join([*(each.sentence for each in found), REMEDY]) if found else None
 
 
+async def _others(corral: Corral) -> dict[str, Any]:
+    """Who works, where this process only serves."""
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            found = [each for each in await corral.store.workers() if each.state is WorkerState.LIVE]
+    except (CorralError, TimeoutError):
+        return {}
+    executing = sum(each.holding for each in found)
+    return {"status": "up" if found else "none", "count": sum(each.processes for each in found), "executing": executing}
+
+
 @router.get("/health", response_model=Health)
 async def health(corral: Corral) -> Response:
     database = await _database(corral)
@@ -48,6 +59,8 @@ async def health(corral: Corral) -> Response:
     if database["status"] == "up" and (told := await _neglect(corral)):
         components["workers"] = {"status": "degraded", "reason": told}
         status = "degraded"
+    if corral.node is None and database["status"] == "up":
+        components["workers"] = {**await _others(corral), **components.get("workers", {})}
     if corral.node is not None:
         node = corral.node
         components["workers"] = {
