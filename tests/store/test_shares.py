@@ -1,128 +1,24 @@
 """A crawl that several workers share: whatever they do, each host is with one of them, and every page is read once."""
 
-import random
-from collections import Counter
 from typing import Any
 
-import psycopg
 import pytest
 
-from corral.domain.crawl import Bounds, Counts, ItemState
-from corral.domain.ids import Owner
-from corral.domain.item import Ended, Found, Item, Report, Step
-from corral.domain.run import SHARE, Lease, Move, RunState
-from corral.domain.settlement import Loss
+from corral.domain.crawl import Bounds
+from corral.domain.item import Found, Report
+from corral.domain.run import SHARE, Move, RunState
 from corral.domain.share import place_in, place_of_template
-from corral.store.open import open_store
 from corral.store.store import Store
-from tests.chaos.level import LEVEL, by_level
-from tests.store.build import CREATED, ME, OTHER, a_run, check_history, completed
+from tests.chaos.level import LEVEL
+from tests.store.build import OTHER, check_history, completed
 from tests.store.conftest import Sql
-
-AT_ONCE = 6
-SHARED = Bounds(workers=4, concurrency=AT_ONCE)
-
-
-def page(host: int, number: int, depth: int = 1, *, www: str = "") -> Found:
-    name = f"{www}h{host}.test"
-    return Found(f"http://{name}/{number}", f"{name}/{number}", name, depth, None, float(depth))
-
-
-def done(item: Item, *found: Found) -> Ended:
-    return Ended(item.id, item.key, ItemState.DONE, record={"url": item.url}, found=found, size=10)
+from tests.store.sharing import AT_ONCE, SHARED, a_crawl, check, claimed, done, helpers, page, shared, worked_off
 
 
 @pytest.fixture(params=("memory", "postgres") if LEVEL else ("memory",))
 def url(request: pytest.FixtureRequest) -> str:
     """One database for most of this; the other one for what tries all of it together."""
     return "sqlite://" if request.param == "memory" else str(request.getfixturevalue("postgres_url"))
-
-
-class Worker:
-    """As engine.kinds.crawl does it, one thing at a time."""
-
-    def __init__(self, store: Store, lease: Lease, bounds: Bounds = SHARED) -> None:
-        self.store = store
-        self.lease = lease
-        self.bounds = bounds
-        self.held: dict[int, Item] = {}
-        self.at_once = 0
-        self.is_done = False
-        self.heard: Step | None = None
-        self.traps: dict[str, Any] | None = None  # what it tells once
-
-    async def step(self, *ended: Ended, want: int | None = None, is_last: bool = False) -> Step:
-        for each in ended:
-            self.held.pop(each.id, None)
-        if want is None:
-            want = 3 * (self.at_once or (0 if self.lease.run.kind == SHARE else AT_ONCE)) - len(self.held)
-        report = Report(tuple(ended), tuple(self.held), max(0, want), is_last, self.traps, self.at_once, self.is_done)
-        self.traps = None
-        step = await self.store.crawl_step(self.lease, report, self.bounds)
-        assert step is not None, "the lease is ours"
-        self.heard = step
-        self.at_once = AT_ONCE if step.at_once is None else step.at_once
-        self.held |= {item.id: item for item in step.items}
-        self.is_done = not self.held and want > 0 and step.next_due_s is None
-        return step
-
-    @property
-    def places(self) -> set[str]:
-        return {place_in(item.url) for item in self.held.values()}
-
-
-async def a_crawl(store: Store, *seeds: Found) -> str:
-    run = a_run(kind="crawl", max_attempts=1, payload={"url": "http://h0.test/", "crawl": {}})
-    run_id, _ = await store.add_crawl(run, CREATED, [each._replace(depth=0, rank=0.0) for each in seeds])
-    return run_id
-
-
-async def claimed(store: Store, run_id: str, bounds: Bounds = SHARED) -> Worker:
-    [lease] = await store.claim_one(run_id, ME, 10)
-    return Worker(store, lease, bounds)
-
-
-async def helpers(store: Store, count: int, bounds: Bounds = SHARED, owner: Owner = OTHER) -> list[Worker]:
-    found = [Worker(store, lease, bounds) for lease in await store.claim_helpers(owner, count, 10)]
-    assert len(found) == count
-    return found
-
-
-async def shared(store: Store, hosts: int = 4, pages: int = 30, **changed: Any) -> tuple[Worker, Worker]:
-    """A crawl and one that helps with it, each with something to do."""
-    bounds = SHARED._replace(workers=2, **changed)
-    crawl = await claimed(store, await a_crawl(store, *(page(host, 0) for host in range(hosts))), bounds)
-    step = await crawl.step()
-    found = [page(host, number) for number in range(1, pages) for host in range(hosts)]
-    assert step.helpers == 0, "there is nothing left for others to do"
-    [first, *others] = step.items
-    await crawl.step(done(first, *found), *(done(each) for each in others), want=0)
-    step = await crawl.step(want=2)
-    assert step.helpers == 1
-    [helper] = await helpers(store, 1, bounds)
-    await helper.step()
-    for _ in range(20):
-        if helper.held and crawl.held:
-            return crawl, helper
-        ended = [done(each) for each in list(crawl.held.values())[:2]]
-        await crawl.step(*ended)
-        await helper.step()
-    raise AssertionError("the helper got nothing")
-
-
-def check(sql: Sql, crawl: str, counts: Counts, most: int = AT_ONCE) -> None:
-    found: Counter[str] = Counter(
-        dict(sql(f"SELECT state, count(*) FROM items WHERE run_id = '{crawl}' GROUP BY state"))
-    )
-    assert {name: found[name] for name in counts._fields} == counts._asdict()
-    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, share FROM items WHERE {_leased(crawl)}"))
-    assert not [host for host, count in at.items() if count > 1], "a host is with one worker at a time"
-    [(granted,)] = sql(f"SELECT coalesce(sum(at_once), 0) FROM crawl_shares WHERE run_id = '{crawl}'")
-    assert granted <= most
-
-
-def _leased(crawl: str) -> str:
-    return f"run_id = '{crawl}' AND state = 'leased'"
 
 
 # -- who is asked to help ------------------------------------------------------------------------------
@@ -360,130 +256,3 @@ async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     assert [event.message for event in told] == ["Helper joined", "Helper left"]
     assert told[0].meta == {"helper": helper.lease.run_id, "share": 1, "worker": OTHER}
     await check_history(store, crawl.lease.run_id)
-
-
-# -- who dies ----------------------------------------------------------------------------------------------
-
-
-async def worked_off(workers: list[Worker]) -> None:
-    """Until none of them has anything left to do."""
-    for _ in range(500):
-        for worker in workers:
-            await worker.step(*(done(each) for each in list(worker.held.values())))
-        if all(worker.is_done for worker in workers):
-            return
-    raise AssertionError("it never ends")
-
-
-async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
-    lost = set(helper.held)
-    await store.lose([Loss(helper.lease, alone=True, exit_status="killed", stderr_tail="", witnessed=False)])
-    assert await store.crawl_step(helper.lease, Report((), tuple(lost), 5), SHARED) is None
-    await worked_off([crawl])
-    assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
-    [(count,)] = sql("SELECT count(*) FROM records")
-    assert count == 4 * 30 - 4 + 4
-
-
-async def test_a_helper_that_comes_back_begins_with_nothing(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
-    await store.lose([Loss(helper.lease, alone=True, exit_status="killed", stderr_tail="", witnessed=False)])
-    [again] = await helpers(store, 1, helper.bounds)
-    assert again.lease.run_id == helper.lease.run_id
-    step = await again.step()
-    assert (step.items, step.at_once) == ((), 0)
-    check(sql, crawl.lease.run_id, step.counts)
-    await worked_off([crawl, again])
-    assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
-
-
-async def test_helpers_go_on_while_the_crawl_has_no_worker(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
-    await store.lose([Loss(crawl.lease, alone=True, exit_status="killed", stderr_tail="", witnessed=False)])
-    step = await helper.step(*(done(each) for each in helper.held.values()))
-    assert step.items
-    again = await claimed(store, crawl.lease.run_id, crawl.bounds)
-    assert (await again.step()).at_once is not None
-    assert not again.places & helper.places
-    await worked_off([again, helper])
-    assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
-
-
-async def test_only_what_the_dead_one_held_is_suspected(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
-    await store.lose([Loss(helper.lease, alone=True, exit_status="SIGSEGV", stderr_tail="")])
-    suspects = {id_ for (id_,) in sql("SELECT id FROM items WHERE losses > 0")}
-    assert suspects == set(helper.held)
-    step = await crawl.step(*(done(each) for each in crawl.held.values()))
-    assert {item.id for item in step.items} <= suspects, "they are tried apart"
-    await worked_off([crawl])
-    assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
-
-
-@pytest.mark.parametrize("seed", range(by_level(3, 100)))
-async def test_whatever_happens_every_page_is_read_once(store: Store, sql: Sql, seed: int) -> None:
-    await read_in_any_order(store, sql, seed)
-
-
-async def test_whatever_happens_on_postgresql(postgres_url: str) -> None:
-    store = open_store(postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        workers = await read_in_any_order(store, lambda text: connection.execute(text.encode()).fetchall(), 0)
-        [crawl] = [worker for worker in workers if worker.lease.run.kind != SHARE]
-        await crawl.step(want=0, is_last=True)
-        assert connection.execute(
-            "SELECT count(*) FROM runs WHERE kind = 'share' AND state = 'running'"
-        ).fetchall() == [(0,)]
-    await store.close()
-
-
-async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
-    dice = random.Random(seed)
-    hosts, count = dice.randint(2, 9), 90
-    links = {
-        (host, number): [(dice.randrange(hosts), dice.randrange(count // hosts)) for _ in range(4)]
-        for host in range(hosts)
-        for number in range(count // hosts)
-    }
-    run_id = await a_crawl(store, *(page(host, 0) for host in range(hosts)))
-    by_depth = dice.random() < 0.7
-    bounds = SHARED._replace(by_depth=by_depth)
-    workers = [await claimed(store, run_id, bounds)]
-    reads: Counter[str] = Counter()
-    lost = 0
-    for _ in range(2_000):
-        workers += [Worker(store, lease, bounds) for lease in await store.claim_helpers(OTHER, 3, 10)]
-        worker = dice.choice(workers)
-        if dice.random() < 0.02:
-            workers.remove(worker)
-            lost += len(worker.held)
-            reads.update(item.url for item in worker.held.values())
-            await store.lose([Loss(worker.lease, alone=False, exit_status="x", stderr_tail="", witnessed=False)])
-            await _taken_up(store, workers, worker.lease, bounds)
-            continue
-        ready = [item for item in worker.held.values() if dice.random() < 0.5]
-        ended = []
-        for item in ready:
-            reads[item.url] += 1
-            host, _, number = item.key.removeprefix("h").partition(".test/")
-            ended.append(done(item, *(page(*link, item.depth + 1) for link in links[int(host), int(number)])))
-        step = await worker.step(*ended)
-        if not step.is_over:
-            check(sql, run_id, step.counts)
-        is_over = worker.lease.run_id == run_id and worker.is_done
-        if is_over:
-            break
-    else:
-        raise AssertionError("it never ends")
-    assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
-    assert set(reads) == {url for (url,) in sql("SELECT url FROM items")}
-    assert sum(reads.values()) <= len(reads) + lost
-    await check_history(store, run_id)
-    return workers
-
-
-async def _taken_up(store: Store, workers: list[Worker], lease: Lease, bounds: Bounds) -> None:
-    run = await store.run(lease.run_id)
-    if run.state is RunState.QUEUED and run.kind != SHARE:
-        workers.append(await claimed(store, run.id, bounds))
