@@ -28,7 +28,7 @@ def held_by(stack: Stack, run_id: str) -> dict[str, Any]:
 
 
 def test_a_worker_is_shown_with_the_run_it_holds(stack: Stack) -> None:
-    job = stack.job("/slow?seconds=1")
+    job = stack.job("/slow?seconds=3")
     run = stack.start(job, priority="critical")
 
     worker = held_by(stack, run["id"])

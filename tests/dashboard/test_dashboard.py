@@ -185,7 +185,7 @@ def test_every_page_fits_its_screen(stack: Stack, page: Tab, width: int, scheme:
 
 
 def test_the_workers_and_what_they_hold(stack: Stack, page: Tab) -> None:
-    run = stack.start(stack.job("/slow?seconds=3"))
+    run = stack.start(stack.job("/slow?seconds=8"))
     open_page(page, "workers")
     expect(page.locator("table.workers tbody tr")).to_have_count(1)
     expect(page.locator("table.workers .badge")).to_have_text("Live")
