@@ -78,7 +78,6 @@ def test_the_services_of_compose_work_together(tmp_path: Path, postgres: Postgre
     with ExitStack() as stack, httpx.Client(base_url=address, headers=headers, timeout=30) as api:
         stack.enter_context(machine.running("redis"))
         until(lambda: machine.is_well("redis"))
-        assert not machine.is_well("api"), "nobody answers yet"
         running = [stack.enter_context(machine.running(name)) for name in ("api", "worker", "beat")]
         until(lambda: "dashboard" in machine.said("api"), 30)
         until(lambda: "Corral works" in machine.said("worker"), 30)
