@@ -35,6 +35,16 @@ def test_a_message_sent_by_hand_executes_its_run_once(stack: Stack) -> None:
     assert stack.messages(done["id"]).count("Run started") == 1
 
 
+def test_beat_asks_for_a_sweep_each_second(stack: Stack) -> None:
+    def sweeps() -> int:
+        [stats] = json.loads(celery(stack, "inspect", "stats", "--json")).values()
+        return int(stats["total"].get("runs.sweep", 0))
+
+    before = sweeps()
+    time.sleep(2)
+    assert sweeps() > before
+
+
 def test_health_speaks_of_the_broker(stack: Stack) -> None:
     broker = stack.client.get("/health").json()["components"]["broker"]
     assert broker == {"status": "up"}

@@ -20,7 +20,6 @@ app = make_celery(
     _settings.celery_broker_url,
     worker_pool="corral.celery_app.pool:NodePool",
     worker_concurrency=_settings.workers * _settings.concurrency,
-    beat_schedule_filename=str(_settings.data_dir.absolute() / "beat"),
 )
 app.set_default()
 

@@ -4,10 +4,13 @@ import logging
 import os
 import platform
 import signal
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from celery import signals
+from celery.beat import EmbeddedService
+from celery.platforms import SecurityWarning
 
 from corral.celery_app import app, hosting
 from corral.domain.queues import Queue
@@ -18,9 +21,14 @@ from corral.settings import Settings
 def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: Callable[[], None]) -> int:
     """Until it is told to stop; the exit code."""
     hosting.configured = settings
+    # It warns root of pickled messages, of which there are none: only JSON is accepted.
+    warnings.simplefilter("ignore", SecurityWarning)
 
     def ready(**_: Any) -> None:
         _hurry_at_the_second_signal()
+        if beat:
+            # A thread: a fork would hold on to the connections of the node.
+            EmbeddedService(app, thread=True).start()
         announce()
 
     def logging_as_ours(**_: Any) -> None:
@@ -34,12 +42,10 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
         hostname=f"corral-{os.getpid()}@{platform.node()}",
         concurrency=settings.workers * settings.concurrency,
         queues=[str(queue) for queue in queues],
-        beat=beat,
         quiet=True,
         without_mingle=True,
         without_gossip=True,
         loglevel=settings.log_level.upper(),
-        schedule_filename=str(settings.data_dir.absolute() / f"beat-{os.getpid()}"),
     )
     worker.start()
     return int(worker.exitcode or 0)

@@ -66,6 +66,8 @@ def make_celery(broker_url: str, **more: Any) -> Celery:
             }
         },
         beat_max_loop_interval=SWEEP_EVERY_S,
+        # It has nothing to remember: a sweep that was missed is made up for by the next.
+        beat_scheduler="celery.beat:Scheduler",
         **more,
     )
     return app
