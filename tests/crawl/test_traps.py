@@ -144,7 +144,7 @@ async def test_what_is_held_back_comes_back_when_its_template_is_worth_it_again(
     with served(pages) as site:
         run, found, counts = await crawled(app, f"{site.url}/", concurrency=2)
         events = {f"/month/{number}" for number in range(101, count)}
-        assert len(events & set(found)) >= 0.8 * len(events)
+        assert events <= set(found)
         assert (counts.done + counts.skipped, run.state) == (count + 1, RunState.COMPLETED)
         assert 20 < counts.skipped < 95
         assert set(site.hits.values()) == {1}

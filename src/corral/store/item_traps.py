@@ -44,14 +44,15 @@ _SOME = (
 )
 _LIFT = (
     sa.update(items)
-    .where(items.c.id.in_(_SOME))
+    .where(items.c.id == param("id"))
     .values(
         state=ItemState.PENDING.value,
         reason=sa.null(),
         message=sa.null(),
         due_at=0,
         share=param("share"),
-        rank=sa.case((param("by_depth") == 1, items.c.depth + param("rank")), else_=items.c.rank),
+        # As a number with a fraction: PostgreSQL would make a whole one of what is added to the depth.
+        rank=sa.case((param("by_depth") == 1, sa.cast(items.c.depth, sa.Double) + param("rank")), else_=items.c.rank),
     )
 )
 
@@ -69,17 +70,27 @@ def stepped(tx: Tx, hand: Hand, told: dict[str, Any], *, by_depth: bool) -> tupl
         tx.many(_KEEP, kept)
     if dropped:
         tx.many(_DROP, dropped)
-    # After all others of their depth, and never after those of the next.
-    # What a helper has held back is of its own places.
-    order = values(share=hand.share, by_depth=int(by_depth), rank=0.5 + (tx.wall_ms % 10**9) / 10**10)
     lifted = [
-        tx.run(_LIFT, {**key, **order, **values(name=storable(name), reason=reason, limit=min(limit, MAX_ROWS))})
+        _lift(tx, hand, {**key, **values(name=storable(name), reason=reason, limit=min(limit, MAX_ROWS))}, by_depth)
         for reason, name, limit in told["lifts"]
     ]
     answer: dict[str, Any] = {"lifted": lifted}
     if told["begins"]:
         answer |= _known_at_first(tx, hand)
     return answer, sum(lifted)
+
+
+def _lift(tx: Tx, hand: Hand, which: dict[str, Any], by_depth: bool) -> int:
+    """Let some come back, and be fetched the last held first: where one proved its worth, the next ones may.
+
+    In the other order a batch that begins with what is worth nothing would starve them all again before their turn.
+    """
+    found = [row[0] for row in tx.all(_SOME, which)]
+    # After all others of their depth, and never after those of the next; what a helper held back is its own.
+    order = 0.5 + (tx.wall_ms % 10**9) / 10**10
+    own = values(share=hand.share, by_depth=int(by_depth))
+    lifts = [{**own, **values(id=id_, rank=order + place / 10**13)} for place, id_ in enumerate(found)]
+    return tx.many(_LIFT, lifts) if lifts else 0
 
 
 def _known_at_first(tx: Tx, hand: Hand) -> dict[str, Any]:
