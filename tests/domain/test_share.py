@@ -30,6 +30,12 @@ def test_those_that_are_hungry_get_places_in_turn_with_the_crawl() -> None:
     assert found.moved == {}
 
 
+def test_places_are_dealt_a_few_at_a_time() -> None:
+    found = deal([str(number) for number in range(100)], [], [1])
+
+    assert list(found.given.values()) == [1] * 4
+
+
 def test_nobody_gets_anything_who_has_enough() -> None:
     assert deal(["a", "b"], ["c"], []) == ({}, {})
 

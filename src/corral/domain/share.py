@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 OWN = 0  # the share of the crawl itself
+_AT_A_TIME = 4  # places
 
 
 class Share(NamedTuple):
@@ -51,13 +52,13 @@ def place_of_template(name: str) -> str:
 def deal(free: Sequence[str], busy: Sequence[str], hungry: Sequence[int]) -> Deal:
     """Who gets what of the places with pages to read, of which the crawl itself is at some.
 
-    Each that is hungry gets one after the other, and so does the crawl. Where all places are the crawl's, it gives up
-    some of them.
+    Each that is hungry gets one after the other, and so does the crawl; a few at a time, for whoever gets on faster
+    asks sooner. Where all places are the crawl's, it gives up some of them.
     """
     if not hungry:
         return Deal({}, {})
     takers = [*hungry, OWN]
-    given = {place: takers[turn % len(takers)] for turn, place in enumerate(free)}
+    given = {place: takers[turn % len(takers)] for turn, place in enumerate(free[: _AT_A_TIME * len(takers)])}
     given = {place: share for place, share in given.items() if share != OWN}
     if given:
         return Deal(given, {})

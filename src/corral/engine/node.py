@@ -65,7 +65,7 @@ class Node:
         self._pulse = pulse
         self._keeper = Gatekeeper(store, options.gates, self._until_stored, self._write)
         self.gate = self._keeper.gate
-        stepped = Steps(store, self._until_stored, self._write, self.look).reported
+        stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, stepped, self.gate.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)

@@ -12,7 +12,7 @@ from corral.domain.item import Report, Step
 from corral.domain.ports import LeaseStore
 from corral.domain.run import CRAWL, Lease
 from corral.engine import wire
-from corral.engine.pool import Held, WorkerProcess
+from corral.engine.pool import Held, Key, WorkerProcess
 
 log = structlog.get_logger()
 
@@ -32,8 +32,10 @@ class Steps:
         until_stored: UntilStored,
         write: Callable[[Coroutine[Any, Any, Any]], None],
         look: Callable[[], None] = lambda: None,
+        lost: Callable[[set[Key]], None] = lambda _: None,
     ) -> None:
         self._look = look
+        self._lost = lost
         self._store = store
         self._until_stored = until_stored
         self._write = write
@@ -57,7 +59,9 @@ class Steps:
             log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
             worker.send([wire.refused_message(lease, f"{type(error).__name__}: {error}"[:500])])
             return
-        if step is not None:  # else it is ours no longer, which the renewer finds out, too
+        if step is None:  # it is ours no longer, which the renewer would find out a moment later
+            self._lost({lease.key})
+        else:
             worker.send([wire.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
             if step.helpers:
                 self._look()

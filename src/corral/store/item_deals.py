@@ -23,8 +23,9 @@ from corral.store.item_shares import FRESH, MOVING, POLL_S, Hand, HeldShare
 from corral.store.tables import crawl_pins, crawl_shares, crawls, items
 from corral.store.tx import Row, Tx, first, insert_all, is_state, param, values
 
-# So far beyond what is read next is looked for places to deal.
-_WINDOW = 128
+# So far beyond what is read next is looked: for what belongs to others, and, where somebody is hungry, for places.
+_A_LITTLE = 16
+_FAR = 128
 
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
@@ -105,9 +106,11 @@ def _for_crawl(tx: Tx, hand: Hand, report: Report, room: int) -> Dealt:
     if not there:
         return Dealt(_next(tx, hand, room), others, hand.bounds.concurrency, come=come)
     at_once = _allotted(tx, hand, report, there)
-    window = _next(tx, hand, max(room, 1) + _WINDOW)
-    gone, rows, places = _dealt_out(tx, hand, window, there)
-    has_more = len(window) == max(room, 1) + _WINDOW
+    is_asked = any(share.is_hungry for share in there)
+    limit = room + (_FAR if is_asked else _A_LITTLE) if room > 0 or is_asked else 0
+    window = _next(tx, hand, limit)
+    gone, rows, places = _dealt_out(tx, hand, window, there) if window else ([], [], 0)
+    has_more = 0 < limit == len(window)
     return Dealt(rows[:room], item_shares.all_of(tx, hand.run_id), at_once, gone, come, places, has_more)
 
 
