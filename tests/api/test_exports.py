@@ -15,7 +15,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from corral.api import exports
-from corral.api.server import _Server, bound
+from corral.api.binding import bound
+from corral.api.server import _Server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
 from tests.crawl.site import served, tree

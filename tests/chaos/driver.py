@@ -40,7 +40,8 @@ async def work(settings: Settings, port: int | None, began: float) -> None:
         if port is None:
             await stop.wait()
         else:
-            from corral.api.server import bound, serve
+            from corral.api.binding import bound
+            from corral.api.server import serve
 
             await serve(app, "127.0.0.1", port, stop=stop, listening=bound("127.0.0.1", port))
         telling.cancel()

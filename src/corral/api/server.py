@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import uvicorn
 
 from corral.api.app import create_app
-from corral.domain.errors import BadConfiguration
+from corral.api.binding import bound
 from corral.wiring import App
 
 # Streams notice that we are stopping within half a second; whoever is slower is cut.
@@ -21,17 +21,6 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A listening socket, before anything else is started."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise BadConfiguration(
-            [f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port or --host"]
-        ) from error
 
 
 async def serve(app: App, host: str, port: int, *, stop: asyncio.Event, listening: socket.socket | None = None) -> None:

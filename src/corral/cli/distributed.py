@@ -119,7 +119,8 @@ def _note(text: str, *, as_json: bool) -> None:
 
 
 def _json_line(each: "ServiceStatus") -> None:
-    print(json.dumps({"service": each.name, **each.document()}), flush=True)
+    told = each.document()
+    print(json.dumps({"service": told.pop("name"), **told}), flush=True)
 
 
 def _plain_line(each: "ServiceStatus") -> None:

@@ -38,7 +38,7 @@ class Listener:
 
 def listening(settings: "Settings", host: str, port: int) -> Listener:
     """Take the port (a free one for 0), or BadConfiguration before anything is started."""
-    from corral.api.server import bound
+    from corral.api.binding import bound
 
     if settings.write_token is None and not _is_loopback(host):
         raise BadConfiguration(

@@ -81,7 +81,7 @@ async def _demo(settings: "Settings", listener: "Listener", site_port: int | Non
 
 def _site_port(asked: int | None) -> int:
     """The port for the demo site; another than the usual one only where none was asked for."""
-    from corral.api.server import bound
+    from corral.api.binding import bound
     from corral.domain.errors import BadConfiguration
 
     try:

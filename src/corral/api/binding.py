@@ -1,0 +1,16 @@
+"""Taking the port, before anything else is loaded or started."""
+
+import socket
+
+from corral.domain.errors import BadConfiguration
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket, or BadConfiguration that says why there is none."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise BadConfiguration(
+            [f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port or --host"]
+        ) from error
