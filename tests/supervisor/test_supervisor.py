@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from corral.domain.errors import BadConfiguration
-from corral.supervisor import logs
+from corral.supervisor import logs, plan
 from corral.supervisor.plan import STOP_S, WELL, Adopts, Health, Service, State
 from corral.supervisor.records import MARKER, AlreadySupervised, Record, Records, started_at
 from corral.supervisor.status import ServiceStatus, read_status
@@ -158,6 +158,37 @@ def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising
         assert (adopted.is_ours, adopted.pid, adopted.log, adopted.restarts) == (False, None, None, 0)
         assert others.poll() is None
         assert journal(tmp_path) == ["start redis", "start worker", "stop worker"]
+
+
+def test_what_somebody_else_ran_and_stays_away_is_replaced(
+    tmp_path: Path, supervising: Supervising, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "_MISSED_AFTER_S", 0.3)
+    supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS))
+    with running(*program("redis", tmp_path)):
+        until((tmp_path / "redis").exists)
+        supervisor.want(["redis"])
+        supervisor.wait_up(["redis"])
+    (tmp_path / "redis").unlink()
+    until(lambda: supervisor.state("redis") is State.DOWN, 10)
+    until(lambda: status_of(supervisor, "redis").is_ours and supervisor.state("redis") is State.UP, 10)
+    assert journal(tmp_path) == ["start redis", "start redis"]
+
+
+def test_what_cannot_be_started_at_all_is_said(
+    tmp_path: Path, supervising: Supervising, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "FIRST_TRIES", 1)
+    missing = Service("missing", lambda _: NEVER_WELL, command=("/no/such/program",), adopts=Adopts.NEVER)
+    unheard = Service("unheard", lambda _: NEVER_WELL, command=("true",), adopts=Adopts.NEVER)
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log/unheard.log").mkdir()  # nothing can be written there
+    supervisor = supervising(missing, unheard)
+    supervisor.want(["missing", "unheard"])
+    with pytest.raises(ServiceFailed, match=r"exit code 127; its last words: /no/such/program cannot"):
+        supervisor.wait_up(["missing"])
+    with pytest.raises(ServiceFailed, match="unheard: it cannot be started: Is a directory"):
+        supervisor.wait_up(["unheard"])
 
 
 def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supervising: Supervising) -> None:
@@ -313,6 +344,21 @@ def test_what_a_service_says_is_in_its_log_file(tmp_path: Path, supervising: Sup
     supervisor.wait_up(["worker", "other"])
     assert path.read_text() == "from before\nworker says hello\n"
     assert oct((tmp_path / "log/other.log").stat().st_mode & 0o777) == "0o600"
+
+
+def test_the_log_of_a_service_is_cut_before_and_while_it_runs(tmp_path: Path, supervising: Supervising) -> None:
+    path = tmp_path / "log/worker.log"
+    path.parent.mkdir()
+    path.touch()
+    os.truncate(path, logs.MAX_BYTES + 1)
+    supervisor = supervising(service("worker", tmp_path))
+    supervisor.want(["worker"])
+    supervisor.wait_up(["worker"])
+    assert path.read_text() == "worker says hello\n"
+    assert (tmp_path / "log/worker.log.1").stat().st_size == logs.MAX_BYTES + 1
+    os.truncate(path, logs.MAX_BYTES + 2)
+    until(lambda: path.stat().st_size == 0, 10)
+    assert (tmp_path / "log/worker.log.1").stat().st_size == logs.MAX_BYTES + 2
 
 
 def test_log_files_are_bounded_and_their_writers_go_on(tmp_path: Path) -> None:
