@@ -47,12 +47,23 @@ class Installation:
     # -- before anything is started ---------------------------------------------------------------------
 
     def check(self) -> None:
-        """BadConfiguration with all that keeps it from starting; StorageUnavailable where only the database is away."""
+        """BadConfiguration with all that keeps it from starting; StorageError where it is the database alone."""
         problems = [*self._broker_problems(), *self._database_problems()]
         if problems:
             raise BadConfiguration(problems)
         if self.has_postgres and not (health := checks.postgres_health(self.settings.store_url)).is_well:
             raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
+        self._check_database()
+
+    def _check_database(self) -> None:
+        """Ours, and of a version we know: what each of our programs would end with, said once. Nothing is changed."""
+        from corral.store import schema  # noqa: PLC0415 - they take a while to load
+        from corral.store.open import version_of  # noqa: PLC0415
+
+        version = version_of(self.settings.store_url)
+        if version is not None:
+            place = "the PostgreSQL database" if self.has_postgres else self.settings.store_url
+            schema.check_version(version, place)
 
     def _broker_problems(self) -> list[str]:
         name = "APP_CELERY_BROKER_URL"

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
@@ -102,6 +103,15 @@ def test_a_database_that_is_away_is_said_before_anything_starts(corral: Corral) 
     assert "PostgreSQL at 127.0.0.1:" in done.err
     assert "secret" not in done.err
     assert not corral.data.exists()
+
+
+def test_a_database_of_some_other_program_is_said_before_anything_starts(corral: Corral, tmp_path: Path) -> None:
+    theirs = sqlite3.connect(tmp_path / "theirs.db")
+    theirs.execute("CREATE TABLE theirs (number)")
+    theirs.commit()
+    theirs.close()
+    told = refused(corral, APP_DATABASE_URL=f"sqlite:///{tmp_path}/theirs.db", **broker(free_port()))
+    assert "is a SQLite database of some other program" in told
 
 
 def test_a_dry_run_prints_the_plan_and_does_nothing(corral: Corral, postgres: PostgresCluster) -> None:

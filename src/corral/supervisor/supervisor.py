@@ -248,7 +248,7 @@ def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
 
 def _failure(kept: Kept) -> CorralError:
     problem = kept.problem or "it was not well in time"
-    said = logs.tail(kept.log, 5) if kept.ever_started else []
+    said = logs.tail(kept.log, 3) if kept.ever_started else []
     more = f"; its last words: {' / '.join(said)}" if said else ""
     hint = f"see {kept.log}" if kept.ever_started else None
     if kept.is_misconfigured:
