@@ -37,7 +37,7 @@ def _script(block: str, stack: Stack) -> str:
     """The block with the ports of this installation; `make` is asked what it would do, not run inside itself."""
     text = block.replace("http://127.0.0.1:8000", stack.url).replace("http://127.0.0.1:8001", stack.site)
     text = _MAKE.sub(f"make -n -C {ROOT} ", text)
-    text = _SERVING.sub(r"timeout --preserve-status -s TERM 3 \1", text)
+    text = _SERVING.sub(r"timeout --preserve-status -s TERM 6 \1", text)
     return f"set -euo pipefail\n{text}"
 
 

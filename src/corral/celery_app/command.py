@@ -36,11 +36,14 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
         configure_logging(settings.log_level)
         logging.getLogger("celery").setLevel(logging.DEBUG if settings.log_level == "debug" else logging.WARNING)
 
+    # Before Celery: what keeps the node from starting is said as everywhere else.
+    concurrency = settings.workers * settings.concurrency
+    hosting.start(concurrency, tuple(queues))
     signals.setup_logging.connect(logging_as_ours, weak=False)
     signals.worker_ready.connect(ready, weak=False)
     worker = app.Worker(
         hostname=f"corral-{os.getpid()}@{platform.node()}",
-        concurrency=settings.workers * settings.concurrency,
+        concurrency=concurrency,
         queues=[str(queue) for queue in queues],
         quiet=True,
         without_mingle=True,
