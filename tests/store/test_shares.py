@@ -56,6 +56,10 @@ async def test_a_helper_is_nobodys_run(store: Store) -> None:
     assert [run.id for run in await store.newest_runs(None, None, None, 10)] == [crawl.lease.run_id]
     assert [run.id for run in await store.newest_runs(None, RunState.RUNNING, None, 10)] == [crawl.lease.run_id]
     assert await store.count_live() == {"held": 0, "queued": 0, "running": 1}
+    await store.release([helper.lease], "shutdown")
+    assert await store.count_live() == {"held": 0, "queued": 0, "running": 1}
+    http, *_ = await store.queues()
+    assert (http.running, http.due, http.oldest_s) == (1, 0, None), "and it waits in no queue"
     assert [run.id for run, _ in await store.newest_crawls(None, 10)] == [crawl.lease.run_id]
 
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from corral.domain.job import Priority, Strategy
 from corral.domain.queues import Queue, queue_of
-from corral.domain.run import RunState
+from corral.domain.run import SHARE, RunState
 from corral.domain.worker import Band, Neglect, QueueNow, neglected
 from corral.store import workers
 from corral.store.tables import LANES, runs
@@ -36,7 +36,9 @@ _COUNT_WAITING = (
     .group_by(*_BY_QUEUE)
 )
 _COUNT_IN = {
-    state: sa.select(*_BY_QUEUE, sa.func.count()).where(is_state(runs.c.state, state)).group_by(*_BY_QUEUE)
+    state: sa.select(*_BY_QUEUE, sa.func.count())
+    .where(is_state(runs.c.state, state), runs.c.kind != sa.literal_column(f"'{SHARE}'"))
+    .group_by(*_BY_QUEUE)
     for state in (RunState.HELD, RunState.RUNNING)
 }
 

@@ -353,7 +353,7 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
 _index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
 LANES = {
-    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl'",
+    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'share'",
     "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
     "crawl": "kind = 'crawl'",
 }

@@ -32,6 +32,10 @@ def upgrade() -> None:
     _index("items_next", "items", ["run_id", "share", "due_at", "rank", "id"], "state = 'pending'")
     # Nobody asks for what is next without naming a share any more.
     op.drop_index("items_pending", "items")
+    # Who helps with a crawl is claimed apart, and waits in no queue that anybody looks at.
+    op.drop_index("runs_queued_light", "runs")
+    light = "state = 'queued' AND resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'share'"
+    _index("runs_queued_light", "runs", ["priority", "due_at", "id"], light)
     _index("runs_queued_share", "runs", ["priority", "due_at", "id"], "state = 'queued' AND kind = 'share'")
 
 
