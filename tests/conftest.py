@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests import services
+from tests.chaos.level import LEVEL
 from tests.chaos.report import LINES
 
 
@@ -26,6 +27,14 @@ def pytest_configure() -> None:
     """A shell starts what runs in its background deaf to these; the processes that tests start would be deaf, too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long and finds little that the others do not is left to `make chaos`."""
+    late = [] if LEVEL else [item for item in items if item.get_closest_marker("long")]
+    if late:
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in late]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -27,6 +27,7 @@ def test_a_page_is_collected_and_its_progress_is_told_line_by_line(shared: Corra
     assert "← Run completed" in done.err
 
 
+@pytest.mark.long
 def test_json_and_a_file_carry_the_same_records(shared: Corral, site: str) -> None:
     done = shared("scrape", f"{site}/articles", "--css", "heading=h1", "--json", "-o", "found.jsonl")
 
@@ -67,6 +68,7 @@ def _app_that_nobody_vouches_for(folder: Path) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_any_certificate_is_taken_where_so_wanted_by_the_first_look_too(shared: Corral, tmp_path: Path) -> None:
     with _app_that_nobody_vouches_for(tmp_path) as url:
@@ -80,6 +82,7 @@ def test_any_certificate_is_taken_where_so_wanted_by_the_first_look_too(shared: 
     assert "not verified" in taken.err
 
 
+@pytest.mark.long
 def test_fields_by_xpath_and_by_json_path(shared: Corral, site: str) -> None:
     done = shared(
         "scrape", f"{site}/sitemap.xml", "--xpath", "first=//url[1]/loc", "--xpath", "n=count(//url)", "--json"
@@ -130,6 +133,7 @@ def test_a_page_without_some_fields_is_partial_and_its_file_is_written(shared: C
     assert list(rows) == [["title", "shoe_size"], ["Articles, page 1 of 6", ""]]
 
 
+@pytest.mark.long
 def test_a_target_that_is_down_is_tried_as_often_as_asked(shared: Corral, site: str) -> None:
     done = shared("scrape", f"{site}/broken", "--fields", "title", "--max-attempts", "2")
 

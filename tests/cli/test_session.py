@@ -137,6 +137,7 @@ def test_what_cannot_be_read_is_a_bad_argument_and_not_quoted(
     assert CANARY not in refused.err
 
 
+@pytest.mark.long
 def test_a_value_can_be_typed_instead_of_written_on_the_command_line(corral: Corral, site: str) -> None:
     arguments = ("session", "add", a_job(corral, site), "--cookie", "demo_session=-")
     done = subprocess.run(
@@ -165,6 +166,7 @@ def a_key() -> str:
     return base64.b64encode(os.urandom(32)).decode()
 
 
+@pytest.mark.long
 def test_corral_does_not_start_without_the_key_of_its_sessions(corral: Corral, site: str) -> None:
     add(corral, a_job(corral, site))
     path = corral.data / "vault.key"
@@ -186,6 +188,7 @@ def test_corral_does_not_start_without_the_key_of_its_sessions(corral: Corral, s
     assert corral.here("session", "list").code == 0
 
 
+@pytest.mark.long
 def test_keys_rotate_in_the_file_and_in_the_environment(corral: Corral, site: str) -> None:
     session = add(corral, a_job(corral, site), login(site))
     before = (corral.data / "vault.key").read_text()
@@ -205,6 +208,7 @@ def test_keys_rotate_in_the_file_and_in_the_environment(corral: Corral, site: st
     assert "does not have the key" in refusal(corral, APP_VAULT_KEY=old)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", ["box", "wrapped_key"] if LEVEL else ["box"])
 def test_an_altered_row_is_refused_by_the_run_and_by_rotation(corral: Corral, site: str, column: str) -> None:
     job = a_job(corral, site)
@@ -222,6 +226,7 @@ def test_an_altered_row_is_refused_by_the_run_and_by_rotation(corral: Corral, si
         assert session in rotated.err
 
 
+@pytest.mark.long
 def test_a_node_started_before_the_first_session_uses_it(
     corral: Corral, site: str, started: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -44,12 +44,14 @@ def test_a_reader_who_has_left_is_no_reason_to_complain(corral: Corral, unbuffer
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 def test_streams_the_caller_has_closed_change_nothing(corral: Corral, closed: str) -> None:
     assert shell(corral, f"corral run list {closed}").returncode == 0
     assert shell(corral, f"corral run show nonsense {closed}").returncode == 2
 
 
+@pytest.mark.long
 def test_what_is_printed_never_lands_in_the_database(corral: Corral) -> None:
     """A file opened while standard output is closed would get its number, and the output with it."""
     assert shell(corral, "corral run cancel 01a1de72-ef57-70cc-9efc-dbcdc746657c >&- 2>&-").returncode == 1

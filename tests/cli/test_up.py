@@ -141,6 +141,7 @@ def stopped(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", [("up", "--port", "0"), ("worker",)], ids=" ".join)
 def test_a_file_locked_by_another_program_does_not_keep_a_stopping_process(
     corral: Corral, started: Started, verb: tuple[str, ...]
@@ -154,6 +155,7 @@ def test_a_file_locked_by_another_program_does_not_keep_a_stopping_process(
     assert (code, "the storage does not answer" in err) == (1, True)
 
 
+@pytest.mark.long
 def test_a_database_server_that_hangs_does_not_keep_a_stopping_process(corral: Corral, started: Started) -> None:
     with services.postgres_cluster() as cluster:
         assert cluster.process is not None
@@ -171,6 +173,7 @@ def test_a_database_server_that_hangs_does_not_keep_a_stopping_process(corral: C
         assert (code, "the storage does not answer" in err) == (1, True)
 
 
+@pytest.mark.long
 def test_a_stop_without_a_grace_period_still_gives_back_what_runs(corral: Corral, site: str, started: Started) -> None:
     options = ("--fields", "title", "--strategy", "http")
     job_id = corral.here("job", "add", f"{site}/slow?seconds=60", *options, **for_site(site)).out.strip()

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from corral.domain.run import RunState
 from tests.engine.build import drill, ended, kinds, node_of, put, settings_for, started, until, working
 
@@ -31,6 +33,7 @@ async def test_a_run_that_blows_its_worker_up_is_quarantined(tmp_path: Path) -> 
         assert "MiB of memory" in (run.error_message or "")
 
 
+@pytest.mark.long
 async def test_without_a_limit_it_may_grow(tmp_path: Path) -> None:
     async with working(settings_for(tmp_path, workers=1)) as app:
         before = node_of(app).worker_pids
