@@ -34,7 +34,7 @@ class Site:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def came(self, path: str, port: int) -> Callable[[], None]:
-        """Somebody, from this port of theirs; what is to be done when they have been answered."""
+        """Somebody, from this port of theirs; what is to be done when they are about to be answered."""
         return lambda: None
 
     def answer_to(self, path: str, asked: Mapping[str, str]) -> tuple[int, Mapping[str, str], str | bytes]:
@@ -90,6 +90,7 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
                     page.on_ask()
                 status, headers, text = site.answer_to(self.path, {k.lower(): v for k, v in self.headers.items()})
                 body = text if isinstance(text, bytes) else text.encode()
+                left()
                 self.send_response(status)
                 for name, value in {"content-type": "text/html", **headers}.items():
                     self.send_header(name, value)
@@ -99,7 +100,6 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
             except ConnectionError:
                 pass
             finally:
-                left()
                 with site.lock:
                     site.at_once -= 1
 

@@ -36,13 +36,15 @@ class Fleet:
 
     def join(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "corral", "worker", "--json"]
-        variables = self.stack.environment
-        with (self.folder / "workers.log").open("ab") as sink:
-            process = subprocess.Popen(command, env=variables, cwd=self.folder, stdout=subprocess.PIPE, stderr=sink)
-        assert process.stdout is not None
-        with process.stdout:
-            assert process.stdout.readline(), "one line once it works"
+        told = self.folder / f"worker-{len(list(self.folder.glob('worker-*')))}"
+        with told.open("wb") as out, (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(command, env=self.stack.environment, cwd=self.folder, stdout=out, stderr=log)
         self.others.append(process)
+        deadline = time.monotonic() + 30 * SLACK
+        while not told.read_bytes():  # one line once it works
+            assert process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         return process
 
     def workers(self) -> list[int]:
@@ -70,8 +72,8 @@ class Fleet:
 
 
 @contextmanager
-def a_fleet(folder: Path, database: str, others: int) -> Iterator[Fleet]:
-    settings = {"APP_DATABASE_URL": database, "APP_WORKERS": "1", "APP_GRACE_SECONDS": "0.5"}
+def a_fleet(folder: Path, database: str, others: int, **more: str) -> Iterator[Fleet]:
+    settings = {"APP_DATABASE_URL": database, "APP_WORKERS": "1", "APP_GRACE_SECONDS": "0.5", **more}
     with corral_up(folder, "http://127.0.0.1:9", "serve", **settings) as stack:
         fleet = Fleet(stack, folder)
         try:
@@ -83,9 +85,16 @@ def a_fleet(folder: Path, database: str, others: int) -> Iterator[Fleet]:
                 stop(process)
 
 
-@pytest.fixture(scope="module")
-def fleet(postgres: services.PostgresCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    with a_fleet(tmp_path_factory.mktemp("fleet"), postgres.create_database(), by_level(2, 4)) as running:
+@pytest.fixture(scope="module", params=["looking", "told"] if LEVEL else ["looking"])
+def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Nodes that look for runs themselves, or are told of them by messages."""
+    cluster: services.PostgresCluster = request.getfixturevalue("postgres")
+    told = {}
+    if request.param == "told":
+        redis: services.RedisServer = request.getfixturevalue("redis_server")
+        told = {"APP_TRANSPORT": "celery", "APP_CELERY_BROKER_URL": redis.url(3)}
+    folder = tmp_path_factory.mktemp("fleet")
+    with a_fleet(folder, cluster.create_database(), by_level(2, 4), **told) as running:
         yield running
 
 

@@ -30,8 +30,13 @@ def test_those_that_are_hungry_get_places_in_turn_with_the_crawl() -> None:
     assert found.moved == {}
 
 
+def test_a_crawl_that_is_nowhere_keeps_something_for_itself() -> None:
+    assert deal(["a"], [], [1], is_idle=True) == ({}, {})
+    assert deal(["a", "b", "c"], [], [1], is_idle=True).given == {"b": 1}
+
+
 def test_places_are_dealt_a_few_at_a_time() -> None:
-    found = deal([str(number) for number in range(100)], [], [1])
+    found = deal([str(number) for number in range(100)], ["x"], [1])
 
     assert list(found.given.values()) == [1] * 4
 

@@ -49,15 +49,15 @@ def place_of_template(name: str) -> str:
     return place_of_host(name.partition("/")[0].partition("?")[0])
 
 
-def deal(free: Sequence[str], busy: Sequence[str], hungry: Sequence[int]) -> Deal:
+def deal(free: Sequence[str], busy: Sequence[str], hungry: Sequence[int], *, is_idle: bool = False) -> Deal:
     """Who gets what of the places with pages to read, of which the crawl itself is at some.
 
     Each that is hungry gets one after the other, and so does the crawl; a few at a time, for whoever gets on faster
-    asks sooner. Where all places are the crawl's, it gives up some of them.
+    asks sooner. Where all places are the crawl's, it gives up some of them. One that is at no place comes first itself.
     """
     if not hungry:
         return Deal({}, {})
-    takers = [*hungry, OWN]
+    takers = [OWN, *hungry] if is_idle else [*hungry, OWN]
     given = {place: takers[turn % len(takers)] for turn, place in enumerate(free[: _AT_A_TIME * len(takers)])}
     given = {place: share for place, share in given.items() if share != OWN}
     if given:

@@ -137,7 +137,8 @@ def _dealt_out(tx: Tx, hand: Hand, window: Sequence[Row], there: Sequence[Share]
     pins = _pins(tx, run_id, {place_of_host(row[HOST]) for row in window})
     free = dict.fromkeys(place for row in due if (place := place_of_host(row[HOST])) not in pins)
     hungry = [share.number for share in there if share.is_hungry and share.number not in leaving.values()]
-    found = deal([each for each in free if each not in at], [each for each in free if each in at], hungry)
+    apart = [each for each in free if each not in at], [each for each in free if each in at]
+    found = deal(*apart, hungry, is_idle=not at)
     _pin(tx, run_id, found.given, FRESH)
     _pin(tx, run_id, found.moved, MOVING)
     for share in there:
