@@ -15,13 +15,13 @@ from tests.stack import demo_site
 KILLS = by_level(1, 30)
 
 
-def test_of_three_workers_one_is_killed_every_few_seconds(
+def test_of_several_workers_one_is_killed_every_few_seconds(
     tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer
 ) -> None:
     url, rng = postgres.create_database(), seeded()
     answers, killed = Answers(), []
     with fleet(tmp_path, url, redis_server.url(6)) as made, demo_site() as site:
-        for arguments in (["--beat"], ["--beat"], []):
+        for arguments in (["--beat"], ["--beat"], [])[: by_level(2, 3)]:
             made.start_worker("--concurrency", "5", *arguments)
         for worker in made.workers:
             until_works(worker)
@@ -40,7 +40,7 @@ def test_of_three_workers_one_is_killed_every_few_seconds(
     assert waits, "nobody was hurt"
     assert max(waits) <= 12 + SLACK
     report(
-        f"fleet: of 3 workers {KILLS} killed under {len(answers.ids)} runs: all ended once, {len(waits)} claimed again "
+        f"fleet: {KILLS} workers killed under {len(answers.ids)} runs: all ended once, {len(waits)} claimed again "
         f"after at most {max(waits):.1f} s"
     )
 

@@ -6,14 +6,12 @@ from typing import Any
 
 import httpx
 import psycopg
-import pytest
 import redis
 
 from tests.chaos.report import report
-from tests.distributed.conftest import folder_of
-from tests.services import PostgresCluster, RedisServer
+from tests.services import RedisServer
 from tests.shape.files import ROOT
-from tests.stack import Stack, corral_distributed
+from tests.stack import Stack
 
 RUNS = 200
 _ROW = re.compile(r"^\| `(\w+)` \| ([\d.,]+) \|", re.MULTILINE)
@@ -24,20 +22,16 @@ def model() -> dict[str, float]:
     return {name: float(value.replace(",", "")) for name, value in _ROW.findall(text)}
 
 
-def test_a_run_costs_what_the_model_says(
-    site: str, postgres: PostgresCluster, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    url = postgres.create_database()
-    with corral_distributed(tmp_path_factory.mktemp("costs"), site, url, redis_server.url(8)) as stack:
-        assert folder_of(stack).exists()
-        job = stack.job()
-        stack.ended(stack.start(job)["id"])
-        time.sleep(2)
-        idle = _difference(url, redis_server, lambda: time.sleep(5))
-        busy_s = time.monotonic()
-        busy = _difference(url, redis_server, lambda: _work(stack, job))
-        busy_s = time.monotonic() - busy_s
-        connections = _connections(url)
+def test_a_run_costs_what_the_model_says(stack: Stack, redis_server: RedisServer) -> None:
+    url = stack.environment["APP_DATABASE_URL"]
+    job = stack.job()
+    stack.ended(stack.start(job)["id"])
+    time.sleep(2)
+    idle = _difference(url, redis_server, lambda: time.sleep(5))
+    busy_s = time.monotonic()
+    busy = _difference(url, redis_server, lambda: _work(stack, job))
+    busy_s = time.monotonic() - busy_s
+    connections = _connections(url)
     measured = {
         name: (busy[name] - idle[name] / 5 * busy_s) / RUNS
         for name in ("messages", "rows_written", "wal_bytes", "redis_bytes", "redis_commands")
@@ -74,7 +68,7 @@ def _figures(url: str, broker: RedisServer) -> dict[str, float]:
         ).fetchone()
     assert row is not None
     assert rows is not None
-    with redis.from_url(broker.url(8)) as client:
+    with redis.from_url(broker.url(3)) as client:
         stats: Any = client.info("stats")
         commands: Any = client.info("commandstats")
     pushed = commands.get("cmdstat_lpush", {}).get("calls", 0)

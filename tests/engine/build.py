@@ -23,7 +23,7 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
     plain: dict[str, Any] = {
         "data_dir": data_dir,
         "database_url": url,
-        "workers": 2,
+        "workers": 1,  # each costs half a second of a core
         "concurrency": 10,
         "grace_seconds": 0.2,
         "retry_base_seconds": 0.05,

@@ -11,7 +11,7 @@ from tests.engine.build import settings_for, working
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return settings_for(tmp_path)
+    return settings_for(tmp_path, workers=2)
 
 
 @pytest.fixture
@@ -25,6 +25,6 @@ async def app(settings: Settings) -> AsyncIterator[App]:
 def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """A database that several nodes can open."""
     if request.param == "file":
-        return settings_for(tmp_path)
+        return settings_for(tmp_path, workers=2)
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-    return settings_for(tmp_path, cluster.create_database())
+    return settings_for(tmp_path, cluster.create_database(), workers=2)
