@@ -7,7 +7,7 @@ import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from dotenv.parser import Binding, parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -101,6 +101,15 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(AllowEntry.parse(entry.strip()) for entry in value.split(",") if entry.strip())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_redis_is_enough(cls, given: Any) -> Any:
+        """Whoever names a Redis and no broker means database 1 of that Redis."""
+        if isinstance(given, dict) and given.get("redis_url") and not given.get("celery_broker_url"):
+            beside = urlunsplit(urlsplit(str(given["redis_url"]))._replace(path="/1"))
+            return {**given, "celery_broker_url": beside}
+        return given
 
     @model_validator(mode="after")
     def _read_needs_write(self) -> "Settings":

@@ -1,5 +1,6 @@
 import pytest
 
+from corral.settings import load_settings
 from tests.cli.command import Corral
 
 
@@ -13,3 +14,20 @@ def test_a_user_agent_that_is_no_header_is_bad_configuration(corral: Corral, tex
 
 def test_an_ordinary_user_agent_is_taken(corral: Corral) -> None:
     assert corral.here("run", "list", APP_USER_AGENT="Corral/0.1 (+https://example.com/bot)").code == 0
+
+
+@pytest.mark.parametrize(
+    "given, broker",
+    [
+        ({}, "redis://127.0.0.1:6379/1"),
+        ({"APP_REDIS_URL": "redis://:pw@cache.example:7000/4"}, "redis://:pw@cache.example:7000/1"),
+        (
+            {"APP_REDIS_URL": "redis://cache.example/0", "APP_CELERY_BROKER_URL": "redis://other.example/2"},
+            "redis://other.example/2",
+        ),
+    ],
+)
+def test_one_redis_is_enough(monkeypatch: pytest.MonkeyPatch, given: dict[str, str], broker: str) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert load_settings().celery_broker_url == broker
