@@ -1,11 +1,12 @@
 """The real thing in its own processes: `corral up` beside the demo site, spoken to over HTTP."""
 
+import functools
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from corral.process import die_with_parent
 from tests.services.ports import free_port
 from tests.slack import SLACK
 
@@ -76,10 +78,16 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     return kept | defaults | patient | settings
 
 
+def with_its_test() -> Callable[[], None]:
+    """For what is started: it does not outlive the tests, however they end."""
+    return functools.partial(die_with_parent, os.getpid())
+
+
 @contextmanager
 def demo_site() -> Iterator[str]:
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "corral.demo", "--port", str(port)], stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "corral.demo", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=with_its_test())  # noqa: PLW1509
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/robots.txt", process)
@@ -101,6 +109,7 @@ def corral_up(folder: Path, site: str, verb: str = "up", **settings: str) -> Ite
             cwd=folder,
             stdout=sink,
             stderr=sink,
+            preexec_fn=with_its_test(),  # noqa: PLW1509
         )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -136,6 +145,7 @@ def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> I
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=log,
+            preexec_fn=with_its_test(),  # noqa: PLW1509
         )
     assert process.stdout is not None
     try:
@@ -153,7 +163,14 @@ def serving(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, subp
     port, log = free_port(), folder / "api.log"
     command = [sys.executable, "-m", "corral", "serve", "--port", str(port)]
     with log.open("ab") as sink:
-        process = subprocess.Popen(command, env=variables, cwd=folder, stdout=sink, stderr=sink)
+        process = subprocess.Popen(
+            command,
+            env=variables,
+            cwd=folder,
+            stdout=sink,
+            stderr=sink,
+            preexec_fn=with_its_test(),  # noqa: PLW1509
+        )
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/ready", process, log)

@@ -21,7 +21,7 @@ import redis
 from corral.transport.celery import STEPS
 from tests.services import RedisServer
 from tests.slack import SLACK
-from tests.stack import environment, serving, stop
+from tests.stack import environment, serving, stop, with_its_test
 
 TERMINAL = ("completed", "partial", "failed", "cancelled")
 _AT_ONCE = 8
@@ -47,6 +47,7 @@ class Fleet:
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
+            preexec_fn=with_its_test(),  # noqa: PLW1509
         )
         log.close()
         self.workers.append(process)

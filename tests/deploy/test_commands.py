@@ -1,6 +1,7 @@
 """The commands of compose.yaml are run as they stand there, with the addresses of this machine."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,7 +62,8 @@ class Machine:
         try:
             yield process
         finally:
-            process.terminate()
+            # With what it started: a shell does not hand on what it is told.
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait(30 * SLACK)
 
     def is_well(self, name: str) -> bool:
