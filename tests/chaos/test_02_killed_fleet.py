@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from corral.domain.event import EventKind
 from tests.chaos.fleet import Answers, drained, fleet, made_job, submit, until_works
 from tests.chaos.history import check, query, read
@@ -15,6 +17,7 @@ from tests.stack import demo_site
 KILLS = by_level(1, 30)
 
 
+@pytest.mark.long
 def test_of_several_workers_one_is_killed_every_few_seconds(
     tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer
 ) -> None:

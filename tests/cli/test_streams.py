@@ -31,6 +31,7 @@ def shell(corral: Corral, line: str, **settings: str) -> subprocess.CompletedPro
     return done
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("verb", ["--help", "run list --json", "scrape http://example.com --fields a --dry-run"])
 def test_a_full_disk_behind_the_output_is_said(corral: Corral, verb: str, unbuffered: str) -> None:

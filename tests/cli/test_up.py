@@ -85,6 +85,7 @@ def test_a_program_is_told_in_one_line_that_it_may_begin(corral: Corral, started
     assert process.stdout.read() == "", "nothing else that a program would have to read over"
 
 
+@pytest.mark.long
 def test_a_second_signal_does_not_wait_for_the_grace_period(corral: Corral, site: str, started: Started) -> None:
     options = ("--fields", "title", "--strategy", "http")
     job_id = corral.here("job", "add", f"{site}/slow?seconds=30", *options, **for_site(site)).out.strip()

@@ -8,6 +8,7 @@ import sys
 import time
 
 import httpx
+import pytest
 
 from tests.distributed.conftest import celery, folder_of
 from tests.services import RedisServer
@@ -58,6 +59,7 @@ def test_a_retry_is_told_when_its_time_has_come(stack: Stack) -> None:
     assert time.monotonic() - began < 8 * SLACK, "it was told, not found by its age"
 
 
+@pytest.mark.long
 def test_a_schedule_fires_through_beat(stack: Stack) -> None:
     job = stack.job(frequency="* * * * *")
     deadline = time.monotonic() + 90

@@ -6,6 +6,7 @@ import pytest
 from corral.settings import Settings
 from corral.wiring import App
 from tests import services
+from tests.chaos.level import LEVEL
 from tests.engine.build import settings_for, working
 
 
@@ -21,7 +22,7 @@ async def app(settings: Settings) -> AsyncIterator[App]:
         yield opened
 
 
-@pytest.fixture(params=("file", "postgres"))
+@pytest.fixture(params=("file", "postgres") if LEVEL else ("file",))
 def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """A database that several nodes can open."""
     if request.param == "file":

@@ -61,6 +61,7 @@ async def _all_completed(app: App, ids: list[str]) -> bool:
     return all([(await app.store.run(id_)).state is RunState.COMPLETED for id_ in ids])
 
 
+@pytest.mark.long
 def test_a_second_sigterm_hurries(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     with stack_on(settings.store_url, tmp_path) as stack:
@@ -123,6 +124,7 @@ async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(set
     assert (await _live(settings))["running"] == 0
 
 
+@pytest.mark.long
 async def test_a_worker_lost_while_the_node_stops_does_not_leave_its_run_running(settings: Settings) -> None:
     async with working(settings.model_copy(update={"grace_seconds": 5.0})) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))

@@ -39,6 +39,7 @@ async def test_a_page_is_read_as_it_would_be_here() -> None:
         assert await pool.read(a_request("<title>ü</title>".encode("latin-1"))) != read_page(request)
 
 
+@pytest.mark.long
 def test_pages_are_read_on_the_event_loop_that_workers_have() -> None:
     async def both() -> list[ReadAnswer | Failed]:
         async with parsing() as pool:
@@ -73,6 +74,7 @@ async def test_a_page_that_is_too_much_costs_a_reader_and_nothing_else(name: str
     assert lag.worst_s < MAX_LAG_S
 
 
+@pytest.mark.long
 async def test_sixty_megabytes_of_links_are_too_much() -> None:
     request = a_request(b"".join(b'<a href="/some/path/item-%07d">an item</a>\n' % n for n in range(1_300_000)))
     async with parsing() as pool, measured_lag() as lag:
@@ -129,6 +131,7 @@ async def test_a_page_full_of_such_selectors_is_given_up() -> None:
 # -- readers that end ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV])
 async def test_a_reader_lost_in_the_middle_is_replaced_and_the_page_read_again(number: signal.Signals) -> None:
     async with parsing() as pool:

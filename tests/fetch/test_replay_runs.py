@@ -116,6 +116,7 @@ async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, 
     assert site.calls() == [("POST", "/api/v2/query")]
 
 
+@pytest.mark.long
 async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> None:
     await run_of(app, site.url("/shop/1"))
     [recipe] = await app.store.recipes_for("127.0.0.1", recipe_key(FIELDS))
@@ -128,6 +129,7 @@ async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> N
     assert (kept.document, kept.version) == (recipe.document, recipe.version)
 
 
+@pytest.mark.long
 async def test_a_retried_run_takes_the_recipe_as_it_is_now(app: App, site: Changing) -> None:
     run = await run_of(app, site.url("/shop/1"), strategy=Strategy.API_REPLAY)
     assert (run.state, run.failure_detail) == (RunState.FAILED, "no_recipe")
@@ -138,6 +140,7 @@ async def test_a_retried_run_takes_the_recipe_as_it_is_now(app: App, site: Chang
     assert await record_of(app, again) == site.record(1)
 
 
+@pytest.mark.long
 async def test_a_call_that_robots_may_not_make_teaches_nothing(app: App, site: Changing) -> None:
     site.robots = "User-agent: *\nDisallow: /api\n"
     run = await run_of(app, site.url("/shop/1"))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.chaos.level import by_level
+
 # Where the address of a job, and what a person wrote into a recipe, may stand.
 DATA_COLUMNS = {("jobs", "document"), ("runs", "payload"), ("recipes", "document")}
 
@@ -84,7 +86,8 @@ class Watcher(threading.Thread):
         self._met: set[tuple[int, bytes]] = set()  # who is met again is what it is; a copy is soon something else
 
     def run(self) -> None:
-        while not self.done.wait(0.05):
+        # Each look goes through all processes of the machine.
+        while not self.done.wait(by_level(30, 5) / 100):
             try:
                 self._own.add(Path(f"/proc/{self._pid}/cmdline").read_bytes())
                 below = psutil.Process(self._pid).children(recursive=True)
