@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -65,6 +65,8 @@ class Machine:
             # With what it started: a shell does not hand on what it is told.
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(30 * SLACK)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def is_well(self, name: str) -> bool:
         _, *check = map(self.translated, services(self.variables)[name]["healthcheck"]["test"])
