@@ -46,9 +46,9 @@ $(BENCH): $(DEV)
 run: setup ## Start Corral with a local demo site and open jobs
 	@exec $(BIN)/corral demo
 
-test: lint ## Everything that must hold: linters, types, layers, tests
+test: setup-dev ## Everything that must hold: linters, types, layers, tests
 	@scripts/services
-	@scripts/test $(BIN)/pytest $(PROCESSES)
+	@scripts/test $(BIN)/pytest $(PROCESSES) "$(MAKE) lint"
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
 	@scripts/services postgres redis chromium nginx docs

@@ -67,6 +67,7 @@ class Memory:
         return 100 * up / across if across else 0.0
 
 
+@pytest.mark.long
 async def test_killed_and_cancelled_browsers_leave_nothing_behind(file_stack: Stack, short_folder: Path) -> None:
     needs_chromium()
     node = file_stack.node(
