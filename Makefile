@@ -16,6 +16,7 @@ SETUP := $(VENV)/.setup-$(call id)
 DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
+# Named plainly below: make would run a recipe with its own name in it even when asked what it would do.
 # The tests wait, too: more processes than cores are quicker, many more make each other late.
 PROCESSES ?= 4
 
@@ -48,7 +49,7 @@ run: setup ## Start Corral with a local demo site and open jobs
 
 test: setup-dev ## Everything that must hold: linters, types, layers, tests
 	@scripts/services
-	@scripts/test $(BIN)/pytest $(PROCESSES) "$(MAKE) lint"
+	@scripts/test $(BIN)/pytest $(PROCESSES) "make lint"
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios
 	@scripts/services postgres redis chromium nginx docs
