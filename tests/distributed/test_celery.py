@@ -30,7 +30,10 @@ def test_celery_knows_the_tasks_and_what_is_executed_now(stack: Stack) -> None:
 def test_a_message_sent_by_hand_executes_its_run_once(stack: Stack) -> None:
     done = stack.ended(stack.start(stack.job())["id"])
     celery(stack, "call", "runs.execute", "--args", json.dumps([done["id"]]))
+    celery(stack, "call", "runs.execute", "--kwargs", json.dumps({"run_id": done["id"]}))
     celery(stack, "call", "runs.execute", "--args", json.dumps(["no-such-run"]))
+    for nonsense in ("[]", "[7]", '[{"a": 1}]'):
+        celery(stack, "call", "runs.execute", "--args", nonsense)
     after = stack.ended(stack.start(stack.job())["id"])
     assert after["status"] == "completed", "and the worker is well"
     assert stack.messages(done["id"]).count("Run started") == 1

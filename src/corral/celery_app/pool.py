@@ -66,9 +66,12 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         def taken_up() -> None:
             self._say(lambda: accepted(os.getpid(), time.monotonic()))
 
-        request, body = args[2], args[3]
-        run_id = str(json.loads(bytes(body) if not isinstance(body, str) else body)[0][0])
-        lane = lane_named(request.get(LANE))
+        run_id, lane = _named_in(args[3]), lane_named(args[2].get(LANE))
+        if run_id is None:
+            # Anybody can send one; raised from here it would end this worker, and the next one it is given to.
+            taken_up()
+            ended("no run is named")
+            return
         errand = Errand(Hint(run_id, Queue.HTTP, lane or Lane.LIGHT), taken_up, ended)
         if lane is None:
             self._host.look_up(run_id, errand)
@@ -79,10 +82,8 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         hub.add_reader(self._bell, self._hear_all)
 
     def _say(self, said: Callable[[], None]) -> None:
-        is_first = self._said.empty()
         self._said.put(said)
-        if is_first:
-            os.eventfd_write(self._bell, 1)
+        os.eventfd_write(self._bell, 1)
 
     def _hear_all(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -95,7 +96,17 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
             try:
                 said()
             except Exception as error:  # noqa: BLE001 - the broker is away; the message will come again, for nothing
-                log.debug("could not acknowledge", reason=str(error))
+                log.warning("a message could not be acknowledged", reason=str(error) or type(error).__name__)
 
     def _get_info(self) -> dict[str, Any]:
         return {**super()._get_info(), "runs": "executed by the node of this worker"}
+
+
+def _named_in(body: str | bytes | memoryview) -> str | None:
+    """The run of `runs.execute(run_id)`, however it was given; None where the message makes no sense."""
+    try:
+        given, named, *_ = json.loads(body if isinstance(body, str) else bytes(body))
+        found = given[0] if given else named["run_id"]
+    except (ValueError, TypeError, KeyError, IndexError):
+        return None
+    return found if isinstance(found, str) else None
