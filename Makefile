@@ -16,7 +16,6 @@ SETUP := $(VENV)/.setup-$(call id)
 DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
-# Named plainly below: make would run a recipe with its own name in it even when asked what it would do.
 # The tests wait, too: more processes than cores are quicker, many more make each other late.
 PROCESSES ?= 4
 
@@ -47,6 +46,7 @@ $(BENCH): $(DEV)
 run: setup ## Start Corral with a local demo site and open jobs
 	@exec $(BIN)/corral demo
 
+# The linters by the name of `make`, not by its variable: with that a recipe is run even by `make -n`.
 test: setup-dev ## Everything that must hold: linters, types, layers, tests
 	@scripts/services
 	@scripts/test $(BIN)/pytest $(PROCESSES) "make lint"

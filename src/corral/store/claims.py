@@ -63,9 +63,12 @@ def claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
 
 
 # Lanes with an index each: a queue of pages for the browser, or of crawls, does not stand in the way of the others.
-_CLAIM_LIGHT = claim_in(_IS_LIGHT)
-_CLAIM_BROWSER = claim_in(sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")))
-_CLAIM_CRAWL = claim_in(_IS_CRAWL)
+_IN_LANE = {
+    Lane.LIGHT: _IS_LIGHT,
+    Lane.BROWSER: sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")),
+    Lane.CRAWL: _IS_CRAWL,
+}
+_CLAIM_IN = {lane: claim_in(condition) for lane, condition in _IN_LANE.items()}
 # One named run, for whoever was asked to execute just this one.
 _CLAIM_ONE = (
     sa.update(runs)
@@ -73,11 +76,6 @@ _CLAIM_ONE = (
     .values(TAKEN)
     .returning(runs)
 )
-_IN_LANE = {
-    Lane.LIGHT: _IS_LIGHT,
-    Lane.BROWSER: sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")),
-    Lane.CRAWL: _IS_CRAWL,
-}
 # Whose lane has changed since it was asked for is not taken: the room was for another one.
 _CLAIM_ASKED = {lane: _CLAIM_ONE.where(condition) for lane, condition in _IN_LANE.items()}
 
@@ -139,7 +137,7 @@ def claim(
     With `overdue_s` only those that should have been claimed so long ago.
     """
     rows: list[Row] = []
-    most = [(_CLAIM_LIGHT, lanes.light), (_CLAIM_BROWSER, lanes.browsers), (_CLAIM_CRAWL, lanes.crawls)]
+    most = [(Lane.LIGHT, lanes.light), (Lane.BROWSER, lanes.browsers), (Lane.CRAWL, lanes.crawls)]
     due_by = tx.now_ms - round(overdue_s * 1000)
     room = {lane: limit if count is None else count for lane, count in most}
     taken = taken_values(tx, owner, lease_s)
@@ -147,7 +145,7 @@ def claim(
         for lane, left in room.items():
             wanted = min(limit - len(rows), left)
             if wanted > 0:
-                found = tx.all(lane, {**taken, **values(band=int(band), now=due_by, limit=wanted)})
+                found = tx.all(_CLAIM_IN[lane], {**taken, **values(band=int(band), now=due_by, limit=wanted)})
                 rows += found
                 room[lane] -= len(found)
         if len(rows) >= limit:

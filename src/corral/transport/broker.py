@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 import redis.asyncio as redis
-import structlog
 from redis.exceptions import RedisError
 
 from corral.domain.queues import EVERY_QUEUE, Queue
-
-log = structlog.get_logger()
 
 _EVERY_S = 1.0
 _ANSWERS_WITHIN_S = 2.0

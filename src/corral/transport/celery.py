@@ -85,11 +85,9 @@ class CeleryHints:
         self._unsent: deque[Hint] = deque(maxlen=_MAX_UNSENT)
         self._news = threading.Event()
         self._stopping = threading.Event()
+        self._is_down = False
         self._thread = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._thread.start()
-        self.problem: str | None = None
-        self.sent = 0
-        self.dropped = 0
 
     def tell(self, hints: Sequence[Hint]) -> None:
         self._unsent.extend(hints)
@@ -129,10 +127,9 @@ class CeleryHints:
                     break
                 self._send(self._unsent[0], producer)
                 self._unsent.popleft()
-                self.sent += 1
-        if self.problem is not None:
+        if self._is_down:
             log.info("the broker is back")
-            self.problem = None
+            self._is_down = False
 
     def _send(self, hint: Hint, producer: Any) -> None:
         self._app.send_task(
@@ -147,8 +144,7 @@ class CeleryHints:
 
     def _no_broker(self, error: Exception) -> None:
         """They are hints: whoever has room finds in the database what waits there. Keeping them would help nobody."""
-        if self.problem is None:
+        if not self._is_down:
             log.warning("the broker does not take hints; the workers look into the database", reason=str(error))
-        self.problem = str(error)[:200] or type(error).__name__
-        self.dropped += len(self._unsent)
+        self._is_down = True
         self._unsent.clear()
