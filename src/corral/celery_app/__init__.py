@@ -19,6 +19,7 @@ _settings = load_settings()
 app = make_celery(
     _settings.celery_broker_url,
     worker_pool="corral.celery_app.pool:NodePool",
+    worker_consumer="corral.celery_app.consumer:Listener",
     worker_concurrency=_settings.workers * _settings.concurrency,
 )
 app.set_default()

@@ -1,0 +1,19 @@
+"""Celery's consumer, which looks for a broker that went away more often than Celery would."""
+
+from functools import partial
+from typing import Any
+
+from celery.worker.consumer import Consumer
+
+# Celery waits 2 s longer after each try, up to half a minute: so long would nobody hear a broker that is back.
+_FIRST_S = 0.5
+_STEP_S = 0.5
+_MOST_S = 2.0
+
+
+class Listener(Consumer):  # type: ignore[misc]  # publishes no types
+    def ensure_connected(self, conn: Any) -> Any:
+        conn.ensure_connection = partial(
+            conn.ensure_connection, interval_start=_FIRST_S, interval_step=_STEP_S, interval_max=_MOST_S
+        )
+        return super().ensure_connected(conn)
