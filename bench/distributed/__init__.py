@@ -21,6 +21,9 @@ METRICS = (
     Metric("workers_4_per_s", "… 4 workers, /s", higher_is_better=True),
     Metric("linear_2", "… 2 workers, of linear", higher_is_better=True),
     Metric("linear_4", "… 4 workers, of linear", higher_is_better=True),
+    Metric("busy_1", "… cores busy with 1 worker, of all", higher_is_better=False),
+    Metric("busy_2", "… cores busy with 2 workers, of all", higher_is_better=False),
+    Metric("busy_4", "… cores busy with 4 workers, of all", higher_is_better=False),
 )
 
 BENCH = Bench(

@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+import psutil
+
 from bench.model import Place, Result
 from bench.probe import memory_mb, stop
 from bench.services import free_port
@@ -103,28 +105,33 @@ class Corral:
         port = free_port()
         site = subprocess.Popen([sys.executable, "-m", "bench.distributed.slow_site", str(port), str(_PAGE_S)])
         try:
-            rates = {count: self._pages(count, f"http://127.0.0.1:{port}/") for count in (1, 2, 4)}
+            told = {count: self._pages(count, f"http://127.0.0.1:{port}/") for count in (1, 2, 4)}
         finally:
             stop([site])
+        rates = {count: rate for count, (rate, _) in told.items()}
         figures = {f"workers_{count}_per_s": rate for count, rate in rates.items()}
-        return figures | {f"linear_{count}": rates[count] / (count * rates[1]) for count in (2, 4)}
+        figures |= {f"linear_{count}": rates[count] / (count * rates[1]) for count in (2, 4)}
+        return figures | {f"busy_{count}": busy for count, (_, busy) in told.items()}
 
-    def _pages(self, workers: int, url: str) -> float:
+    def _pages(self, workers: int, url: str) -> tuple[float, float]:
+        """Pages per second, and how busy the cores were meanwhile."""
         count = round(workers * _PAGES_AT_ONCE / _PAGE_S * (2.0 if self._place.quick else _PAGES_FOR_S))
         page = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, "trusted_hosts": []}
         with contextlib.ExitStack() as stack:
             for _ in range(workers):
                 size = ("--processes", "1", "--concurrency", str(_PAGES_AT_ONCE))
                 stack.enter_context(self._worker("--beat", *size))
-            return count / serve(self._paged(count, page))
+            seconds, busy = serve(self._paged(count, page))
+            return count / seconds, busy
 
-    async def _paged(self, count: int, page: dict[str, object]) -> float:
+    async def _paged(self, count: int, page: dict[str, object]) -> tuple[float, float]:
         async with self._client() as app:
             await _finished(app, [_run("page", page) for _ in range(50)])
             runs = [_run("page", page) for _ in range(count)]
+            psutil.cpu_percent()  # from here on
             began = time.perf_counter()
             await _finished(app, runs)
-            return time.perf_counter() - began
+            return time.perf_counter() - began, psutil.cpu_percent() / 100
 
 
 async def _submitted(app: App, runs: Sequence[Drafted]) -> float:

@@ -78,12 +78,13 @@ def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, pa
 
 def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
     is_last = False
+    held: list[bytes] = []
     asked = link.makefile("rb", buffering=_PIECE_BYTES)
     while not is_last:
         header = asked.read(request_sizes.size)
         if len(header) < request_sizes.size:
             return
-        cpu_s, skipped_bytes, head_bytes, body_bytes = request_sizes.unpack(header)
+        cpu_s, skipped_bytes, head_bytes, body_bytes, more = request_sizes.unpack(header)
         try:
             skipped, head, body = asked.read(skipped_bytes), asked.read(head_bytes), asked.read(body_bytes)
             if len(body) < body_bytes:
@@ -96,8 +97,11 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > limits.resident_bytes:
             kind, packed = LAST_READ, _MEMORY
         signal.setitimer(signal.ITIMER_PROF, 0)
-        link.sendall(answer_frame(kind, packed))
+        held.append(answer_frame(kind, packed))
         is_last = kind == LAST_READ
+        if is_last or not more or len(held) >= 8:
+            link.sendall(b"".join(held))
+            held.clear()
 
 
 def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:

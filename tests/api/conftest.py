@@ -8,13 +8,13 @@ from tests.services import PostgresCluster, RedisServer
 from tests.stack import Stack, corral_distributed, corral_up, demo_site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site() -> Iterator[str]:
     with demo_site() as url:
         yield url
 
 
-@pytest.fixture(scope="session", params=["sqlite", "distributed", "postgres"])
+@pytest.fixture(scope="package", params=["sqlite", "distributed", "postgres"])
 def stack(request: pytest.FixtureRequest, site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One running installation of each kind, shared by the tests of this folder."""
     folder = tmp_path_factory.mktemp(f"api-{request.param}")

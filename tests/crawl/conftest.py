@@ -14,7 +14,7 @@ from tests.stack import Stack, corral_distributed, corral_up
 DATABASES = ("file", "postgres") if LEVEL else ("file",)
 
 
-@pytest.fixture(params=DATABASES, scope="session")
+@pytest.fixture(params=DATABASES, scope="package")
 def database(request: pytest.FixtureRequest) -> str | None:
     if request.param == "file":
         return None
@@ -29,7 +29,7 @@ async def app(database: str | None, tmp_path: Path) -> AsyncIterator[App]:
         yield opened
 
 
-@pytest.fixture(scope="session", params=(*DATABASES, "distributed"))
+@pytest.fixture(scope="package", params=(*DATABASES, "distributed"))
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One running installation for all of this folder: starting it costs more than most of what is asked of it."""
     settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_GRACE_SECONDS": "0.5"}

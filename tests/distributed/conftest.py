@@ -9,13 +9,13 @@ from tests.services import PostgresCluster, RedisServer
 from tests.stack import Stack, corral_distributed, demo_site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site() -> Iterator[str]:
     with demo_site() as url:
         yield url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(
     site: str, postgres: PostgresCluster, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:

@@ -227,9 +227,10 @@ class Reader:
 
     def _send(self, questions: Sequence[Question]) -> None:
         parts = []
-        for each in questions:
+        for place, each in enumerate(questions, 1):
             body = each.request.body
-            parts += [wire.request_frame(each.cpu_s, each.skipped, each.request.packed(), len(body)), body]
+            more = place < len(questions)
+            parts += [wire.request_frame(each.cpu_s, each.skipped, each.request.packed(), len(body), has_more=more), body]
         self._link.send(parts)
 
     async def end(self) -> int | None:

@@ -9,7 +9,7 @@ MAX_ANSWER_BYTES = 16 * MIB
 
 # To a reader: seconds of processor time, then the sizes of what follows: the places of the fields to leave out (one
 # byte each), the request without its body, the body.
-request_sizes = struct.Struct("!dIIQ")
+request_sizes = struct.Struct("!dIIQ?")
 # From a reader: what it is, and the size of what follows.
 answer_size = struct.Struct("!cI")
 READ = b"R"
@@ -45,10 +45,10 @@ class Limits:
         return cls(float(cpu_s), float(selector_s), float(wall_s), *map(int, counts))
 
 
-def request_frame(cpu_s: float, skipped: frozenset[int], head: bytes, body_bytes: int) -> bytes:
+def request_frame(cpu_s: float, skipped: frozenset[int], head: bytes, body_bytes: int, *, has_more: bool = False) -> bytes:
     """Everything before the body."""
     places = bytes(sorted(skipped))
-    return request_sizes.pack(cpu_s, len(places), len(head), body_bytes) + places + head
+    return request_sizes.pack(cpu_s, len(places), len(head), body_bytes, has_more) + places + head
 
 
 def answer_frame(kind: bytes, packed: bytes) -> bytes:
