@@ -14,6 +14,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 
@@ -25,6 +26,7 @@ from corral.fetch.parse_wire import (
     LAST_READ,
     MAX_ANSWER_BYTES,
     READ,
+    READ_AT,
     STARTED,
     Limits,
     answer_frame,
@@ -35,6 +37,8 @@ from corral.fetch.parse_wire import (
 from corral.process import COLLECT_AFTER, die_with_parent
 
 _PIECE_BYTES = 256 * 1024
+_TOGETHER = 8
+_HOLD_BACK_S = 0.02
 _MEMORY = ReadAnswer(refused="it takes too much memory").packed()
 _TOO_LARGE = ReadAnswer(refused=f"its record has more than {MAX_ANSWER_BYTES} bytes").packed()
 
@@ -78,13 +82,15 @@ def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, pa
 
 def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
     is_last = False
-    held: list[bytes] = []
+    answers: list[bytes] = []  # each one that is told wakes another process up, which takes longer than many a page
+    until, count = 0.0, 0
+    os.pwrite(note_fd, note.pack(count), READ_AT)
     asked = link.makefile("rb", buffering=_PIECE_BYTES)
     while not is_last:
         header = asked.read(request_sizes.size)
         if len(header) < request_sizes.size:
             return
-        cpu_s, skipped_bytes, head_bytes, body_bytes, more = request_sizes.unpack(header)
+        cpu_s, skipped_bytes, head_bytes, body_bytes, has_more = request_sizes.unpack(header)
         try:
             skipped, head, body = asked.read(skipped_bytes), asked.read(head_bytes), asked.read(body_bytes)
             if len(body) < body_bytes:
@@ -97,11 +103,14 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > limits.resident_bytes:
             kind, packed = LAST_READ, _MEMORY
         signal.setitimer(signal.ITIMER_PROF, 0)
-        held.append(answer_frame(kind, packed))
         is_last = kind == LAST_READ
-        if is_last or not more or len(held) >= 8:
-            link.sendall(b"".join(held))
-            held.clear()
+        answers.append(answer_frame(kind, packed))
+        count += 1
+        os.pwrite(note_fd, note.pack(count), READ_AT)
+        if is_last or not has_more or len(answers) >= _TOGETHER or time.monotonic() > until:
+            link.sendall(b"".join(answers))
+            answers.clear()
+            until = time.monotonic() + _HOLD_BACK_S
 
 
 def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:

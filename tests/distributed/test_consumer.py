@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kombu import Connection
+from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from corral.celery_app.consumer import Listener
@@ -19,7 +19,8 @@ def test_a_lost_broker_is_looked_for_every_few_moments(caplog: pytest.LogCapture
     consumer.broker_connection_retry_attempt = 0
     conf = SimpleNamespace(broker_connection_retry_on_startup=True, broker_connection_max_retries=4)
     consumer.app = SimpleNamespace(conf=conf)
-    with Connection(f"redis://127.0.0.1:{free_port()}/0") as nobody, pytest.raises(OperationalError):
+    nobody = Connection(f"redis://127.0.0.1:{free_port()}/0")  # type: ignore[no-untyped-call]
+    with nobody, pytest.raises(OperationalError):
         consumer.ensure_connected(nobody)
     waits = [float(seconds) for seconds in re.findall(r"Trying again in ([\d.]+) second", caplog.text)]
     assert waits == [1.0, 1.5, 2.0], "and the first one after half a second, said in other words"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from corral.domain.outcome import FailureCode
 from corral.extract import verdict
+from corral.extract.page import GUARD_WORDS
 from corral.extract.verdict import Answer, Kind, Verdict, failure_of_verdict, judge, merged
 from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause
 from corral.extract.verdict_signs import (
     CHALLENGE_MARKUP,
     CHALLENGE_SCRIPT,
-    GUARD_WORDS,
     LITTLE_PROSE_CHARS,
     LONG_PROSE_CHARS,
     MAX_LOOKED_AT_CHARS,

@@ -89,10 +89,9 @@ def _print(words: Sequence[str]) -> int:
     total = sum(map(_COUNTERS.__getitem__, words))
     numbers = total >> _NUMBERS_AT
     named = len(words) - numbers
+    total &= _ONE_NUMBER - 1
     if _are_many(numbers, len(words)):
-        total, named = sum(map(_counters, words)), len(words)
-    else:
-        total &= _ONE_NUMBER - 1
+        total, named = total + sum(map(_counters, filter(_DIGIT.search, words))), len(words)
     half = named // 2
     value = 0
     for count in _LANES.unpack(total.to_bytes(_LANES.size, "big")):

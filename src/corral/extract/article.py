@@ -8,7 +8,10 @@ from selectolax.lexbor import LexborNode
 from corral.extract.page import MAX_VALUE_CHARS, Page, squeezed
 
 # Not part of what is read, wherever it stands.
-_AROUND = "script, style, noscript, nav, footer, aside, form, svg, [hidden]"
+_AROUND = {
+    **{f"<{name}".encode(): name for name in ("script", "style", "noscript", "nav", "footer", "aside", "form", "svg")},
+    b"hidden": "[hidden]",
+}
 # Less than this is a teaser.
 _MIN_CHARS = 250
 _MAX_PARAGRAPHS = 2_000
@@ -31,16 +34,16 @@ def article_of(page: Page) -> Article:
 def _main_text(page: Page) -> str:
     """Of what the page calls its article or its main part; else of the element with the most text in paragraphs."""
     tree = page.tree
-    articles = tree.css("article")
+    articles = tree.css("article") if b"<article" in page.mentioned else []
     # Several are a list of teasers, and what holds them is the main part.
-    if len(articles) == 1 and len(text := _text(articles[0])) >= _MIN_CHARS:
+    if len(articles) == 1 and len(text := _text(page, articles[0])) >= _MIN_CHARS:
         return text
-    for selector in ("main", "[role=main]"):
-        node = tree.css_first(selector)
-        if node is not None and (text := _text(node)):
+    for mark, selector in ((b"<main", "main"), (b"role", "[role=main]")):
+        node = tree.css_first(selector) if mark in page.mentioned else None
+        if node is not None and (text := _text(page, node)):
             return text
     node = _densest(page) or tree.body
-    return _text(node) if node is not None else ""
+    return _text(page, node) if node is not None else ""
 
 
 def _densest(page: Page) -> LexborNode | None:
@@ -63,18 +66,19 @@ def _densest(page: Page) -> LexborNode | None:
     return nodes[max(scores, key=lambda each: scores[each])]
 
 
-def _text(root: LexborNode) -> str:
-    return squeezed(_raw_text(root)) or ""
+def _text(page: Page, root: LexborNode) -> str:
+    around = ", ".join([selector for mark, selector in _AROUND.items() if mark in page.mentioned])
+    return squeezed(_raw_text(root, around)) or ""
 
 
-def _raw_text(root: LexborNode) -> str:
+def _raw_text(root: LexborNode, around: str) -> str:
     """All text below, without what is around it. The page is not changed: fields are read from it, too.
 
     Only the ancestors of what is left out are gone through one by one; all other elements give their text whole.
     """
     left_out: set[int] = set()
     split: set[int] = {root.mem_id}
-    for node in root.css(_AROUND):
+    for node in root.css(around) if around else ():
         if node.mem_id == root.mem_id:
             continue
         left_out.add(node.mem_id)

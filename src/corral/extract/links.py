@@ -41,7 +41,7 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
     """Links of `a`, `area` and `frame` in the order of the page. What an `iframe` shows is no page of the site."""
     found: dict[str, bool] = {}
     dropped: set[str] = set()
-    for node in page.tree.css("a[href], area[href], frame[src]"):
+    for node in page.tree.css(_leading(page)):
         attributes = node.attributes
         reference = attributes.get("href") or attributes.get("src")
         if not reference:
@@ -67,6 +67,12 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         canonical=_canonical(page),
         directives=_directives(page),
     )
+
+
+def _leading(page: Page) -> str:
+    areas = ", area[href]" if b"<area" in page.mentioned else ""
+    frames = ", frame[src]" if b"<frame" in page.mentioned else ""
+    return f"a[href]{areas}{frames}"
 
 
 def link_texts(page: Page) -> dict[str, str]:
@@ -111,7 +117,7 @@ def _canonical(page: Page) -> str | None:
 def _directives(page: Page) -> Directives:
     found = Directives()
     # Anywhere: search engines obey those in a broken head, too, which the parser puts into the body.
-    for node in page.tree.css("meta[name][content]"):
+    for node in page.tree.css("meta[name][content]") if b"robots" in page.mentioned else ():
         attributes = node.attributes
         if (attributes.get("name") or "").strip().lower() == "robots":
             found = found.also(directives_of(attributes.get("content") or ""))

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from urllib.parse import urljoin
 
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
@@ -21,6 +22,19 @@ _FLAT = frozenset(
 ) | frozenset(("p", "li", "td", "th", "tr", "option", "dt", "dd"))
 # Attributes that hold an address, which is made whole.
 URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
+# One of these stands in all that guards against robots are known by.
+GUARD_WORDS = tuple(
+    b"captcha challenge turnstile geetest cpt-container arkoselabs data-translate incapsula /cdn-cgi/ _cf_chl_opt "
+    b"gokuprops sucuri ddos-guard /ips.js awswaf".split()
+)
+# None of which begins as another one ends: of two that overlap only the first would be found.
+WORDS = (
+    *GUARD_WORDS,
+    *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
+    *b"<nav <footer <aside <form <svg".split(),
+)
+# Only of this kind the searcher goes through the text many bytes at a time.
+_SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)
 _MAX_WORDS = MAX_VALUE_CHARS // 2 + 1
 
 
@@ -89,12 +103,27 @@ def squeezed(text: str | None) -> str | None:
 class Page:
     def __init__(self, html: str, base_url: str = "", *, is_flat: bool = False) -> None:
         """`is_flat` says that somebody has made sure that it is not too deep."""
-        self.tree = LexborHTMLParser(html if is_flat or not is_too_deep(html) else "")
+        self._html = html if is_flat or not is_too_deep(html) else ""
+        self.tree = LexborHTMLParser(self._html)
         self._url = base_url
 
     @once
+    def source(self) -> bytes:
+        """The document in small letters."""
+        return self._html.encode("utf-8", "replace").lower()
+
+    @once
+    def mentioned(self) -> frozenset[bytes]:
+        """Of the known words, those that stand anywhere in the document, in whatever meaning.
+
+        To be asked before the tree is: whoever looks for an element goes through all of them, each time; all words are
+        looked for at once, in less time.
+        """
+        return frozenset([WORDS[place] for place, _, _ in _SEARCHED.find_matches_as_indexes(self.source)])
+
+    @once
     def base_url(self) -> str:
-        node = self.tree.css_first("base[href]")
+        node = self.tree.css_first("base[href]") if b"<base" in self.mentioned else None
         href = node.attributes.get("href") if node is not None else None
         return joined(self._url, href) if href else self._url
 

@@ -73,11 +73,11 @@ def watching_script(signs: Signs) -> Seen:
 
 
 def challenge_title(signs: Signs) -> Seen:
-    return f"the title {shown(signs.title)}" if says(CHALLENGE_TITLE, signs.title) else None
+    return _titled(signs, CHALLENGE_TITLE)
 
 
 def block_title(signs: Signs) -> Seen:
-    return f"the title {shown(signs.title)}" if says(BLOCK_TITLE, signs.title) else None
+    return _titled(signs, BLOCK_TITLE)
 
 
 def block_heading(signs: Signs) -> Seen:
@@ -129,7 +129,7 @@ def login_button(signs: Signs) -> Seen:
 
 
 def login_title(signs: Signs) -> Seen:
-    return f"the title {shown(signs.title)}" if says(LOGIN_TITLE, signs.title) else None
+    return _titled(signs, LOGIN_TITLE)
 
 
 def login_phrase(signs: Signs) -> Seen:
@@ -144,12 +144,12 @@ def login_asked(signs: Signs) -> Seen:
 
 
 def gone_title(signs: Signs) -> Seen:
-    return f"the title {shown(signs.title)}" if says(GONE, signs.title) else None
+    return _titled(signs, GONE)
 
 
 def bare_gone_title(signs: Signs) -> Seen:
     """Things have been named “Not Found”; nothing for sale is called “Page not found”."""
-    return f"the title {shown(signs.title)}" if says(GONE_BARE, signs.title) else None
+    return _titled(signs, GONE_BARE)
 
 
 def gone_heading(signs: Signs) -> Seen:
@@ -307,6 +307,10 @@ TABLE = (
     Row(fields_found,          -1.0,  -3.0,  -4.0,  -4.0),
 )
 # fmt: on
+
+
+def _titled(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+    return f"the title {shown(signs.title)}" if signs.has_odd_title and says(pattern, signs.title) else None
 
 
 def _named(tag: str | None, mark: str | None) -> str:

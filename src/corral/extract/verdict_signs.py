@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborNode
 
 from corral.extract.once import once
-from corral.extract.page import Page
-from corral.extract.verdict_words import plain_text
+from corral.extract.page import GUARD_WORDS, Page
+from corral.extract.verdict_words import ODD_TITLE, plain_text, says
 
 MAX_LOOKED_AT_CHARS = 2_000_000
 # Text outside links, menus and buttons. A block page that explains itself at length has some 700 characters.
@@ -19,6 +18,7 @@ LONG_PROSE_CHARS = 1_500
 _NOT_PROSE = frozenset(
     ("a", "aside", "button", "dialog", "footer", "head", "header", "label", "nav", "noscript", "option", "script")
 ) | frozenset(("select", "style", "svg", "template", "textarea", "title"))
+_MAX_PARAGRAPHS = 100
 # A form or widget in one of these stands beside the content, not in its place.
 _BESIDE = frozenset(("aside", "dialog", "footer", "header", "nav", "noscript", "template"))
 
@@ -44,14 +44,6 @@ CHALLENGE_SCRIPT = re.compile(
 )
 # These also run on pages that were let through.
 WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|\.awswaf\.com/|/ddos-guard/")
-# One of these stands in everything the four above look for. Most pages have none of them, and need not be searched.
-GUARD_WORDS = tuple(
-    b"captcha challenge turnstile geetest cpt-container arkoselabs data-translate incapsula /cdn-cgi/ _cf_chl_opt "
-    b"gokuprops sucuri ddos-guard /ips.js awswaf".split()
-)
-# All of them in one pass. Only of this kind, the searcher goes through the text many bytes at a time.
-_GUARDS = BytesAhoCorasick(GUARD_WORDS, matchkind=MatchKind.LeftmostFirst)
-
 _LOGIN_PLACES = frozenset(
     ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
 ) | frozenset(("oauth2", "saml", "sign-in", "sign_in", "signin", "sso", "user-login", "wp-login"))
@@ -94,12 +86,12 @@ class Signs:
 
     @once
     def source(self) -> bytes:
-        """The document in lower case, to ask for words before the tree is asked for elements: that takes far longer."""
-        return self.html.encode("utf-8", "replace").lower()
+        return self._parsed.source if self._parsed is not None else self.html.encode("utf-8", "replace").lower()
 
     @once
     def names_a_guard(self) -> bool:
-        return bool(_GUARDS.find_matches_as_indexes(self.source))
+        """Most pages do not, and need not be searched for what one of those words stands in."""
+        return not self.page.mentioned.isdisjoint(GUARD_WORDS)
 
     @once
     def page(self) -> Page:
@@ -115,7 +107,7 @@ class Signs:
 
     @once
     def _pieces(self) -> Iterator[str]:
-        return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.source)
+        return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.page.mentioned)
 
     @once
     def _beginning(self) -> list[str]:
@@ -123,7 +115,26 @@ class Signs:
 
     @once
     def _has_long_beginning(self) -> bool:
-        return sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
+        return self._has_long_paragraphs or sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
+
+    @once
+    def _has_long_paragraphs(self) -> bool:
+        """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
+        chars = 0
+        places: dict[int, bool] = {}  # by element, whether what stands in it is prose
+        for node in self.page.tree.css("p")[:_MAX_PARAGRAPHS]:
+            if not _is_prose(node, places):
+                continue
+            # Of the paragraph itself, not of the links and the like in it: there is no less than that.
+            chars += len(" ".join(node.text(deep=False).split()))
+            if chars >= LONG_PROSE_CHARS:
+                return True
+        return False
+
+    @once
+    def has_odd_title(self) -> bool:
+        """Whether it is worth while to ask what the title says."""
+        return says(ODD_TITLE, self.title)
 
     @once
     def prose(self) -> str:
@@ -152,7 +163,7 @@ class Signs:
 
     @once
     def password(self) -> LexborNode | None:
-        found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.source else []
+        found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.page.mentioned else []
         return next((node for node in found if not _is_beside(node)), None)
 
     @once
@@ -197,7 +208,7 @@ class Signs:
 
     @once
     def is_article(self) -> bool:
-        if b"<article" not in self.source or len(self.prose) < 400:
+        if b"<article" not in self.page.mentioned or len(self.prose) < 400:
             return False
         return self.first("article") is not None and len(self.page.tree.css("p")) >= 3
 
@@ -205,7 +216,7 @@ class Signs:
     def is_noindex(self) -> bool:
         if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
             return True
-        return b"noindex" in self.source and "noindex" in self._meta("meta[name=robots i]")
+        return b"noindex" in self.page.mentioned and "noindex" in self._meta("meta[name=robots i]")
 
     @once
     def is_listing(self) -> bool:
@@ -294,6 +305,15 @@ def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
             yield " ".join((node.text_content or "").split())
         elif tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
             waiting.append(node.first_child)
+
+
+def _is_prose(node: LexborNode, places: dict[int, bool]) -> bool:
+    known = places.get(node.mem_id)
+    if known is None:
+        above = node.parent
+        is_here = node.tag not in _NOT_PROSE and "hidden" not in node.attributes
+        known = places[node.mem_id] = is_here and (above is None or _is_prose(above, places))
+    return known
 
 
 def _is_beside(node: LexborNode | None) -> bool:

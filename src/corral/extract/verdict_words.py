@@ -76,6 +76,8 @@ GONE = _whole(
     r"页面不存在|找不到页面|ページが見つかりません(?:でした)?",
 )
 GONE_BARE = _whole(r"(?:error )?not found")
+# All that is asked of titles, in one question: nearly every one is none of them.
+ODD_TITLE = _whole(*(each.pattern for each in (CHALLENGE_TITLE, BLOCK_TITLE, LOGIN_TITLE, GONE, GONE_BARE)))
 GONE_PHRASE = re.compile(
     r"(?:page|url|product|item|article|listing|address|link|content) (?:that )?(?:you (?:are|were|have|'re)|you)"
     r" (?:looking for|requested|tried|trying|followed|entered|asked)"

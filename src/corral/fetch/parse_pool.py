@@ -176,7 +176,8 @@ class _Keeper:
         unanswered = deque(jobs)
         ended = await reader.ask(asked, limits.wall_s, lambda answer: unanswered.popleft().tell(answer))
         if ended is not None:
-            blamed = unanswered[0]
+            # Where all were read it ended between two pages, and the first is as good as any: it is tried again.
+            blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
             log.warning("a page ended its reader", url=_named(blamed.request), reader=str(ended))
             outcome = self._of_ending(blamed, ended)
             if outcome is not None:

@@ -37,6 +37,7 @@ class Ended:
 
     code: int | None  # as subprocess has it: negative for a signal
     selector_at: int | None = None  # the place of the field whose selector took too long
+    untold: int = 0  # so many pages it had read, and not yet told of
 
     @property
     def took_too_long(self) -> bool:
@@ -114,7 +115,14 @@ class ParseProcess:
         return await self._told(wire.ENDED, _EXIT_S)
 
     def selector_at(self) -> int:
-        return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, 0))[0])
+        return self._noted(0)
+
+    def pages_read(self) -> int:
+        """By the reader that ended last."""
+        return self._noted(wire.READ_AT)
+
+    def _noted(self, place: int) -> int:
+        return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, place))[0])
 
     async def end(self) -> None:
         self._control.close()
@@ -199,9 +207,10 @@ class Reader:
     async def ask(self, questions: Sequence[Question], wall_s: float, tell: Tell) -> Ended | None:
         """Have pages read one after the other; each answer is told as soon as it is there.
 
-        How the reader ended, where a page was too much for it: the first one without an answer. None where it did not,
-        though it may have stopped before the last of them, to be replaced.
+        How the reader ended, where a page was too much for it: the first one that it had not read. None where it did
+        not, though it may have stopped before the last of them, to be replaced.
         """
+        told = self.pages
         self.pages += len(questions)
         watch = _Watch(self, wall_s)
         try:
@@ -209,6 +218,7 @@ class Reader:
             for _ in questions:
                 kind, packed = await self._link.answer()
                 watch.again()
+                told += 1
                 is_bug = kind == wire.BUG
                 tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpacked(packed))
                 if kind == wire.LAST_READ:
@@ -217,7 +227,8 @@ class Reader:
         except ConnectionError:
             self.kill()
             code = await self.end()
-            return Ended(code, self._parent.selector_at() if code == -signal.SIGVTALRM else None)
+            place = self._parent.selector_at() if code == -signal.SIGVTALRM else None
+            return Ended(code, place, max(0, self._parent.pages_read() - told))
         except BaseException:
             self.kill()  # what it says next would be taken for the answer to another page
             raise
@@ -229,8 +240,8 @@ class Reader:
         parts = []
         for place, each in enumerate(questions, 1):
             body = each.request.body
-            more = place < len(questions)
-            parts += [wire.request_frame(each.cpu_s, each.skipped, each.request.packed(), len(body), has_more=more), body]
+            has_more, head = place < len(questions), each.request.packed()
+            parts += [wire.request_frame(each.cpu_s, each.skipped, head, len(body), has_more=has_more), body]
         self._link.send(parts)
 
     async def end(self) -> int | None:

@@ -8,7 +8,7 @@ from corral.fetch.limits import MIB
 MAX_ANSWER_BYTES = 16 * MIB
 
 # To a reader: seconds of processor time, then the sizes of what follows: the places of the fields to leave out (one
-# byte each), the request without its body, the body.
+# byte each), the request without its body, the body; and whether another one follows at once.
 request_sizes = struct.Struct("!dIIQ?")
 # From a reader: what it is, and the size of what follows.
 answer_size = struct.Struct("!cI")
@@ -19,8 +19,10 @@ BUG = b"B"
 control_size = struct.Struct("!ci")
 STARTED = b"S"
 ENDED = b"E"
-# The place of the field whose selector is being looked up, in a file that outlives the reader.
+# In a file that outlives the reader: the place of the field whose selector is being looked up, and how many pages have
+# been read to their end. Answers are told several at once, so some of those may never be told.
 note = struct.Struct("!I")
+READ_AT = note.size
 MAX_FIELDS = 256  # with places that can be left out
 
 
@@ -45,7 +47,7 @@ class Limits:
         return cls(float(cpu_s), float(selector_s), float(wall_s), *map(int, counts))
 
 
-def request_frame(cpu_s: float, skipped: frozenset[int], head: bytes, body_bytes: int, *, has_more: bool = False) -> bytes:
+def request_frame(cpu_s: float, skipped: frozenset[int], head: bytes, body_bytes: int, *, has_more: bool) -> bytes:
     """Everything before the body."""
     places = bytes(sorted(skipped))
     return request_sizes.pack(cpu_s, len(places), len(head), body_bytes, has_more) + places + head
