@@ -11,11 +11,10 @@ import re
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection
 
 NEAR_BITS = 3  # about one word in a hundred
 _MAX_CHARS = 6_000  # what a page is about is said by then
-_MAX_WORDS = 4_000  # fewer than a counter of 16 bits can hold
 _MAX_REMEMBERED = 20_000
 _LONGEST_REMEMBERED = 40  # characters; a page made of longer words would fill the memory
 _SAMPLED = 64
@@ -85,7 +84,7 @@ def fingerprint(text: str) -> int:
     return _print(_words(text))
 
 
-def _print(words: Sequence[str]) -> int:
+def _print(words: Collection[str]) -> int:
     total = sum(map(_COUNTERS.__getitem__, words))
     numbers = total >> _NUMBERS_AT
     named = len(words) - numbers
@@ -109,7 +108,7 @@ def rare_words(text: str) -> tuple[int, ...]:
     return _sample(_words(text))
 
 
-def _sample(words: Sequence[str]) -> tuple[int, ...]:
+def _sample(words: Collection[str]) -> tuple[int, ...]:
     hashes = sorted(map(_HASHES.__getitem__, words))
     named = bisect_left(hashes, NUMBERS_FROM)
     sample = hashes[: min(named, _SAMPLED)]
@@ -123,9 +122,9 @@ def _are_many(numbers: int, words: int) -> bool:
     return numbers >= _MANY_NUMBERS and numbers > (1 - _FEW_NUMBERS) * words
 
 
-def _words(text: str) -> list[str]:
-    """Each once, in small letters."""
-    return list(dict.fromkeys(text[:_MAX_CHARS].lower().split()))[:_MAX_WORDS]
+def _words(text: str) -> set[str]:
+    """In small letters. No more than fit into so many characters, which is fewer than a counter of 16 bits can hold."""
+    return set(text[:_MAX_CHARS].lower().split())
 
 
 def is_near(first: int, second: int) -> bool:

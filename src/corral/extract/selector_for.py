@@ -25,7 +25,8 @@ def names_of(node: LexborNode) -> list[str]:
     """Short names, the most telling first: by id, by class, by tag."""
     given = node.attributes.get("id") or ""
     names = [f"#{given}"] if _WORD.fullmatch(given) else []
-    return [*names, *(f"{node.tag}.{name}" for name in classes_of(node)), node.tag or "*"]
+    tag = _tag_of(node)
+    return [*names, *(f"{tag}.{name}" for name in classes_of(node)), tag]
 
 
 def classes_of(node: LexborNode) -> list[str]:
@@ -52,9 +53,15 @@ def path_to(node: LexborNode) -> str:
         if _WORD.fullmatch(given):
             steps.append(f"#{given}")
             break
-        steps.append(f"{here.tag}:nth-of-type({_place(here)})" if here.tag not in ("html", "body") else str(here.tag))
+        tag = _tag_of(here)
+        steps.append(tag if tag in ("html", "body") else f"{tag}:nth-of-type({_place(here)})")
         here = here.parent
     return " > ".join(reversed(steps))
+
+
+def _tag_of(node: LexborNode) -> str:
+    """Broken pages have tags, such as `<b$>`, that cannot be written in a selector."""
+    return node.tag if node.tag and _WORD.fullmatch(node.tag) else "*"
 
 
 def _place(node: LexborNode) -> int:

@@ -122,8 +122,10 @@ class Signs:
         """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
         chars = 0
         places: dict[int, bool] = {}  # by element, whether what stands in it is prose
+        may_hide = b"hidden" in self.page.mentioned
         for node in self.page.tree.css("p")[:_MAX_PARAGRAPHS]:
-            if not _is_prose(node, places):
+            above = node.parent
+            if above is None or not _is_prose(above, places) or (may_hide and "hidden" in node.attributes):
                 continue
             # Of the paragraph itself, not of the links and the like in it: there is no less than that.
             chars += len(" ".join(node.text(deep=False).split()))
