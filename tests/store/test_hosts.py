@@ -86,6 +86,27 @@ async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(s
     assert sorted(lease.run_id for lease in await store.claim(ME, 10, 10)) == sorted(ids[1:])
 
 
+async def test_a_page_of_a_crawl_is_called_up_where_no_run_waits(store: Store) -> None:
+    """After a probe that failed they wait for as long as a probe may take, which may be longer than it is open."""
+    plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
+    run = a_run(kind="crawl", payload={"crawl": plan.document()})
+    found = [Found(f"http://{SITE}/{name}", name, f"www.{SITE}", 0) for name in ("a", "b", "c")]
+    await store.add_crawl(run, CREATED, found)
+    lease = await claim(store)
+    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
+    assert step is not None
+    ended = [
+        Ended(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
+        for item in step.items
+    ]
+    assert await store.crawl_step(lease, Report(tuple(ended), (), 5), Bounds(100)) is not None
+    assert await store.call_up("other.test") == 0
+    assert await store.call_up(SITE) == 1
+    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
+    assert step is not None
+    assert len(step.items) == 1
+
+
 async def test_pages_of_crawls_that_wait_for_a_host_are_due_when_it_is_well_again(store: Store) -> None:
     plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
     run = a_run(kind="crawl", payload={"crawl": plan.document()})

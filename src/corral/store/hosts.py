@@ -113,6 +113,23 @@ _FREE_ITEMS = (
     )
     .values(due_at=1)  # not 0: it has waited
 )
+_NEXT_PAGE = (
+    sa.select(items.c.id)
+    .where(
+        items.c.run_id == param("run_id"),
+        is_state(items.c.state, "pending"),
+        items.c.due_at > param("now"),
+        items.c.reason == f"waiting:{WaitReason.BREAKER.value}",
+        items.c.host == param("host"),
+    )
+    .order_by(items.c.due_at)
+    .limit(1)
+)
+_CALL_UP_PAGE = (
+    sa.update(items)
+    .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
+    .values(due_at=1)
+)
 _WAITED_FOR = sa.select(runs.c.waiting_host).where(runs.c.waiting_host.is_not(None)).distinct()
 _COUNT_RUNS = (
     sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())
@@ -230,15 +247,26 @@ def let_go(tx: Tx, place: str) -> int:
     """All that waits for this host is due now."""
     count = tx.run(_LET_GO, values(place=place, now=tx.now_ms))
     crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
-    names = (place, f"www.{place}")
-    freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in names]
+    freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(place)]
     return count + (tx.many(_FREE_ITEMS, freed) if freed else 0)
 
 
 def call_up(tx: Tx, place: str) -> int:
-    """The first of those who wait for this host is due now: somebody has to try it."""
+    """The first of those who wait for this host is due now: somebody has to try it. Where no run waits, a page."""
     found = first(tx.all(_NEXT_WAITING, values(place=place)))
-    return 0 if found is None else tx.run(_CALL_UP, values(place=place, id=found[0], now=tx.now_ms))
+    if found is not None:
+        return tx.run(_CALL_UP, values(place=place, id=found[0], now=tx.now_ms))
+    for run_id in [row[0] for row in tx.all(_LIVE_CRAWLS)]:
+        for name in _names(place):
+            page = first(tx.all(_NEXT_PAGE, values(run_id=run_id, host=name, now=tx.now_ms)))
+            if page is not None:
+                return tx.run(_CALL_UP_PAGE, values(run_id=run_id, id=page[0]))
+    return 0
+
+
+def _names(place: str) -> tuple[str, str]:
+    """Of a place, as the hosts of pages."""
+    return place, f"www.{place}"
 
 
 def waited_for(tx: Tx) -> list[str]:
