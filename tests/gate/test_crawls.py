@@ -97,23 +97,6 @@ async def test_a_crawl_of_a_broken_host_waits_for_the_probe_and_loses_no_page(tm
     assert (run.state, run.stats["done"], run.stats["failed"]) == (RunState.COMPLETED, 31, 0)
 
 
-async def test_after_a_probe_that_failed_the_next_one_comes_when_the_breaker_says_so(tmp_path: Path) -> None:
-    """Those who came beside the probe were told to wait for as long as it may take, which is longer."""
-    with served(a_site(20)) as site:
-        async with working(gated(tmp_path, breaker_open_seconds=1)) as app:
-            for number in range(20):
-                site.pages[f"/{number}"] = Page(status=500, takes_s=0.1)
-            run_id = await start(app, f"{site.url}/", respect_robots=False, retry_attempts=5)
-            await until(lambda: place(site) in node_of(app).gate.watched)
-            await asyncio.sleep(0.5)
-            before = sum(site.hits.values())
-            await until(lambda: sum(site.hits.values()) > before)
-            for number in range(20):
-                site.pages[f"/{number}"] = Page()
-            run = await finished(app, run_id)
-    assert (run.state, run.stats["done"]) == (RunState.COMPLETED, 21)
-
-
 async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Path) -> None:
     pages = a_site(3)
     pages["/robots.txt"] = Page(raw="User-agent: *\nCrawl-delay: 0.5\n", headers={"content-type": "text/plain"})
