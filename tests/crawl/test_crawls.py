@@ -172,6 +172,36 @@ async def test_robots_txt_is_respected_unless_told_otherwise(app: App) -> None:
         assert set(found) == {"/", "/open", "/closed"}
 
 
+async def test_a_site_that_cannot_say_what_it_allows_is_not_crawled(app: App) -> None:
+    pages = {"/": Page(["/a"]), "/a": Page(), "/robots.txt": Page(status=503)}
+    with served(pages) as site:
+        run, _, counts = await crawled(app, f"{site.url}/", respect_robots=True)
+        assert (run.state, counts, site.hits["/"]) == (RunState.FAILED, Counts(failed=1), 0)
+        assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
+        _, found, _ = await crawled(app, f"{site.url}/", respect_robots=False)
+        assert set(found) == {"/", "/a"}
+
+
+async def test_a_redirect_leads_to_nothing_that_a_link_would_not_lead_to(app: App) -> None:
+    rules = Page(raw="User-agent: *\nDisallow: /closed", headers={"content-type": "text/plain"})
+    with served({"/": Page()}) as elsewhere:
+        away = elsewhere.url.replace("127.0.0.1", "localhost") + "/"
+        pages = {
+            "/": Page(["/to-closed", "/away", "/to-open"]),
+            "/to-closed": Page(status=302, headers={"location": "/closed"}),
+            "/away": Page(status=301, headers={"location": away}),
+            "/to-open": Page(status=307, headers={"location": "/open"}),
+            "/open": Page(),
+            "/closed": Page(),
+            "/robots.txt": rules,
+        }
+        with served(pages) as site:
+            run, found, _ = await crawled(app, f"{site.url}/", respect_robots=True)
+            assert (run.state, set(found)) == (RunState.COMPLETED, {"/", "/open"})
+            assert await reasons(app, run.id) == {"policy:robots": 1, "out_of_scope": 1}
+            assert (site.hits["/closed"], dict(elsewhere.hits)) == (0, {})
+
+
 async def test_paused_it_stands_still_and_resumed_it_goes_on_where_it_was(app: App) -> None:
     pages = tree(width=4, depth=2)
     for path in pages:

@@ -239,6 +239,7 @@ ROUTES: dict[str, Route] = {
     "/negative-length": fixed(_OK + b"Content-Length: -5\r\n\r\nhello"),
     "/short": fixed(_OK + b"Content-Length: 500\r\n\r\nhello"),
     "/short-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\n50\r\nhello"),
+    "/no-last-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
     "/bad-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello"),
     "/not-http": fixed(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"),
     "/empty-answer": fixed(b""),

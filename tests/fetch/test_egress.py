@@ -55,6 +55,7 @@ async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, ho
         ("/reset-midway", "network:reset"),
         ("/short", "network:incomplete"),
         ("/short-chunk", "network:incomplete"),
+        ("/no-last-chunk", "network:incomplete"),
         ("/gzip-cut", "network:incomplete"),
         ("/endless", "limit:body_too_large"),
         ("/announces-10gb", "limit:body_too_large"),

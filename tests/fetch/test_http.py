@@ -142,6 +142,16 @@ async def test_robots_is_asked_only_where_it_is_respected(
     refused = await execute(egress, hostile.url("/"), "title", respect_robots=True)
     assert isinstance(refused, Failed)
     assert (refused.code, refused.detail) == ("policy", "robots")
+
+
+async def test_robots_is_asked_before_a_redirect_is_followed(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/robots.txt", b"User-agent: *\nDisallow: /hop/7\n", "Content-Type: text/plain")
+    refused = await execute(egress, hostile.url("/hop/5"), "title", respect_robots=True)
+    assert isinstance(refused, Failed)
+    assert (refused.code, refused.detail) == ("policy", "robots")
+    assert (hostile.asked("/hop/6"), hostile.asked("/hop/7")) == (1, 0)
     assert hostile.asked("/") == 1
 
 

@@ -1,6 +1,8 @@
 """One page of a crawl, over HTTP: allowed by robots.txt, fetched, read apart, turned into a record and into links."""
 
+import functools
 import time
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -11,7 +13,8 @@ from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, short_key
 from corral.domain.kept import page_document
-from corral.domain.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.scope import Refusal
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
 from corral.extract.reading import ReadAnswer, ReadRequest, is_text
@@ -63,16 +66,28 @@ class HttpVisitor:
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         if plan.respect_robots and (refused := await self._refusal(target, trusted_hosts, turn)) is not None:
             return refused
-        answer = await self._egress.fetch(
-            target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts, headers=conditions(item), visit=turn
+
+        async def allows(following: Target) -> Failed | None:
+            rule = None if following.host == target.host else plan.scope.refuses(canonical_url(following), item.depth)
+            if rule is Refusal.OUT_OF_SCOPE:
+                return fault("policy:out_of_scope", following.origin)
+            return await self._refusal(following, trusted_hosts, turn) if plan.respect_robots else None
+
+        fetched = functools.partial(
+            self._egress.fetch,
+            target.url,
+            timeout_s=self._page_s,
+            trusted_hosts=trusted_hosts,
+            visit=turn,
+            allows=allows,
         )
+        answer = await fetched(headers=conditions(item))
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # Not the page that is known: its record is another one's.
-            answer = await self._egress.fetch(
-                target.url, timeout_s=self._page_s, trusted_hosts=trusted_hosts, visit=turn
-            )
+            answer = await fetched()
         if isinstance(answer, Failed):
-            return answer
+            is_outside = answer.detail == Refusal.OUT_OF_SCOPE
+            return Ended(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else answer
         if answer.status == _NOT_MODIFIED and item.known is not None:
             ended = Ended(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
             return ended._replace(version=item.known, change=Change.UNCHANGED)
@@ -91,8 +106,10 @@ class HttpVisitor:
     async def _refusal(self, target: Target, trusted_hosts: frozenset[str], turn: Visit) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
         verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, visit=turn)
-        if verdict.failure is not None:
-            return verdict.failure
+        if (failure := verdict.failure) is not None:
+            if failure.code is FailureCode.WAITING:
+                return failure
+            return replace(failure, message=f"robots.txt of the site cannot be had: {failure.message}"[:1000])
         if not verdict.is_reachable:
             return fault("policy:robots_unreachable", f"{target.origin}/robots.txt; respect_robots=false overrides it")
         return await self._robots.refusal(target, trusted_hosts=trusted_hosts, visit=turn)

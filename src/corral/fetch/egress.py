@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import wreq
@@ -30,6 +30,10 @@ _DEFAULT_HEADERS = {
 _USUAL_HEADERS = {**_DEFAULT_HEADERS, "accept-encoding": ACCEPT_ENCODING}
 # What may follow a redirect to another origin. A list of secrets to drop would always be one header short.
 _CARRIED = frozenset({"accept", "accept-language", "user-agent"})
+
+
+# Whether a redirect may be followed there; why not, where it may not.
+Allows = Callable[[Target], Awaitable[Failed | None]]
 
 
 class Way(Protocol):
@@ -73,6 +77,7 @@ class Egress:
         via: Way | None = None,
         cookies: RunCookies | None = None,
         visit: Visit | None = None,
+        allows: Allows | None = None,
     ) -> Response | Failed:
         """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body.
 
@@ -80,10 +85,12 @@ class Egress:
 
         `credentials` are asked for at every hop: what one target may know another may not. `cookies` are those of the
         run; without any, what is set on the way is kept for this fetch. `visit` takes the turns at the hosts.
+        `allows` is asked before a redirect is followed.
         """
         walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
         walk.visit = visit
+        walk.allows = allows
         if cookies is not None:
             walk.cookies = cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
@@ -148,6 +155,7 @@ class _Walk:
         self._credentials = credentials
         self.body: bytes | None = None
         self.visit: Visit | None = None
+        self.allows: Allows | None = None
         self.cookies = RunCookies()
         self._seen: set[tuple[str, int]] = set()
         self._headers = _USUAL_HEADERS.copy()
@@ -171,10 +179,15 @@ class _Walk:
                 return self._told(head)
             if head.status in _REDIRECTS:
                 await head.answer.close()
-                target = self._next(target, head)
+                target = await self._allowed(self._next(target, head))
                 continue
             return await self._answer(target, head, max_bytes, truncate=truncate)
         return self._told(target)
+
+    async def _allowed(self, following: Target | Failed) -> Target | Failed:
+        if self.allows is None or isinstance(following, Failed):
+            return following
+        return await self.allows(following) or following
 
     async def _ask(self, target: Target) -> Head | Failed:
         pinned = await self._egress.resolve(target, trusted_hosts=self._trusted_hosts)

@@ -40,7 +40,8 @@ _BY_TEXT = (
     (r"TimedOut", "timeout:first_byte"),
     (r"ConnectionRefused", "network:refused"),
     (r"dns error", "network:dns"),
-    (r"IncompleteBody|UnexpectedEof.*Body", "network:incomplete"),
+    # In the middle of a piece, or where the size of the next one should be.
+    (r"IncompleteBody|UnexpectedEof.*Body|Body, Custom \{ kind: UnexpectedEof", "network:incomplete"),
     # HTTP/2: given up by the other side; or by us, over a body of another length or a head that is too large.
     (r"Reset\(StreamId\(\d+\), \w+, Remote\)", "network:reset"),
     (r"Body, Error \{ kind: Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "network:incomplete"),

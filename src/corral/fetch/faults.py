@@ -25,6 +25,8 @@ _MESSAGES = {
     "policy:scheme": "only http and https are fetched",
     "policy:url": "the URL is not one that is fetched",
     "policy:robots": "robots.txt of the site disallows this page",
+    "policy:robots_unreachable": "robots.txt of the site cannot be had, so nothing of it is crawled",
+    "policy:out_of_scope": "the redirect leads out of the crawl",
     "policy:no_recipe": "no recipe is known for this page and these fields; a run by browser records one",
     "extraction:shape_changed": "the site answers otherwise than its recipe says",
     "limit:redirects": "too many redirects",

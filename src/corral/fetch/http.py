@@ -69,11 +69,11 @@ class HttpExecutor:
             through=via.through if via else "",
         )
 
-        async def allowed() -> Failed | None:
+        async def allows(asked_for: Target) -> Failed | None:
             if not asked.respects_robots:
                 return None
             return await self._robots.refusal(
-                target, trusted_hosts=asked.trusted_hosts, budget_s=task.timeout_s, via=via, visit=task.visit
+                asked_for, trusted_hosts=asked.trusted_hosts, budget_s=task.timeout_s, via=via, visit=task.visit
             )
 
         async def live(headers: Mapping[str, str]) -> Response | Failed:
@@ -85,9 +85,10 @@ class HttpExecutor:
                 credentials=functools.partial(credentials_of, task),
                 via=via,
                 visit=task.visit,
+                allows=allows,
             )
 
-        return await self._cache.fetch(asked, live, allowed)
+        return await self._cache.fetch(asked, live, functools.partial(allows, target))
 
 
 def cost_of(answer: Response) -> int:
