@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from corral.domain.crawl import MAX_WORKERS, CrawlPlan, eta_range, percent
-from corral.domain.errors import RunNotFound
+from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.run import CRAWL, Run, RunState, spoken
 from corral.store.crawls import CrawlNow
 
@@ -57,6 +57,15 @@ class AsyncScrapeRequest(BaseModel):
     workers: Workers | Literal["auto"] = Field("auto", description="that share it at most, each with its own hosts")
 
     def plan(self) -> CrawlPlan:
+        try:
+            return self._plan()
+        except BadInput as problem:
+            # Plans have other names for what stands here.
+            field = (problem.field or "").removeprefix("scope.")
+            problem.field = "url" if field.startswith("start_urls") else field or None
+            raise
+
+    def _plan(self) -> CrawlPlan:
         include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
         return CrawlPlan.of(
             {

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from corral.domain.errors import BadInput
+from corral.domain.outcome import FailureCode
 from corral.domain.run import RunState
 from corral.domain.scope import MAX_DEPTH, Scope
 from corral.domain.url import parse_target
@@ -202,6 +203,7 @@ class CrawlPlan:
         )
 
 
+_FAILURES = frozenset(FailureCode)
 _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
@@ -216,6 +218,25 @@ def final_state(counts: Counts, *, ran_out: StoppedBy | str | None, partial_resu
     if not is_short:
         return RunState.COMPLETED
     return RunState.PARTIAL if partial_results_ok else RunState.FAILED
+
+
+def why_failed(
+    counts: Counts, reasons: Mapping[str, int], *, ran_out: StoppedBy | str | None
+) -> tuple[FailureCode, str, str]:
+    """Code, detail and words for a crawl that failed: what most of its pages failed for, or were left out for."""
+    if ran_out == StoppedBy.TIME:
+        return FailureCode.TIMEOUT, "total", "its time is over"
+    if counts.failed == 0:
+        most = max(reasons, key=lambda each: reasons[each], default="pages")
+        return FailureCode.POLICY, most.rpartition(":")[2], f"no page of it may be read ({most})"
+    said = f"{counts.failed} of {counts.fetched} pages failed"
+    if counts.done:
+        said += ", and partial results are no use"
+    named = [each for each in reasons if each.partition(":")[0] in _FAILURES]
+    # What our own rules leave out has not failed, unless it is where the crawl begins.
+    most = max(named, key=lambda each: (not each.startswith(FailureCode.POLICY), reasons[each]), default="")
+    code, _, detail = (most or "network:pages").partition(":")
+    return FailureCode(code), detail, said
 
 
 def room_in(bounds: Bounds, counts: Counts, total_bytes: int) -> float:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, room_in
+from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, room_in, why_failed
 from corral.domain.crawl_item import decide_item
 from corral.domain.gate import wait_of
 from corral.domain.item import PAGE, Change, Ended, Item, Report, Step
@@ -255,7 +255,5 @@ class _Crawl:
         problems = {"failed": counts.failed, "ran_out_of": ran_out}
         if state is RunState.PARTIAL:
             return Fetched(stats, problems=problems)
-        is_over = ran_out is StoppedBy.TIME
-        code, detail = (FailureCode.TIMEOUT, "total") if is_over else (FailureCode.NETWORK, "pages")
-        said = "its time is over" if is_over else f"{counts.failed} of {counts.fetched} pages failed"
+        code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
         return Failed(code, f"the crawl came to nothing: {said}", detail, stats={**stats, "problems": problems})
