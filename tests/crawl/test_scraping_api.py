@@ -91,6 +91,10 @@ def test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once(stack: S
         assert stack.client.delete(f"/scraping/tasks/{task}").json()["message"]
         assert ended(stack, task)["status"] == "cancelled"
         before = status(stack, task)
+        assert 0 < before["progress"] < 100
+        assert 0 < stack.run(task)["progress"]["percent"] < 100
+        counts = stack.client.get(f"/scraping/tasks/{task}").json()["counts"]
+        assert (counts["leased"], counts["pending"] > 0) == (0, True)
         assert stack.client.delete(f"/scraping/tasks/{task}").status_code == 409
         assert status(stack, task) == before
 

@@ -84,7 +84,7 @@ def crawl_read(run: Run, now: CrawlNow, *, kept: bool, keep_hours: float) -> dic
         goes_at = run.finished_at + timedelta(hours=keep_hours)
     return {
         **progress_read(run, now),
-        "counts": {**counts._asdict(), "discovered": counts.discovered},
+        "counts": {**_held(run, counts)._asdict(), "discovered": counts.discovered},
         "bytes": now.size,
         "pages_per_second": None if rate is None else round(rate, 2),
         "eta_min_seconds": None if eta is None else round(eta[0], 1),
@@ -95,6 +95,13 @@ def crawl_read(run: Run, now: CrawlNow, *, kept: bool, keep_hours: float) -> dic
         "forgotten_at": goes_at,
         "plan": plan.document(),
     }
+
+
+def _held(run: Run, counts: Counts) -> Counts:
+    """Of a crawl that stands still nobody holds anything, whatever was in hand when it was stopped."""
+    if run.state is RunState.RUNNING:
+        return counts
+    return counts._replace(pending=counts.waiting, leased=0)
 
 
 def _eta(run: Run, counts: Counts, plan: CrawlPlan, rate: float | None, took_s: float) -> tuple[float, float] | None:

@@ -168,7 +168,7 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
     return {
         "task_id": run.id,
         "status": status_of(run.state.value),
-        "progress": 100.0 if run.state.is_terminal else round(percent(counts, plan), 1),
+        "progress": 100.0 if run.state is RunState.COMPLETED else round(percent(counts, plan), 1),
         "total_items": counts.fetched + counts.waiting,
         "completed_items": counts.done,
         "failed_items": counts.failed,

@@ -58,7 +58,7 @@ def _progress(value: Run) -> dict[str, Any]:
 
 def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
     now = counts or Counts(*(int(value.stats.get(name, 0)) for name in Counts._fields))
-    share = 100.0 if value.state.is_terminal else percent(now, CrawlPlan.of(value.payload["crawl"]))
+    share = 100.0 if value.state is RunState.COMPLETED else percent(now, CrawlPlan.of(value.payload["crawl"]))
     total = now.fetched + now.waiting
     told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
     return {**told, "percent": round(share, 1), "eta_s": None}
