@@ -140,6 +140,22 @@ async def test_images_and_media_are_not_asked_for(
     assert den.asked("/picture.png") == den.asked("/film.mp4") == 0
 
 
+async def test_a_page_that_draws_itself_frame_by_frame_is_read_when_it_is_drawn(
+    browser: BrowserExecutor, den: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chromium can be told to make no frames: a page is then a tenth cheaper, and what waits for one waits for ever."""
+    script = "<title>x</title><style>#box{width:1px;transition:width 20ms}</style><p id=drawn></p><div id=box>.</div>"
+    script += "<script>const frame = () => new Promise(requestAnimationFrame);(async () => {"
+    script += "for (let n = 0; n < 5; n++) await frame();"
+    script += "await new Promise(seen => new IntersectionObserver(([e]) => e.isIntersecting && seen()).observe(box));"
+    script += "await new Promise(over => { box.ontransitionend = over; box.style.width = '9px' });"
+    script += "drawn.textContent = 'all of it' })()</script>"
+    serve(monkeypatch, "/frames", script)
+    outcome = await browser.execute(a_task(den.url("/frames"), "drawn"))
+    assert isinstance(outcome, Fetched)
+    assert outcome.records == ({"drawn": "all of it"},)
+
+
 async def test_nothing_is_carried_from_one_run_to_the_next(
     browser: BrowserExecutor, den: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
