@@ -17,7 +17,7 @@ DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
 # The tests wait, too: more processes than cores are quicker, many more make each other late.
-PROCESSES ?= 4
+PROCESSES ?= 5
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -2,6 +2,7 @@
 
 Corral's rows are runs: submitted, claimed, fetched under the guard, parsed apart, recorded, with their history.
 The peers get the bytes and forget them; each has one process, as their users have, and as much at once as suits it.
+The loop reads and keeps what Corral does, and nothing else of what Corral does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ _PAGES = ("pages",)
 
 ENTRIES = (
     Entry("corral scrape", "bench.fetch.corral_side:Scrape", "corral", 6_000, 600, _PAGES),
+    Entry("a loop for the same", "bench.fetch.same_work:SameWork", "yardstick", 6_000, 600, _PAGES),
     Entry("bare wreq", "bench.fetch.clients:BareWreq", "peer", 6_000, 600, _PAGES),
     Entry("aiohttp", "bench.fetch.clients:Aiohttp", "peer", 4_000, 400, _PAGES),
     Entry("httpx", "bench.fetch.clients:Httpx", "peer", 1_500, 150, _PAGES),

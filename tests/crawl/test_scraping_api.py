@@ -87,12 +87,16 @@ def test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once(stack: S
             time.sleep(0.05)
         assert results(stack, task)["status"] == "running"
         assert len(results(stack, task)["results"]) >= 2
+        [listed] = [run for run in stack.client.get("/jobs/runs").json() if run["id"] == task]
+        assert listed["progress"]["done"] >= 2
         assert status(stack, task)["current_item"].startswith(site.url)
         assert stack.client.delete(f"/scraping/tasks/{task}").json()["message"]
         assert ended(stack, task)["status"] == "cancelled"
         before = status(stack, task)
         assert 0 < before["progress"] < 100
         assert 0 < stack.run(task)["progress"]["percent"] < 100
+        [listed] = [run for run in stack.client.get("/jobs/runs").json() if run["id"] == task]
+        assert listed["progress"] == stack.run(task)["progress"]
         counts = stack.client.get(f"/scraping/tasks/{task}").json()["counts"]
         assert (counts["leased"], counts["pending"] > 0) == (0, True)
         assert stack.client.delete(f"/scraping/tasks/{task}").status_code == 409

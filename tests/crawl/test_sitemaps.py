@@ -1,17 +1,20 @@
 """Sitemaps: pages that no link leads to are found, and what is meant to do harm does none."""
 
 import gzip
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.item import Found
 from corral.domain.run import RunState
 from corral.extract.sitemap import MAX_URLS, NotASitemap, sitemap_read
 from corral.wiring import App
 from tests.crawl.site import Page, Site, served
 from tests.crawl.test_crawls import crawled, reasons
 
+RANK_AT = Found._fields.index("rank")
 XML = {"content-type": "application/xml"}
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DTD = '<!DOCTYPE urlset [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
@@ -95,6 +98,18 @@ def read(body: str | bytes, **options: Any) -> dict[str, Any]:
 def test_of_a_sitemap_with_too_many_addresses_the_first_are_taken_and_the_rest_is_counted() -> None:
     told = read(urlset(*(f"http://a.test/{number}" for number in range(MAX_URLS + 123))))
     assert (len(told["found"]), told["listed"], told["dropped"]) == (MAX_URLS, MAX_URLS + 123, 123)
+
+
+def test_what_changed_lately_comes_first_where_the_best_do() -> None:
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    old, new = (
+        f"<url><loc>http://a.test/{name}</loc><lastmod>{day}</lastmod></url>"
+        for name, day in (("old", "2020-01-01"), ("new", yesterday.isoformat()))
+    )
+    for order, is_first in (("best", True), ("breadth", False)):
+        told = read(f"<urlset {NAMESPACE}>{old}{new}</urlset>", order=order)
+        ranks = {each[0]: each[RANK_AT] for each in told["found"]}
+        assert (ranks["http://a.test/new"] < ranks["http://a.test/old"]) is is_first
 
 
 def test_each_address_passes_the_scope() -> None:

@@ -172,11 +172,19 @@ def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any]
     return [link.url, short_key(link.key), _host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
 
 
-def rank_of(plan: CrawlPlan, url: str, depth: int, text: str = "", priority: float | None = None) -> float:
+def rank_of(
+    plan: CrawlPlan,
+    url: str,
+    depth: int,
+    text: str = "",
+    priority: float | None = None,
+    *,
+    age_days: int | None = None,
+) -> float:
     """The smallest is fetched first."""
     if plan.order is Order.BREADTH:
         return float(depth)
-    return -score_of(url, depth, plan.keywords, text, priority)
+    return -score_of(url, depth, plan.keywords, text, priority, age_days=age_days)
 
 
 def _host_of(url: str) -> str:

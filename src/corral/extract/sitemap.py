@@ -2,13 +2,14 @@
 
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from corral.domain.canonical import link_to
 from corral.domain.crawl import CrawlPlan
 from corral.domain.errors import BadInput
 from corral.domain.item import MAX_SITEMAP_LEVEL, PAGE, short_key, sitemap_kind
+from corral.domain.score import age_in_days
 from corral.domain.traps import shape_of
 from corral.domain.url import Target, parse_target
 from corral.extract.charset import decode
@@ -59,12 +60,12 @@ def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, leve
     return {"found": list(found.values()), "listed": listed, "dropped": dropped}
 
 
-def _page(base: Target, entry: Entry, plan: CrawlPlan, today: Any) -> list[Any] | None:
+def _page(base: Target, entry: Entry, plan: CrawlPlan, today: date) -> list[Any] | None:
     """As near as what the start page links to. What does not belong to the crawl is not kept."""
     link = link_to(base, entry.loc)
     if link is None or plan.scope.refuses(link.url, 1) or shape_of(link.url, today):
         return None
-    rank = rank_of(plan, link.url, 1, priority=entry.priority)
+    rank = rank_of(plan, link.url, 1, priority=entry.priority, age_days=age_in_days(entry.lastmod, today))
     lastmod = entry.lastmod[:_MAX_LASTMOD_CHARS] if entry.lastmod else None
     return [link.url, short_key(link.key), _host_of(link.url), 1, None, rank, None, PAGE, lastmod]
 

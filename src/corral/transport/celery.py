@@ -1,5 +1,6 @@
 """Hints by Celery: a run is one `runs.execute(run_id)`, sent to the queue of its kind. Best effort, from a thread."""
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -7,10 +8,8 @@ from typing import Any
 
 import structlog
 from celery import Celery
-from celery.exceptions import CeleryError
 from kombu.entity import Exchange
 from kombu.entity import Queue as BrokerQueue
-from kombu.exceptions import KombuError
 
 from corral.domain.job import Priority
 from corral.domain.queues import EVERY_QUEUE, Hint, Queue
@@ -24,7 +23,6 @@ SWEEP_EVERY_S = 1.0
 # Redis keeps a list per step and looks into the first one first.
 STEPS = {Priority.CRITICAL: 0, Priority.HIGH: 3, Priority.MEDIUM: 6, Priority.LOW: 9}
 
-_FAILURES = (OSError, KombuError, CeleryError)
 _MAX_UNSENT = 20_000
 _AT_ONCE = 200
 _PAUSE_S = 1.0
@@ -86,6 +84,7 @@ class CeleryHints:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._is_down = False
+        self._producer: Any = None  # with a connection of its own, for as long as both work
         self._thread = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._thread.start()
 
@@ -106,30 +105,41 @@ class CeleryHints:
             while self._unsent:
                 try:
                     self._send_some()
-                except _FAILURES:
+                except Exception:  # noqa: BLE001 - see below
                     self._try_anew()
             if self._stopping.is_set():
+                self._hang_up()
                 return
 
     def _try_anew(self) -> None:
         """A connection may be as old as a broker that is gone; over a new one, the new broker is reached."""
-        self._app.pool.force_close_all()
+        self._hang_up()
         try:
             self._send_some()
-        except _FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is: a thread that ends would tell nobody anything ever after
+            self._hang_up()
             self._no_broker(error)
             self._stopping.wait(_PAUSE_S)
 
     def _send_some(self) -> None:
-        with self._app.producer_or_acquire() as producer:
-            for _ in range(_AT_ONCE):
-                if not self._unsent:
-                    break
-                self._send(self._unsent[0], producer)
-                self._unsent.popleft()
+        if self._producer is None:
+            connection = self._app.connection_for_write()
+            connection.connect()  # once: left to itself it would try until there is a broker
+            self._producer = self._app.amqp.Producer(connection.channel(), auto_declare=False)
+        for _ in range(_AT_ONCE):
+            if not self._unsent:
+                break
+            self._send(self._unsent[0], self._producer)
+            self._unsent.popleft()
         if self._is_down:
             log.info("the broker is back")
             self._is_down = False
+
+    def _hang_up(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            with contextlib.suppress(Exception):  # it is given up in any case
+                producer.channel.connection.client.close()
 
     def _send(self, hint: Hint, producer: Any) -> None:
         self._app.send_task(

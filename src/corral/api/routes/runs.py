@@ -1,6 +1,6 @@
 """Runs: start, read, list, cancel, pause, resume, retry."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -8,6 +8,7 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.schemas import RunOverrides, RunRead
+from corral.domain.crawl import Counts
 from corral.domain.job import Priority, Strategy
 from corral.domain.run import CRAWL, Move, Run, RunState
 from corral.engine.submit import Overrides
@@ -45,7 +46,13 @@ async def list_runs(
     status: Annotated[Status | None, Query()] = None,
 ) -> Response:
     found = await _newest(corral, str(job_id) if job_id else None, status, cursor, limit)
-    return render.page([render.run(run) for run in found], found[-1].id if found else None, limit)
+    return render.page([await _shown(corral, run) for run in found], found[-1].id if found else None, limit)
+
+
+async def _shown(corral: Corral, run: Run) -> dict[str, Any]:
+    """A crawl has how far it got in its statistics only once it has ended by itself."""
+    is_told = run.kind != CRAWL or Counts._fields[0] in run.stats
+    return render.run(run, None if is_told else (await corral.store.crawl_now(run.id)).counts)
 
 
 async def _newest(
@@ -67,29 +74,28 @@ async def _newest(
 async def list_runs_of_job(job_id: Id, corral: Corral, limit: Limit = 25, cursor: Cursor = None) -> Response:
     await corral.store.job(str(job_id))
     found = await _newest(corral, str(job_id), None, cursor, limit)
-    return render.page([render.run(run) for run in found], found[-1].id if found else None, limit)
+    return render.page([await _shown(corral, run) for run in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/runs/{run_id}", response_model=RunRead)
 async def read_run(run_id: Id, corral: Corral) -> Response:
     run = await corral.store.run(str(run_id))
-    counts = (await corral.store.crawl_now(run.id)).counts if run.kind == CRAWL else None
-    return render.answer(render.run(run, counts))
+    return render.answer(await _shown(corral, run))
 
 
 @router.post("/jobs/runs/{run_id}/cancel", response_model=RunRead)
 async def cancel_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(render.run(await corral.submitter.move(str(run_id), Move.CANCEL)))
+    return render.answer(await _shown(corral, await corral.submitter.move(str(run_id), Move.CANCEL)))
 
 
 @router.post("/jobs/runs/{run_id}/pause", response_model=RunRead)
 async def pause_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(render.run(await corral.submitter.move(str(run_id), Move.PAUSE)))
+    return render.answer(await _shown(corral, await corral.submitter.move(str(run_id), Move.PAUSE)))
 
 
 @router.post("/jobs/runs/{run_id}/resume", response_model=RunRead)
 async def resume_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(render.run(await corral.submitter.move(str(run_id), Move.RESUME)))
+    return render.answer(await _shown(corral, await corral.submitter.move(str(run_id), Move.RESUME)))
 
 
 @router.post("/jobs/runs/{run_id}/retry", response_model=RunRead)
