@@ -7,7 +7,7 @@ import pytest
 
 from corral.domain.event import EventKind
 from tests.chaos.fleet import Answers, drained, fleet, made_job, submit, until_works
-from tests.chaos.history import check, query, read
+from tests.chaos.history import LOSS_CAP, NODE_LOSS_CAP, check, query, read
 from tests.chaos.level import by_level, seeded
 from tests.chaos.report import report
 from tests.services import PostgresCluster, RedisServer
@@ -28,7 +28,7 @@ def test_of_several_workers_one_is_killed_every_few_seconds(
             made.start_worker("--concurrency", "5", *arguments)
         for worker in made.workers:
             until_works(worker)
-        job = made_job(made.url, f"{site}/slow?s=1")
+        job = made_job(made.url, f"{site}/slow?seconds=1")
         for _ in range(KILLS):
             submit(made.url, job, 25, answers)
             time.sleep(rng.uniform(0.5, 2.0))
@@ -36,15 +36,19 @@ def test_of_several_workers_one_is_killed_every_few_seconds(
             killed.append(time.time())
             until_works(made.start_worker("--concurrency", "5", "--beat"))
         drained(made.url, 60, made.logs)
-    assert check(url, answers.ids) == []
+    assert check(url, answers.ids, loss_cap=NODE_LOSS_CAP) == []
     history = read(url)
-    assert {history.runs[id_].state for id_ in answers.ids} == {"completed"}
+    ended = [history.runs[id_] for id_ in answers.ids]
+    # So often killed, a run may have been the only one of three workers that died: so does a poisonous one look.
+    quarantined = [run for run in ended if run.losses >= LOSS_CAP and run.state == "failed"]
+    assert {run.state for run in ended if run not in quarantined} == {"completed"}
+    assert len(quarantined) <= len(ended) // 100
     waits = claimed_again(url, killed)
     assert waits, "nobody was hurt"
     assert max(waits) <= 12 + SLACK
     report(
-        f"fleet: {KILLS} workers killed under {len(answers.ids)} runs: all ended once, {len(waits)} claimed again "
-        f"after at most {max(waits):.1f} s"
+        f"fleet: {KILLS} workers killed under {len(answers.ids)} runs: all ended once, {len(quarantined)} as "
+        f"poisonous; {len(waits)} claimed again after at most {max(waits):.1f} s"
     )
 
 
