@@ -133,7 +133,8 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
 
 def test_crawled_again_it_says_what_changed(corral: Corral) -> None:
     with served({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()}) as site:
-        assert corral("crawl", f"{site.url}/").code == 0
+        first = corral("crawl", f"{site.url}/", "--since", "last")
+        assert (first.code, "no earlier crawl" in first.err) == (0, True)
         site.pages["/a"].text = "Another text than before, and a longer one."
         del site.pages["/b"]
         again = corral("crawl", f"{site.url}/", "--since", "last", "--json").json

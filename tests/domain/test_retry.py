@@ -103,6 +103,15 @@ def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy)
     assert (transition.move, transition.strategy, transition.records) == (Move.RETRY, Strategy.BROWSER, ())
 
 
+def test_what_is_no_page_is_not_given_to_the_browser() -> None:
+    stats = {"is_binary": True, "content_type": "application/pdf"}
+    transition = decide(A_RUN, Fetched(stats, ({"a": None},), missing=("a",)), POLICY, NOW)
+    assert transition.to is RunState.FAILED
+    assert transition.failure is not None
+    assert transition.failure.code is FailureCode.EXTRACTION
+    assert "application/pdf" in transition.failure.message
+
+
 def test_missing_fields_after_the_last_resort_leave_a_partial_result() -> None:
     run = A_RUN._replace(resolved_strategy=Strategy.BROWSER)
     transition = decide(run, Fetched(records=({"a": 1, "b": None},), missing=("b",)), POLICY, NOW)

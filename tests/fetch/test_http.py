@@ -108,6 +108,7 @@ async def test_an_image_has_no_fields_and_no_title(
     assert isinstance(outcome, Fetched)
     assert outcome.missing == ("title",)
     assert outcome.stats["title"] is None
+    assert outcome.stats["is_binary"]
 
 
 async def test_a_page_nested_too_deeply_is_not_parsed(

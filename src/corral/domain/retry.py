@@ -109,7 +109,8 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
             records=outcome.records,
         )
     failure = _of_missing(outcome)
-    may_escalate = failure.code is FailureCode.EXTRACTION and _can_escalate(run, policy)
+    is_page = not outcome.stats.get("is_binary")
+    may_escalate = failure.code is FailureCode.EXTRACTION and is_page and _can_escalate(run, policy)
     if run.attempt < run.max_attempts and may_escalate:
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
     found = any(_is_filled(record) for record in outcome.records)
@@ -127,13 +128,18 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
 
 
 def _of_missing(outcome: Fetched) -> Failed:
-    """Not there, or there is no knowing: a selector that takes too long here will do so in a browser, too."""
+    """Not there, or there is no knowing: a selector that takes too long here will do so in a browser, too.
+
+    Of what is no page a browser finds nothing either; it would only refuse the download.
+    """
     problems = outcome.stats.get("problems", {})
     names = ", ".join(outcome.missing)
     if all(problems.get(name) == TOO_SLOW for name in outcome.missing):
         message = f"the selector or pattern takes too long on this page: {names}"
         return Failed(FailureCode.LIMIT, message, "selector", stats=outcome.stats)
     message = f"not found on the page: {names}"
+    if outcome.stats.get("is_binary"):
+        message = f"not found, because it is no page but {outcome.stats.get('content_type') or 'binary data'}: {names}"
     return Failed(FailureCode.EXTRACTION, message, "fields_missing", stats=outcome.stats)
 
 

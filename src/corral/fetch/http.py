@@ -118,6 +118,7 @@ async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: Pa
         stats["cache"] = answer.cache
     if not is_text(content_type, answer.body):
         nothing = nothing_found(fields)
+        stats["is_binary"] = True
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"), stats=stats)
         return failure or Fetched(stats, (nothing.record,), nothing.missing)
     started = time.monotonic()

@@ -228,6 +228,8 @@ async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, kee
             exits.complain(f"going on with run {run.id}: {now.counts.done} pages are done", "--fresh begins anew")
             return run
     run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep)
+    if plan.since is not None and CrawlPlan.of(run.payload["crawl"]).since is None:
+        exits.complain("there is no earlier crawl from this address", "the next one can be compared with this one")
     return run
 
 
