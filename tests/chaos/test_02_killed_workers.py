@@ -17,7 +17,7 @@ from tests.chaos.stack import NodeProcess, Stack, wait_for
 from tests.engine.build import drill, states
 from tests.slack import SLACK
 
-KILLS = by_level(8, 1000, 10_000)
+KILLS = by_level(5, 1000, 10_000)
 
 
 async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behind(file_stack: Stack) -> None:

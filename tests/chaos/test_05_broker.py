@@ -16,7 +16,7 @@ from tests.services import PostgresCluster, RedisServer, redis_server
 from tests.slack import SLACK
 from tests.stack import demo_site
 
-RUNS = by_level(120, 1_000)
+RUNS = by_level(60, 1_000)
 FAULTS = by_level(2, 12)
 
 

@@ -13,7 +13,7 @@ from tests.chaos.report import report
 from tests.chaos.stack import Stack
 from tests.engine.build import drill, states, until
 
-QUEUED = by_level(10_000, 100_000)
+QUEUED = by_level(4_000, 100_000)
 
 
 async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None:

@@ -20,8 +20,8 @@ from tests.chaos.report import report
 from tests.chaos.stack import Stack
 from tests.engine.build import drill, ended, put
 
-CANCELS = by_level(200, 1000)
-REAPS = by_level(100, 10_000)
+CANCELS = by_level(100, 1000)
+REAPS = by_level(60, 10_000)
 
 
 async def test_a_cancel_at_any_moment_has_one_winner_and_leaves_no_result(stack: Stack) -> None:

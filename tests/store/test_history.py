@@ -159,5 +159,5 @@ def _no_lease() -> Any:
     return multiple()
 
 
-Histories.TestCase.settings = settings(max_examples=by_level(30, 300), stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=by_level(15, 300), stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase
