@@ -321,7 +321,7 @@ async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: 
     monkeypatch.setitem(ROUTES, "/many", route)
     fields = [{"name": "title"}, {"name": "bomb", "css": BOMB}]
     async with parsing(Limits(selector_s=0.5)) as pool, browsing(hostile.port, reader=pool) as browser:
-        outcome = await browser.execute(a_task(hostile.url("/many"), fields=fields))
+        outcome = await browser.execute(a_task(hostile.url("/many"), fields=fields, timeout_s=60))
     assert isinstance(outcome, Fetched)
     assert outcome.records == ({"title": "t", "bomb": None},)
     assert outcome.stats["problems"] == {"bomb": "limit:selector"}
