@@ -84,7 +84,6 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
     is_last = False
     answers: list[bytes] = []  # each one that is told wakes another process up, which takes longer than many a page
     until, count = 0.0, 0
-    os.pwrite(note_fd, note.pack(count), READ_AT)
     asked = link.makefile("rb", buffering=_PIECE_BYTES)
     while not is_last:
         header = asked.read(request_sizes.size)

@@ -93,6 +93,8 @@ class ParseProcess:
     async def fork(self, *, is_first: bool) -> "Reader":
         """A new reader. The first one is there once everything has been loaded."""
         ours, theirs = socket.socketpair()
+        # Here, not by the reader: one that dies at once would leave the number of the one before.
+        os.pwrite(self._note_fd, wire.note.pack(0), wire.READ_AT)
         try:
             socket.send_fds(self._control, [b"F"], [theirs.fileno()])
             pid = await self._told(wire.STARTED, _START_S if is_first else _FORK_S)

@@ -1,5 +1,6 @@
 """Runs: start, read, list, cancel, pause, resume, retry."""
 
+import contextlib
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -9,6 +10,7 @@ from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.schemas import RunOverrides, RunRead
 from corral.domain.crawl import Counts
+from corral.domain.errors import RunNotFound
 from corral.domain.job import Priority, Strategy
 from corral.domain.run import CRAWL, Move, Run, RunState
 from corral.engine.submit import Overrides
@@ -51,8 +53,11 @@ async def list_runs(
 
 async def _shown(corral: Corral, run: Run) -> dict[str, Any]:
     """A crawl has how far it got in its statistics only once it has ended by itself."""
-    is_told = run.kind != CRAWL or Counts._fields[0] in run.stats
-    return render.run(run, None if is_told else (await corral.store.crawl_now(run.id)).counts)
+    counts: Counts | None = None
+    if run.kind == CRAWL and Counts._fields[0] not in run.stats:
+        with contextlib.suppress(RunNotFound):  # cleared away since it was listed
+            counts = (await corral.store.crawl_now(run.id)).counts
+    return render.run(run, counts)
 
 
 async def _newest(
