@@ -11,8 +11,10 @@ from corral.domain.breaker import Breaker, BreakerRules
 from corral.domain.gate import GateRules, WaitReason, wait_of
 from corral.domain.outcome import Failed, FailureCode, Fetched
 from corral.domain.pace import PaceRules
+from corral.domain.part import Given
 from corral.domain.url import Target, parse_target
-from corral.engine.gate import Gate, Host
+from corral.engine.gate import Gate
+from corral.engine.gate_host import Host
 from corral.engine.permits import Permits, PermitVisit
 
 SITE = parse_target("http://site.test/page")
@@ -42,6 +44,11 @@ class Notes:
         self.said.append(("closed" if host.gate.breaker.opened_at is None else "still open", host.place))
 
     def touched(self, host: Host) -> None: ...
+
+    def want_part(self, host: Host) -> None:
+        """No other node asks for it."""
+        assert self.gate is not None
+        self.gate.part_given(host, Given(host.place, self.gate.rules_of(host).pace.most_at_once), self.gate.clock())
 
     def recovered(self, host: Host) -> None:
         self.said.append(("recovered", host.place))

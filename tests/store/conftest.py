@@ -13,7 +13,7 @@ DATABASES = ("file", "memory", "postgres")
 _TABLES = (
     "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes,"
     " artifacts, items, crawls, site_statistics, kept_runs, leftovers, pages, crawl_hosts, crawl_templates, hosts,"
-    " crawl_shares, crawl_pins, workers"
+    " crawl_shares, crawl_pins, workers, host_parts"
 )
 
 # Runs one statement behind the store's back and returns its rows.

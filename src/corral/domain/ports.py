@@ -12,6 +12,7 @@ from corral.domain.intervention import Intervention
 from corral.domain.item import Found, Report, Step
 from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
 from corral.domain.outcome import Outcome, Task
+from corral.domain.part import Given, PartAsk
 from corral.domain.probe import Probe
 from corral.domain.queues import Hint, Lane
 from corral.domain.recipe import Lesson, StoredRecipe
@@ -239,6 +240,18 @@ class GateStore(Protocol):
     async def waited_for(self) -> list[str]:
         """The hosts that runs wait for."""
         ...
+
+    async def take_parts(self, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+        """Of the turns of hosts, so many are this node's from now on."""
+        ...
+
+    async def contested_parts(self, owner: Owner) -> list[str]:
+        """The hosts that this node and another one ask."""
+        ...
+
+    async def renew_parts(self, owner: Owner) -> None: ...
+
+    async def drop_parts(self, owner: Owner, places: Sequence[str]) -> None: ...
 
 
 class RollStore(Protocol):

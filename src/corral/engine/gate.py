@@ -10,13 +10,15 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any
 
 import structlog
 
 from corral.domain.breaker import Breaker, Sign
-from corral.domain.gate import Answer, GateRules, HostGate, SitePace, Wait, WaitReason
+from corral.domain.gate import Answer, GateRules, HostGate, Wait, WaitReason
+from corral.domain.part import PART_S, Given
+from corral.engine.gate_host import Ask, Holder, Host, Keeper
 from corral.engine.permits import Message, Permits, TurnKind
 
 log = structlog.get_logger()
@@ -27,57 +29,8 @@ _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
 # One telling speaks for many visits: so many of them are let count.
 _MOST_AT_A_TIME = 10
-
-
-class Holder(Protocol):
-    """Who may be lent something: a worker process."""
-
-    def send(self, messages: Sequence[Sequence[Any]]) -> None: ...
-
-
-class _Ask(NamedTuple):
-    holder: Holder
-    until: float  # it is not kept waiting longer
-
-
-@dataclass(slots=True, eq=False)
-class Host:
-    place: str
-    gate: HostGate = field(default_factory=HostGate)
-    said: SitePace | None = None  # by a person
-    at_once: int = 0  # that crawls under way have been promised
-    crawl_delay_s: float | None = None
-    crawl_delay_until: float = 0.0
-    lent: "Counter[Holder]" = field(default_factory=Counter)
-    asks: deque[_Ask] = field(default_factory=deque)
-    timer: asyncio.TimerHandle | None = None
-    prober: Holder | None = None
-    is_taking_probe: bool = False
-    on_its_way_until: float = 0.0
-    booked_at: float = 0.0
-    writes: int = 0  # under way: until they have landed, the database knows less than we do
-    is_recalled: bool = False  # all that was lent, because the host is to be spared
-    called: "Counter[Holder]" = field(default_factory=Counter)  # back, for those who wait
-
-    @property
-    def is_idle(self) -> bool:
-        return not (self.asks or self.writes or self.is_taking_probe or +self.lent)
-
-
-class Keeper(Protocol):
-    """What outlives the process; none of it is waited for."""
-
-    def opened(self, host: Host) -> None: ...
-
-    def take_probe(self, host: Host) -> None:
-        """Answered with `Gate.probe_taken`."""
-        ...
-
-    def probe_ended(self, host: Host) -> None: ...
-
-    def touched(self, host: Host) -> None: ...
-
-    def recovered(self, host: Host) -> None: ...
+# Until it is worth while to ask again for a host whose turns are other nodes'.
+_SHORT_S = 1.0
 
 
 class Gate:
@@ -95,6 +48,7 @@ class Gate:
         self._chance = chance
         self.hosts: dict[str, Host] = {}
         self.watched: set[str] = set()  # those that are not plainly well
+        self.short: dict[str, float] = {}  # those whose turns are other nodes', and until when not to ask again
         self.messages = 0  # that workers have sent
 
     def rules_of(self, host: Host) -> GateRules:
@@ -115,13 +69,17 @@ class Gate:
 
     def _forget_idle(self) -> None:
         for place, host in list(self.hosts.items()):
-            if host.is_idle and place not in self.watched and host.gate.breaker.failures == 0:
+            if host.is_idle and not host.part and place not in self.watched and host.gate.breaker.failures == 0:
+                self.short.pop(place, None)
                 del self.hosts[place]
 
     # -- before a run is handed to a worker ----------------------------------------------------------
 
     def refusal(self, place: str) -> Wait | None:
         """Why a run for this host is not worth a worker's slot now. One that may go is on its way to ask."""
+        if self.short.get(place, 0.0) > self.clock():
+            self.hosts[place].sent_away += 1
+            return Wait(WaitReason.PACE, _SHORT_S)
         if place not in self.watched:
             return None
         host, now = self.hosts[place], self.clock()
@@ -167,7 +125,7 @@ class Gate:
         host.at_once = max(host.at_once, at_once)
         host.on_its_way_until = 0.0
         until = self.clock() + host.gate.moment_s(self.rules_of(host))
-        host.asks.extend(_Ask(holder, until) for _ in range(count))
+        host.asks.extend(Ask(holder, until) for _ in range(count))
         self._serve(host)
 
     def _told(self, host: Host, holder: Holder, message: Message) -> None:
@@ -249,19 +207,43 @@ class Gate:
             host.timer = None
         now, rules = self.clock(), self.rules_of(host)
         if self._is_plain(host, now, rules):
-            self._lend(host, rules)
-        else:
+            self._lend(host, now, rules)
+        elif host.turns(now):
             self._grant(host, now, rules)
         if not host.asks:
             if not +host.lent:
                 host.at_once = 0
             return
-        if not host.is_taking_probe:
+        if not host.is_asking and host.turns(now) < rules.pace.most_at_once and not host.is_contested_at(now):
+            self._keeper.want_part(host)
+        if not (host.is_taking_probe or host.is_asking):
             self._send_away_late(host, now, rules)
             self._arm(host, now, rules)
 
-    def _lend(self, host: Host, rules: GateRules) -> None:
-        room = max(0, host.gate.pace.at_once(rules.pace) - host.gate.pace.active)
+    def part_given(self, host: Host, given: Given, asked_at: float) -> None:
+        """So many of the host's turns are this node's; what is out beyond them is called back."""
+        now, rules, had = self.clock(), self.rules_of(host), host.part
+        host.is_asking, host.is_contested = False, given.is_contested
+        host.part, host.part_until = given.turns, asked_at + PART_S
+        if given.turns:
+            self.short.pop(host.place, None)
+        else:
+            self.short[host.place] = now + _SHORT_S
+        if given.is_contested and given.turns and not had:  # another node may have asked it just now
+            pace = host.gate.pace
+            pace = replace(pace, next_at=max(pace.next_at, now + host.gate.delay_s(rules)))
+            host.gate = replace(host.gate, pace=pace)
+        over = host.gate.pace.active - given.turns - host.called.total()
+        for holder, count in host.lent.items():
+            called = min(over, count - host.called[holder])
+            if called > 0:
+                over -= called
+                host.called[holder] += called
+                holder.send([["recall", host.place, called]])
+        self._serve(host)
+
+    def _lend(self, host: Host, now: float, rules: GateRules) -> None:
+        room = max(0, min(host.gate.pace.at_once(rules.pace), host.turns(now)) - host.gate.pace.active)
         given: Counter[Holder] = Counter()
         while host.asks and room > 0:
             given[host.asks.popleft().holder] += 1
@@ -286,7 +268,7 @@ class Gate:
 
     def _grant(self, host: Host, now: float, rules: GateRules) -> None:
         """One turn at a time, each told of by itself."""
-        while host.asks and not host.is_taking_probe:
+        while host.asks and not host.is_taking_probe and host.gate.pace.active < host.turns(now):
             wait = host.gate.wait(now, rules)
             if wait is not None:
                 if math.isfinite(wait.seconds) and now + wait.seconds > host.asks[0].until:
@@ -326,11 +308,12 @@ class Gate:
         late = sum(ask.until <= now for ask in host.asks)
         if late:
             wait = host.gate.wait(now, rules) or Wait(WaitReason.PACE, host.gate.interval_s(rules))
-            self._send_away(host, late, wait, rules)
+            self._send_away(host, late, wait if host.turns(now) else Wait(WaitReason.PACE, _SHORT_S), rules)
 
     def _send_away(self, host: Host, count: int, wait: Wait, rules: GateRules) -> None:
         """The oldest of those who wait, each with a time to come back at."""
         times: dict[Holder, list[float]] = {}
+        host.sent_away += count
         for number in range(count):
             ask = host.asks.popleft()
             seconds = wait.seconds if math.isfinite(wait.seconds) else host.gate.interval_s(rules)
@@ -364,7 +347,7 @@ class Inside:
             asyncio.get_running_loop().call_soon(self._turns.hear, message)
 
 
-def _forget(asks: deque[_Ask], holder: Holder, count: int) -> None:
+def _forget(asks: deque[Ask], holder: Holder, count: int) -> None:
     """The latest of a worker that found what it needed elsewhere."""
     for place in range(len(asks) - 1, -1, -1):
         if count and asks[place].holder is holder:

@@ -15,11 +15,14 @@ import structlog
 from corral.domain.breaker import Breaker
 from corral.domain.errors import StorageError
 from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, Wait, WaitReason, place_of_url, wait_of
+from corral.domain.ids import Owner
 from corral.domain.outcome import Outcome
 from corral.domain.pace import Pace
 from corral.domain.ports import GateStore
 from corral.domain.run import WITH_ITEMS, Lease
-from corral.engine.gate import Gate, Host
+from corral.engine.gate import Gate
+from corral.engine.gate_host import Host
+from corral.engine.parts import Parts
 from corral.engine.pool import Held
 
 log = structlog.get_logger()
@@ -42,6 +45,7 @@ class Gatekeeper:
     def __init__(
         self,
         store: GateStore,
+        owner: Owner,
         rules: GateRules,
         until_stored: UntilStored,
         write: Callable[[Coroutine[Any, Any, Any]], None],
@@ -56,6 +60,7 @@ class Gatekeeper:
         self._since_ms = 0
         self._rounds = 0
         self.gate = Gate(rules, self)
+        self._parts = Parts(store, owner, self.gate, write)
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """Before anything is claimed: what was closed before a restart is closed after it."""
@@ -77,6 +82,7 @@ class Gatekeeper:
             for place in touched:
                 self._touched.pop(place, None)
         await self._adopt_all()
+        await self._parts.look()
         for place in list(self.gate.watched):
             host = self.gate.hosts[place]
             self.gate.look(host)
@@ -135,6 +141,9 @@ class Gatekeeper:
         _, failures, blocked_s = _seen(host, self.gate.clock())
         self._stored(host, lambda: self._store.open_breaker(host.place, failures, blocked_s))
 
+    def want_part(self, host: Host) -> None:
+        self._parts.want(host)
+
     def touched(self, host: Host) -> None:
         self._touched[host.place] = host
 
@@ -178,7 +187,7 @@ class Gatekeeper:
 
     def sifted(self, leases: Sequence[Lease]) -> list[Lease]:
         """Those that are worth a worker's slot now; the others go back to the queue."""
-        if not self.gate.watched:
+        if not (self.gate.watched or self.gate.short):
             return list(leases)
         going, parked = [], []
         for lease in leases:

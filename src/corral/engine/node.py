@@ -63,7 +63,7 @@ class Node:
         self._policy = policy
         self._options = options
         self._pulse = pulse
-        self._keeper = Gatekeeper(store, options.gates, self._until_stored, self._write)
+        self._keeper = Gatekeeper(store, self.owner, options.gates, self._until_stored, self._write)
         self.gate = self._keeper.gate
         stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, stepped, self.gate.hear)

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0013"
-_KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
+HEAD = "0014"
+_KNOWN = tuple(f"{number:04}" for number in range(1, int(HEAD) + 1))
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from corral.domain.gate import Parking, SitePace, StoredHost
-from corral.store import hosts
+from corral.domain.ids import Owner
+from corral.domain.part import Given, PartAsk
+from corral.store import host_parts, hosts
 from corral.store.database import Database
 
 
@@ -64,3 +66,17 @@ class HostMethods:
     async def waiting_counts(self) -> tuple[dict[str, int], int]:
         found: tuple[dict[str, int], int] = await self._db.read_slow(hosts.waiting_counts)
         return found
+
+    async def take_parts(self, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+        given: list[Given] = await self._db.write(lambda tx: host_parts.take(tx, owner, asks))
+        return given
+
+    async def contested_parts(self, owner: Owner) -> list[str]:
+        found: list[str] = await self._db.read(lambda tx: host_parts.contested(tx, owner))
+        return found
+
+    async def renew_parts(self, owner: Owner) -> None:
+        await self._db.write(lambda tx: host_parts.renew(tx, owner))
+
+    async def drop_parts(self, owner: Owner, places: Sequence[str]) -> None:
+        await self._db.write(lambda tx: host_parts.drop(tx, owner, places))

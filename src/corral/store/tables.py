@@ -319,6 +319,16 @@ hosts = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
+# Whose turns those of a host are, where several nodes ask it: see domain/part.py.
+host_parts = sa.Table(
+    "host_parts",
+    metadata,
+    sa.Column("place", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, primary_key=True),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in ("turns", "wanted", "has_pause")),
+    *(sa.Column(name, Millis, nullable=False) for name in ("since", "until")),
+)
+
 # Nodes that live, or lived lately: see domain/worker.py. What each holds is written at the runs alone.
 workers = sa.Table(
     "workers",
@@ -362,6 +372,7 @@ for _lane, _what in LANES.items():
 _index("runs_queued_share", runs.c.priority, runs.c.due_at, runs.c.id, where="state = 'queued' AND kind = 'share'")
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
 _index("hosts_changed", hosts.c.updated_at)
+_index("host_parts_by_owner", host_parts.c.owner)
 _index("runs_waiting", runs.c.waiting_host, runs.c.priority, runs.c.id, where="waiting_host IS NOT NULL")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
 for _state in ("queued", "held", "partial", "failed", "cancelled"):
@@ -378,11 +389,8 @@ _index("artifacts_by_run", artifacts.c.run_id)
 _index("interventions_by_run", interventions.c.run_id)
 _index("interventions_open", interventions.c.id, where="status = 'open'")
 _index("items_by_key", items.c.run_id, items.c.url_key, unique=True)
-_index(
-    "items_next",
-    *(items.c.run_id, items.c.share, items.c.due_at, items.c.rank, items.c.id),
-    where="state = 'pending'",
-)
+_next = (items.c.run_id, items.c.share, items.c.due_at, items.c.rank, items.c.id)
+_index("items_next", *_next, where="state = 'pending'")
 _index("crawl_pins_news", crawl_pins.c.run_id, where="news > 0")
 _index("items_failed", items.c.run_id, items.c.id, where="state = 'failed'")
 _index("items_leased", items.c.run_id, items.c.depth, where="state = 'leased'")

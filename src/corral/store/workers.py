@@ -7,6 +7,7 @@ from corral.domain.event import EventKind
 from corral.domain.ids import Owner
 from corral.domain.run import RunState
 from corral.domain.worker import FORGOTTEN_AFTER_S, LOST_AFTER_S, HeldRun, WorkerCard, WorkerNow, WorkerRole
+from corral.store import host_parts
 from corral.store.rows import at, maybe_at
 from corral.store.tables import events, runs, workers
 from corral.store.tx import Row, Tx, insert_params, is_state, param, values
@@ -76,7 +77,9 @@ def seen(tx: Tx, card: WorkerCard, processes: int, *, is_stopping: bool) -> None
 
 
 def strike(tx: Tx, owner: Owner) -> None:
+    """It is gone, and so is its part of every host."""
     tx.run(_STRIKE, values(owner=owner))
+    host_parts.drop_all(tx, owner)
 
 
 def listed(tx: Tx, after: str, limit: int) -> list[WorkerNow]:

@@ -1,0 +1,99 @@
+"""Of the turns that a host allows, the part of one node: all of them as long as no other node asks the same host.
+
+Where several do, each has its share, and what one does not want is the others'. Where there are fewer turns than nodes,
+or a pause has to be kept between requests, nodes take turns in having any: who has waited longest is next.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Without a sign of life for so long, a node has none.
+PART_S = 10.0
+RENEW_EVERY_S = 3.0
+# So long a node may keep what others wait for, and several pauses long where there are pauses.
+HOLD_S = 2.0
+_HOLD_PAUSES = 3
+
+
+class PartAsk(NamedTuple):
+    place: str
+    most: int  # by all nodes together
+    in_use: int
+    wanted: int  # in all, what is in use among them
+    pause_s: float = 0.0  # between requests; with one, there is one node at a time
+
+    @property
+    def hold_s(self) -> float:
+        return max(HOLD_S, _HOLD_PAUSES * self.pause_s)
+
+
+class Part(NamedTuple):
+    """What the store knows of one node's."""
+
+    owner: str
+    turns: int
+    wanted: int
+    has_pause: bool
+    since_s: float  # that it has some, or has none
+
+    @property
+    def is_waiting(self) -> bool:
+        return not self.turns and self.wanted > 0
+
+
+class Given(NamedTuple):
+    """`turns` may be taken from now on; where more are in use, none until enough of them have ended."""
+
+    place: str
+    turns: int
+    is_contested: bool = False  # by another node
+
+
+def part_of(owner: str, ask: PartAsk, mine: Part | None, others: Sequence[Part]) -> int:
+    """So many turns this node may have. With what the others have there are never more than `most`."""
+    others = [each for each in others if each.turns or each.wanted]
+    if not others:
+        return ask.most
+    free = max(0, ask.most - sum(each.turns for each in others))
+    is_alone = ask.pause_s > 0 or any(each.has_pause for each in others)
+    room = 1 if is_alone else min(ask.most, 1 + len(others))  # for so many nodes
+    if not _is_its_turn(ask, mine, others, room):
+        return 0
+    if is_alone:
+        return free
+    due = _divided(ask.most, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
+    is_rest_free = all(each.turns >= due[each.owner] for each in others)
+    rest = ask.most - sum(due.values()) if is_rest_free else 0
+    return min(free, max(1, due[owner] + rest))
+
+
+def _divided(turns: int, wanted: dict[str, int]) -> dict[str, int]:
+    """As evenly as it can be, to nobody more than it wants; the same whoever works it out."""
+    due: dict[str, int] = {}
+    for left, (owner, count) in zip(range(len(wanted), 0, -1), sorted(wanted.items(), key=_by_want), strict=True):
+        due[owner] = min(count, turns // left)
+        turns -= due[owner]
+    return due
+
+
+def _by_want(each: tuple[str, int]) -> tuple[int, str]:
+    return each[1], each[0]
+
+
+def _is_its_turn(ask: PartAsk, mine: Part | None, others: Sequence[Part], room: int) -> bool:
+    """Where there is not room for all: who has some keeps it for a while, who has waited longest is next."""
+    holding = [each for each in others if each.turns]
+    waiting = [each for each in others if each.is_waiting]
+    if mine is not None and mine.turns:
+        if len(holding) >= room:  # too many have some: those who came last give way
+            return sum(_order(each) > _order(mine) for each in holding) < room
+        is_crowded = 1 + len(holding) + len(waiting) > room
+        is_longest = all(_order(mine) > _order(each) for each in holding)
+        return not (waiting and is_crowded and is_longest and mine.since_s > ask.hold_s)
+    before = len(waiting) if mine is None else sum(_order(each) > _order(mine) for each in waiting)
+    return len(holding) + before < room
+
+
+def _order(part: Part) -> tuple[float, str]:
+    """Those with the larger one came earlier."""
+    return part.since_s, part.owner

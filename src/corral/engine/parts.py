@@ -1,0 +1,106 @@
+"""This node's part of the turns of hosts, where others ask the same ones. The store divides: see domain.part.
+
+A part is asked for when a host is asked for the first time, looked at once a second as long as another node has one,
+and dropped when nobody asks the host any more.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import structlog
+
+from corral.domain.errors import StorageError
+from corral.domain.ids import Owner
+from corral.domain.part import PART_S, RENEW_EVERY_S, Given, PartAsk
+from corral.domain.ports import GateStore
+from corral.engine.gate import Gate
+from corral.engine.gate_host import Host
+
+log = structlog.get_logger()
+
+
+class Parts:
+    def __init__(
+        self, store: GateStore, owner: Owner, gate: Gate, write: Callable[[Coroutine[Any, Any, Any]], None]
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._gate = gate
+        self._write = write
+        self._ours: dict[str, Host] = {}  # those with a row of ours
+        self._wanted: dict[str, Host] = {}
+        self._is_asking = False
+        self._renewed = 0.0
+
+    def want(self, host: Host) -> None:
+        host.is_asking = True
+        self._wanted[host.place] = host
+        if not self._is_asking:  # all that come to want one meanwhile are asked for together
+            self._is_asking = True
+            self._write(self._ask_for_wanted())
+
+    async def _ask_for_wanted(self) -> None:
+        try:
+            while self._wanted:
+                hosts, self._wanted = list(self._wanted.values()), {}
+                await self._ask(hosts)
+        finally:
+            self._is_asking = False
+
+    async def _ask(self, hosts: Sequence[Host]) -> None:
+        asked_at = self._gate.clock()
+        asks = [self._ask_of(host) for host in hosts]
+        try:
+            given = await self._store.take_parts(self._owner, asks)
+        except StorageError as error:
+            log.warning("hosts have to wait for the database", hosts=len(asks), reason=error.message)
+            given = [Given(ask.place, 0, is_contested=True) for ask in asks]
+        for host, each in zip(hosts, given, strict=True):
+            self._ours[host.place] = host
+            self._gate.part_given(host, each, asked_at)
+
+    def _ask_of(self, host: Host) -> PartAsk:
+        rules = self._gate.rules_of(host)
+        in_use = host.gate.pace.active
+        # Nothing more goes out until the answer has come: it may be less.
+        host.part = min(host.part, in_use)
+        wanted = max(1, in_use + len(host.asks) + host.sent_away)
+        return PartAsk(host.place, rules.pace.most_at_once, in_use, wanted, host.gate.delay_s(rules))
+
+    async def look(self) -> None:
+        """Once a second."""
+        if not self._ours:
+            return
+        await self._drop_idle()
+        contested = set(await self._store.contested_parts(self._owner))
+        hosts = [host for host in self._ours.values() if host.place in contested or host.is_contested]
+        hosts = [host for host in hosts if not host.is_asking]
+        for host in hosts:
+            host.is_asking = True
+        if hosts:
+            await self._ask(hosts)
+        for host in self._ours.values():
+            host.sent_away = 0
+        now = self._gate.clock()
+        if now - self._renewed >= RENEW_EVERY_S:
+            await self._store.renew_parts(self._owner)
+            self._renewed = now
+            for host in self._ours.values():
+                if not host.is_asking:
+                    host.part_until = max(host.part_until, now + PART_S)
+
+    async def _drop_idle(self) -> None:
+        idle = [host for host in self._ours.values() if host.is_idle]
+        if not idle:
+            return
+        for host in idle:
+            # Whoever asks for it meanwhile is asked for afterwards: the row that is dropped must not be a new one.
+            host.part, host.is_asking = 0, True
+        try:
+            await self._store.drop_parts(self._owner, [host.place for host in idle])
+        finally:
+            for host in idle:
+                del self._ours[host.place]
+                host.is_asking = host.is_contested = False
+                self._gate.short.pop(host.place, None)
+                self._gate.look(host)
