@@ -21,6 +21,7 @@ from corral.domain.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
 from corral.domain.worker import BrokerNow, WorkerCard, WorkerRole
 from corral.engine.crawls import Crawls
+from corral.engine.doorman import Doorman
 from corral.engine.errand import Errands
 from corral.engine.field_maps import FieldMaps
 from corral.engine.gate import Inside
@@ -50,7 +51,7 @@ from corral.stalls import watched_loop
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.vault import Keyring, KeySource, SealBroken, Vault, check_keys
-from corral.wiring_options import node_options, offered_strategies, retention, retry_policy, worker_config
+from corral.wiring_options import gate_rules, node_options, offered_strategies, retention, retry_policy, worker_config
 from corral.wiring_worker import page_cache
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class App:
     field_maps: FieldMaps
     crawls: Crawls
     errands: Errands
+    door: Doorman | None = None  # who keeps the gates where there is no node
     asked: Asked | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
     broker: "Broker | None" = None
@@ -106,6 +108,10 @@ class App:
     async def start_work(self) -> None:
         if self.broker is not None:
             self.timers.append(asyncio.create_task(self.broker.run(), name="broker"))
+        if self.door is not None:
+            Inside(self.turns).enter(self.door.gate)
+            await self.door.start()
+            self.timers.append(asyncio.create_task(self.turns.run(), name="turns"))
         if self.node is not None:
             Inside(self.turns).enter(self.node.gate)
             await self.node.start()
@@ -146,11 +152,13 @@ async def opened(
     queues: Sequence[Queue] = EVERY_QUEUE,
     is_told: Callable[[], bool] | None = None,
     role: WorkerRole = WorkerRole.EMBEDDED,
+    serves: bool = False,
 ) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order.
 
     One that executes only one run does so with so many `processes`.
     With `is_told` it executes the runs that messages name, instead of looking for them, while that says so.
+    One that does not work, but `serves`, keeps gates of its own for what it looks at.
     """
     hide(settings.secrets())
     store = open_store(settings.store_url)
@@ -161,11 +169,13 @@ async def opened(
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
     served, role = ((), WorkerRole.SINGLE) if only_run else (queues, role if is_told is None else WorkerRole.WORKER)
     transport = Transport.EMBEDDED if is_told is None else Transport.CELERY
+    door = Doorman(store, gate_rules(settings)) if serves and not works else None
+    gates = turns if works or serves else NO_GATES
     try:
         keys = await checked_keys(settings, store)
-        async with watched_loop("node" if works else "client"), prober(settings, turns if works else NO_GATES) as probe:
+        async with watched_loop("node" if works else "client"), prober(settings, gates) as probe:
             work = _Work(source, processes if only_run else None) if works else None
-            app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints)
+            app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints, door=door)
             app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
             if asked is not None and app.node is not None:
                 asked.wake = app.node.stir
@@ -180,6 +190,8 @@ async def opened(
                 yield app
             finally:
                 await app.stop_work()
+                if door is not None:
+                    await door.stop()
                 if owner is not None:
                     presence.leave(owner)
     finally:
@@ -317,6 +329,7 @@ def _assembled(
     *,
     work: _Work | None,
     hints: "CeleryHints | None",
+    door: Doorman | None = None,
 ) -> App:
     learning = Learning(store)
     vault = vault_of(settings)
@@ -347,9 +360,10 @@ def _assembled(
         # A look is no run: nobody would ever ask for what it left behind.
         return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))
 
-    errands = Errands(apart, None if node is None else node.gate)
+    keeper = node or door
+    errands = Errands(apart, None if keeper is None else keeper.gate)
     offers = offered_strategies()
     sessions = Sessions(store, vault, errands.perform, offers, wake=bell.wake)
     previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
     made = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
-    return App(*made, previews, FieldMaps(store, jobs), crawls, errands)
+    return App(*made, previews, FieldMaps(store, jobs), crawls, errands, door)

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from corral.domain.errors import CorralError
 from corral.domain.gate import SitePace
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Priority, Strategy
 from corral.domain.run import NewRun, Run, RunState
 from corral.domain.url import parse_target
 from corral.engine.gate_host import Host
+from corral.extract.survey import Survey
 from corral.settings import Settings
-from corral.wiring import App
+from corral.wiring import App, opened
 from tests.chaos.level import LEVEL, by_level
 from tests.crawl.site import Page, Site, served
 from tests.engine.build import ended, events, kinds, node_of, put, settings_for, sound, until, working
@@ -248,3 +250,16 @@ async def test_what_a_node_does_not_need_any_more_another_one_has_at_once(shared
             assert all_done(await ended(two, await put(two, a_page(f"{site.url}/"))))
             assert (host_of(two, site).part, host_of(two, site).is_contested) == (4, False)
             await until(lambda: host_of(two, site).part == 0)  # nobody asks it any more
+
+
+async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks_at(tmp_path: Path) -> None:
+    with served({"/": Page()}) as site:
+        async with opened(gated(tmp_path), works=False, serves=True) as app:
+            seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
+            hits = site.hits["/"]
+            await app.store.open_breaker(site.url.partition("//")[2], 5, 0)
+            await until(lambda: bool(app.door and app.door.gate.watched))
+            with pytest.raises(CorralError, match="not asked for now"):
+                await app.previews.look(f"{site.url}/", Survey.PAGE)
+    assert seen is not None
+    assert site.hits["/"] == hits

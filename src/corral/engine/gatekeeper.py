@@ -141,6 +141,11 @@ class Gatekeeper:
         _, failures, blocked_s = _seen(host, self.gate.clock())
         self._stored(host, lambda: self._store.open_breaker(host.place, failures, blocked_s))
 
+    @property
+    def shared_places(self) -> list[str]:
+        """The hosts of whose turns this node has a part."""
+        return self._parts.places
+
     def want_part(self, host: Host) -> None:
         self._parts.want(host)
 

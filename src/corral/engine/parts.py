@@ -32,6 +32,10 @@ class Parts:
         self._is_asking = False
         self._renewed = 0.0
 
+    @property
+    def places(self) -> list[str]:
+        return list(self._ours)
+
     def want(self, host: Host) -> None:
         host.is_asking = True
         self._wanted[host.place] = host

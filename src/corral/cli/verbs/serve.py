@@ -36,6 +36,6 @@ async def _serve(settings: "Settings", listener: "Listener", *, as_json: bool) -
     stop.listen()
     role = "serves" if as_json else "serves; runs wait until a `corral worker` takes them"
     said = announcement(settings, listener, role, as_json=as_json)
-    async with opened(settings, works=False) as app:
+    async with opened(settings, works=False, serves=True) as app:
         await serve_api(app, listener, stop, announce=said)
     return stop.exit_code
