@@ -138,6 +138,9 @@ class App:
         if node is not None:
             await node.stop()
             await self.learning.flush()
+        door, self.door = self.door, None
+        if door is not None:
+            await door.stop()
         if roll is not None:
             await roll.leave()
 
@@ -179,21 +182,14 @@ async def opened(
             app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
             if asked is not None and app.node is not None:
                 asked.wake = app.node.stir
-            presence = Presence(settings.data_dir / "nodes")
-            await _take_over(store, presence)
             if app.node is not None:
-                presence.enter(app.node.owner)
                 app.roll = Roll(store, worker_card(settings, app.node.owner, served, transport, role), app.node)
-            owner = app.node.owner if app.node is not None else None
-            await app.start_work()
-            try:
-                yield app
-            finally:
-                await app.stop_work()
-                if door is not None:
-                    await door.stop()
-                if owner is not None:
-                    presence.leave(owner)
+            async with _present(settings, store, app.node):
+                await app.start_work()
+                try:
+                    yield app
+                finally:
+                    await app.stop_work()
     finally:
         if hints is not None:
             await asyncio.to_thread(hints.close)
@@ -218,8 +214,10 @@ def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]"
     return CeleryHints(make_celery(url)), Broker(url, sorted(STEPS.values()))
 
 
-async def _take_over(store: Store, presence: Presence) -> None:
-    """What nodes held that died in this folder is to be had at once."""
+@asynccontextmanager
+async def _present(settings: Settings, store: Store, node: Node | None) -> AsyncIterator[None]:
+    """In this folder; what nodes held that died here is to be had at once."""
+    presence = Presence(settings.data_dir / "nodes")
     gone = presence.gone()
     for owner in gone:
         await store.expire(owner)
@@ -228,6 +226,14 @@ async def _take_over(store: Store, presence: Presence) -> None:
     for owner in gone:
         await store.strike_worker(owner)
         presence.forget(owner)
+    if node is None:
+        yield
+        return
+    presence.enter(node.owner)
+    try:
+        yield
+    finally:
+        presence.leave(node.owner)
 
 
 def worker_card(
