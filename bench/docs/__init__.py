@@ -12,6 +12,7 @@ _DOCS = ("docs",)
 ENTRIES = (
     Entry("corral crawl", "bench.crawl.corral_side:CrawlDocs", "corral", 500, 100, _DOCS),
     Entry("bare loop", "bench.crawl.bare_side:Bare", "yardstick", 500, 100, _DOCS),
+    Entry("durable loop", "bench.crawl.durable_side:Durable", "yardstick", 500, 100, _DOCS),
     Entry("crawlee", "bench.crawl.crawlee_side:Crawlee", "peer", 500, 50, _DOCS),
     Entry("scrapy", "bench.crawl.scrapy_side:Scrapy", "peer", 500, 50, _DOCS),
     Entry("crawlee, on disk", "bench.crawl.crawlee_side:CrawleeOnDisk", "peer", 500, 50, _DOCS),
