@@ -1,4 +1,4 @@
-"""Of the turns that a host allows, the part of one node: all of them as long as no other node asks the same host.
+"""Of the turns that a host allows, the part of one node: as many as it wants, as long as no other asks the same host.
 
 Where several do, each has its share, and what one does not want is the others'. Where there are fewer turns than nodes,
 or a pause has to be kept between requests, nodes take turns in having any: who has waited longest is next.
@@ -13,6 +13,8 @@ RENEW_EVERY_S = 3.0
 # So long a node may keep what others wait for, and several pauses long where there are pauses.
 HOLD_S = 2.0
 _HOLD_PAUSES = 3
+# And twice as many as it wants now, at most: the next node finds some that are free, and more are a question away.
+_SOME = 8
 
 
 class PartAsk(NamedTuple):
@@ -52,19 +54,20 @@ class Given(NamedTuple):
 def part_of(owner: str, ask: PartAsk, mine: Part | None, others: Sequence[Part]) -> int:
     """So many turns this node may have. With what the others have there are never more than `most`."""
     others = [each for each in others if each.turns or each.wanted]
+    most = min(ask.most, max(_SOME, 2 * ask.wanted))
     if not others:
-        return ask.most
+        return most
     free = max(0, ask.most - sum(each.turns for each in others))
     is_alone = ask.pause_s > 0 or any(each.has_pause for each in others)
     room = 1 if is_alone else min(ask.most, 1 + len(others))  # for so many nodes
     if not _is_its_turn(ask, mine, others, room):
         return 0
     if is_alone:
-        return free
+        return min(free, most)
     due = _divided(ask.most, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
     is_rest_free = all(each.turns >= due[each.owner] for each in others)
     rest = ask.most - sum(due.values()) if is_rest_free else 0
-    return min(free, max(1, due[owner] + rest))
+    return min(free, most, max(1, due[owner] + rest))
 
 
 def _divided(turns: int, wanted: dict[str, int]) -> dict[str, int]:
