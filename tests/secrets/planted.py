@@ -14,6 +14,11 @@ from tests.chaos.level import by_level
 DATA_COLUMNS = {("jobs", "document"), ("runs", "payload"), ("recipes", "document")}
 
 
+def is_of_database(path: Path) -> bool:
+    """A file of tables, SQLite's or PostgreSQL's, or its log of writes; its columns are looked at one by one, too."""
+    return "corral.db" in path.name or not {"base", "pg_wal"}.isdisjoint(path.parts)
+
+
 def canary(kind: str) -> str:
     return f"canary-{kind}-{secrets.token_hex(8)}"
 
@@ -69,8 +74,7 @@ class Spoils:
         for (table, column), text in self.rows.items():
             found[f"{table}.{column}"] = planted.found_in(text, urls=(table, column) not in DATA_COLUMNS)
         for path in (path for folder in self.folders for path in folder.rglob("*") if path.is_file()):
-            # The database is one of these files: its columns are looked at one by one above.
-            found[str(path)] = planted.found_in(path.read_bytes(), urls="corral.db" not in path.name)
+            found[str(path)] = planted.found_in(path.read_bytes(), urls=not is_of_database(path))
         return {place: kinds for place, kinds in found.items() if kinds}
 
 

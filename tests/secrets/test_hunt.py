@@ -18,7 +18,7 @@ import pytest
 
 from tests.secrets import terminal, uses
 from tests.secrets.confiding import OF_THE_APP, ConfidingSite, confiding_site
-from tests.secrets.planted import DATA_COLUMNS, Planted, Spoils, Watcher
+from tests.secrets.planted import DATA_COLUMNS, Planted, Spoils, Watcher, is_of_database
 from tests.services import PostgresCluster
 from tests.stack import Stack, corral_up, demo_site
 
@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(params=["sqlite", "postgres"] if os.environ.get("CORRAL_CHAOS") else ["sqlite"])
-def planted(request: pytest.FixtureRequest) -> tuple[Planted, dict[str, str]]:
+def planted(request: pytest.FixtureRequest) -> tuple[Planted, dict[str, str], tuple[Path, ...]]:
+    """What is hidden so far, the settings it is in, and where the database lies if not with everything else."""
     found = Planted()
     settings = {
         "APP_VAULT_KEY": found.secret("vault_key", base64.b64encode(os.urandom(32)).decode()),
@@ -45,7 +46,8 @@ def planted(request: pytest.FixtureRequest) -> tuple[Planted, dict[str, str]]:
         password = found.secret("database_password")
         assert at
         settings["APP_DATABASE_URL"] = f"{user.split(':')[0]}:{user.split(':')[1]}:{password}@{rest}"
-    return found, settings
+        return found, settings, (cluster.directory,)
+    return found, settings, ()
 
 
 @pytest.fixture
@@ -62,9 +64,9 @@ def site() -> Iterator[str]:
 
 
 def test_no_planted_secret_is_found_anywhere(
-    planted: tuple[Planted, dict[str, str]], site: str, tmp_path: Path, short_folder: Path
+    planted: tuple[Planted, dict[str, str], tuple[Path, ...]], site: str, tmp_path: Path, short_folder: Path
 ) -> None:
-    canaries, settings = planted
+    canaries, settings, database = planted
     sure = Planted()  # the control: these are no secrets, and must be found
     bodies: list[str] = []
     dotenv = f"APP_CELERY_BROKER_URL=redis://u:{canaries.secret('broker_password')}@127.0.0.1:6379/1\n"
@@ -91,7 +93,7 @@ def test_no_planted_secret_is_found_anywhere(
         watcher.done.set()
         watcher.join()
         rows = _rows(stack, settings)
-    folders = (stack.data_dir, short_folder, tmp_path / "other", tmp_path / "bad")
+    folders = (stack.data_dir, short_folder, tmp_path / "other", tmp_path / "bad", *database)
     spoils = Spoils("\n".join(watcher.seen), stack.log.read_bytes(), said, "\n".join(bodies), rows, folders)
     _check_the_search(spoils, canaries, sure, confiding)
     assert len(canaries.kinds) >= 70
@@ -103,7 +105,7 @@ def _check_the_search(spoils: Spoils, canaries: Planted, sure: Planted, confidin
     places = spoils.hits(sure)
     assert {"processes", "terminal", "api", "jobs.document", "runs.payload"} <= places.keys(), places
     assert any("/artifacts/" in place for place in places), places
-    assert any("corral.db" in place for place in places) or "postgres" in str(spoils.rows.keys()), places
+    assert any(is_of_database(Path(place)) for place in places), places
     assert set(canaries.in_urls) <= set(canaries.found_in("".join(spoils.rows[place] for place in DATA_COLUMNS)))
     asked = "\n".join(confiding.asked)
     kept_in_the_page = {"local_storage", "session_storage"}
