@@ -56,8 +56,7 @@ class HttpVisitor:
     async def _visited(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
         began = time.monotonic()
         if item.kind != PAGE:
-            trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-            return await self._sitemaps.visit(item, orjson.dumps(task.payload["crawl"]).decode(), trusted_hosts, turn)
+            return await self._sitemaps.visit(item, plan, task, turn)
         try:
             target = parse_target(item.url)
         except BadInput as problem:
