@@ -52,7 +52,7 @@ async def test_what_a_person_pinned_no_run_overwrites(store: Store) -> None:
     assert await store.save_recipe(replace(LESSON, document=OTHER)) is not None
 
 
-async def test_an_edited_recipe_of_a_job_with_selectors_starts_without_the_failures_of_the_old_one(
+async def test_an_edited_recipe_of_a_job_with_selectors_starts_without_old_failures(
     store: Store,
 ) -> None:
     """Recipes are kept by field and selector, the memory of a site by the names of the fields."""
