@@ -124,6 +124,10 @@ class Vault:
     def is_file(self) -> bool:
         return self._given is None
 
+    @property
+    def place(self) -> str:
+        return str(self._path) if self.is_file else "APP_VAULT_KEY"
+
     def keys(self) -> Keyring:
         """What there is, which may be nothing. BadConfiguration where it cannot be used."""
         if self._given is not None:
@@ -145,6 +149,8 @@ class Vault:
         found = self.keys()
         if found.kids:
             return found
+        if not self.is_file:
+            raise BadConfiguration([f"{self.place} holds no key; make one with `{HOW_TO_MAKE}`"])
         made = found.with_new()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         part = self._written(made)
@@ -152,7 +158,10 @@ class Vault:
             # A link is made once: of two who start together, one finds the other's key.
             os.link(part, self._path)
         except FileExistsError:
-            return self.keys()
+            found = self.keys()
+            if not found.kids:  # ours to keep, not to fill: the key that belongs there may open what is stored
+                raise BadConfiguration([f"{self._path} is empty; put the key back, or remove the file"]) from None
+            return found
         finally:
             part.unlink()
         return made

@@ -292,8 +292,7 @@ async def checked_keys(settings: Settings, store: Store) -> Keyring:
     """The keys of the vault; BadConfiguration where sessions are stored that they do not open."""
     vault = vault_of(settings)
     keys = vault.keys()
-    where = str(settings.data_dir / "vault.key") if vault.is_file else "APP_VAULT_KEY"
-    check_keys(keys, await store.session_kids(), where)
+    check_keys(keys, await store.session_kids(), vault.place)
     return keys
 
 

@@ -10,6 +10,7 @@ from tests.stack import Stack
 
 pytestmark = pytest.mark.browser
 CANARY = "canary-of-the-session-tests"
+ORIGIN = "origins.0.localStorage.0.value"
 
 
 def logged_in(site: str) -> dict[str, str]:
@@ -90,6 +91,42 @@ def test_reads_never_return_what_was_posted(stack: Stack) -> None:
     assert (session["origins"], session["headers"]) == (["https://example.test"], ["authorization"])
 
 
+@pytest.mark.parametrize(
+    "content, domains, origins",
+    [
+        # A storage state of Playwright, whole.
+        (
+            {
+                "cookies": [{"name": "a", "value": CANARY, "domain": "a.test", "path": "/", "expires": -1,
+                             "httpOnly": True, "secure": False, "sameSite": "None", "partitionKey": "https://b.test"}],
+                "origins": [{"origin": "http://a.test", "localStorage": [{"name": "k", "value": CANARY}]}],
+            },
+            ["a.test"],
+            ["http://a.test"],
+        ),
+        # What extensions of browsers export.
+        (
+            {"cookies": [{"name": "a", "value": CANARY, "domain": ".a.test", "expirationDate": 4e9, "hostOnly": False,
+                          "sameSite": "no_restriction", "session": False, "storeId": "0", "id": 1},
+                         {"name": "b", "value": CANARY, "domain": ".a.test", "expirationDate": 4e9, "sameSite": None}]},
+            [".a.test"],
+            [],
+        ),
+        ({"cookies": f"# comment\n#HttpOnly_a.test\tFALSE\t/\tTRUE\t4000000000\tsid\t{CANARY}\n"}, ["a.test"], []),
+        ({"cookies": f"sid={CANARY}; lang=en"}, ["127.0.0.1"], []),
+    ],
+)  # fmt: skip
+def test_what_programs_export_is_taken_as_it_is(
+    stack: Stack, content: dict[str, Any], domains: list[str], origins: list[str]
+) -> None:
+    session = stack.client.post("/jobs/sessions", json={"job_id": a_job(stack)["id"], **content})
+    assert session.status_code == 200, session.text
+    told = session.json()
+    assert (told["domains"], told["origins"]) == (domains, origins)
+    has_end = told["expires_at"] is not None
+    assert has_end == ("expirationDate" in str(content) or "4000000000" in str(content))
+
+
 def test_the_same_request_sent_twice_writes_once(stack: Stack) -> None:
     job = a_job(stack)
     body = {"job_id": job["id"], "cookies": [{"name": "a", "value": CANARY}]}
@@ -113,6 +150,9 @@ def test_the_same_request_sent_twice_writes_once(stack: Stack) -> None:
         ({"cookies": [{"name": "a", "value": CANARY, "domain": ".com"}]}, 422, "cookies.0.domain"),
         ({"cookies": [{"name": "a", "value": CANARY, "vaule": CANARY}]}, 422, "cookies.0.vaule"),
         ({"cookies": [{"name": "a", "value": [CANARY]}]}, 422, "cookies.0.value"),
+        ({"cookies": CANARY}, 422, "cookies"),
+        ({"cookies": {"a": CANARY}}, 422, "cookies"),
+        ({"origins": [{"origin": "http://a.test", "localStorage": [{"name": CANARY}]}]}, 422, ORIGIN),
         ({"headers": {"Cookie": CANARY}}, 422, "headers"),
         ({"storage": {"nowhere": {"a": CANARY}}}, 422, "storage"),
     ],

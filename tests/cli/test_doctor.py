@@ -22,6 +22,30 @@ def test_a_place_without_data_is_fine_and_stays_empty(corral: Corral) -> None:
     assert not corral.data.exists()
 
 
+def test_a_place_that_cannot_be_made_is_said_to_be_one(corral: Corral) -> None:
+    (corral.folder / "file").touch()
+
+    done = corral.here("doctor", "--json", APP_DATA_DIR=str(corral.folder / "file" / "data"))
+
+    [wrong] = [check for check in done.json["checks"] if check["verdict"] == "wrong"]
+    assert (done.code, wrong["name"]) == (1, "data folder")
+    assert wrong["found"].endswith("/file cannot be written to")
+
+
+def test_a_key_that_others_may_read_is_found(corral: Corral) -> None:
+    corral.create()
+    key = corral.data / "vault.key"
+    key.touch(0o600)
+    assert corral.here("doctor").code == 0
+    key.chmod(0o644)
+
+    done = corral.here("doctor", "--json")
+
+    [wrong] = [check for check in done.json["checks"] if check["verdict"] == "wrong"]
+    assert (done.code, wrong["name"]) == (1, "vault")
+    assert "chmod 600" in wrong["remedy"]
+
+
 def test_a_broken_invariant_is_found_with_what_to_do(corral: Corral) -> None:
     corral.create()
     with sqlite3.connect(corral.data / "corral.db") as connection:

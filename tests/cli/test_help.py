@@ -23,7 +23,7 @@ VERBS = [
     "bench",
 ]
 JOB_VERBS = ["add", "list", "show", "rm"]
-SITE_VERBS = ["list", "show", "stats"]
+SITE_VERBS = ["list", "show", "stats", "pace", "recipe"]
 SESSION_VERBS = ["add", "capture", "list", "check", "rotate", "rm"]
 RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "keep"]
 

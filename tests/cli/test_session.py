@@ -109,10 +109,12 @@ def test_a_plan_and_a_removal_are_told_as_json_too(corral: Corral, site: str) ->
         {"cookies": [{"name": "a", "value": CANARY}], "origins": []},
         {"origins": [{"origin": "http://a.test", "localStorage": [{"name": "k", "value": CANARY}]}]},
         {"storage": {"http://a.test": {"k": CANARY}}, "headers": {"X-Token": CANARY}},
+        f"# Netscape HTTP Cookie File\n.a.test\tTRUE\t/\tFALSE\t0\tsid\t{CANARY}\n",
+        f"sid={CANARY}; lang=en",
     ],
 )
 def test_every_usual_shape_of_a_file_is_taken(corral: Corral, site: str, content: object) -> None:
-    (corral.folder / "state.json").write_text(json.dumps(content))
+    (corral.folder / "state.json").write_text(content if isinstance(content, str) else json.dumps(content))
     added = corral.here("session", "add", a_job(corral, site), "--cookies", "state.json")
     assert added.code == 0, added.err
 
@@ -123,6 +125,7 @@ def test_every_usual_shape_of_a_file_is_taken(corral: Corral, site: str, content
         (),
         ("--cookies", "nowhere.json"),
         ("--cookies", "broken.json"),
+        ("--cookies", "broken.txt"),
         ("--cookie", CANARY),
         ("--cookie", "a=@nowhere"),
         ("--cookie", f"a={CANARY}\n"),
@@ -132,6 +135,7 @@ def test_what_cannot_be_read_is_a_bad_argument_and_not_quoted(
     corral: Corral, site: str, arguments: tuple[str, ...]
 ) -> None:
     (corral.folder / "broken.json").write_text(f'[{{"name": "{CANARY}"')
+    (corral.folder / "broken.txt").write_text(f"{CANARY}\n{CANARY}={CANARY}\n")
     refused = corral.here("session", "add", a_job(corral, site), *arguments)
     assert refused.code == 2, refused
     assert CANARY not in refused.err

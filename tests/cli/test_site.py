@@ -48,6 +48,36 @@ def test_what_is_known_is_listed_and_shown(taught: Corral) -> None:
     assert [each["document"] for each in told["recipes"]] == [DOCUMENT]
 
 
+def test_a_recipe_is_shown_edited_released_and_forgotten(taught: Corral) -> None:
+    [known] = taught.here("site", "show", "shop.test", "--json").json["recipes"]
+    verb = ("site", "recipe", known["id"])
+    shown = taught.here(*verb)
+    assert (shown.code, shown.json) == (0, DOCUMENT)
+    file = taught.folder / "recipe.json"
+    file.write_text(shown.out.replace("$.name", "$.title"))
+    assert "nothing was written" in taught.here(*verb, "--document", str(file), "--dry-run").out
+    assert taught.here(*verb, "--json").json == known
+
+    edited = taught.here(*verb, "--document", str(file), "--json").json
+    assert (edited["version"], edited["pinned"]) == (2, True)
+    assert edited["document"]["fields"]["name"]["value"] == "{$.title}"
+    assert taught.here(*verb, "--no-pin").out.endswith("version 2, not pinned\n")
+    assert taught.here(*verb, "--pin", "--json").json["pinned"] is True
+
+    for wrong in (
+        "no json",
+        shown.out.replace("{path.1}", "{path.9}"),
+        shown.out.replace("{origin}", "http://10.0.0.1"),
+    ):
+        file.write_text(wrong)
+        assert taught.here(*verb, "--document", str(file)).code in (1, 2)
+    assert taught.here(*verb, "--document", str(file), "--forget").code == 2
+    assert "would remove" in taught.here(*verb, "--forget", "--dry-run").out
+    assert taught.here(*verb, "--json").json["version"] == 2
+    assert taught.here(*verb, "--forget").code == 0
+    assert taught.here(*verb).code == 1
+
+
 def test_an_unknown_site_is_told_apart_from_a_bad_one(taught: Corral) -> None:
     unknown = taught.here("site", "show", "elsewhere.test")
     assert (unknown.code, unknown.out) == (1, "")

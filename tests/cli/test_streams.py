@@ -1,11 +1,12 @@
 """Output that cannot be written, and input that cannot be read: one clear line, the right exit code, no traceback."""
 
+import contextlib
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -92,12 +93,24 @@ def test_an_exported_setting_is_taken(corral: Corral) -> None:
     assert str(elsewhere) in done.stdout
 
 
+@contextlib.contextmanager
+def in_the_background(is_there: bool) -> Iterator[None]:
+    """As a shell starts what ends with `&`: deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_there else signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("in_background", [False, True])
 def test_ctrl_c_ends_with_130_and_without_a_traceback(
-    corral: Corral, site: str, started: Callable[..., subprocess.Popen[str]]
+    corral: Corral, site: str, started: Callable[..., subprocess.Popen[str]], in_background: bool
 ) -> None:
     job = corral.here("job", "add", f"{site}/articles", "--fields", "title", APP_EGRESS_ALLOW="127.0.0.0/8:*")
     run = corral.here("run", "start", job.out.strip(), "--strategy", "http").out.strip()
-    following = started(corral, "events", "-f", run)
+    with in_the_background(in_background):
+        following = started(corral, "events", "-f", run)
     assert following.stdout is not None
     assert "Run created" in following.stdout.readline()
     time.sleep(0.3)

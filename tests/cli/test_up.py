@@ -142,6 +142,16 @@ def stopped(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, err
 
 
+def test_a_closed_terminal_stops_a_worker_in_order(corral: Corral, started: Started) -> None:
+    process = started(corral, "worker", **AT_ONCE)
+    line_with(process, "Corral works")
+    children = descendants(process)
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=10 * SLACK)
+    assert (process.returncode, err) == (0, "")
+    assert all_gone(children)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("verb", [("up", "--port", "0"), ("worker",)], ids=" ".join)
 def test_a_file_locked_by_another_program_does_not_keep_a_stopping_process(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from corral.domain.crawl import Counts, CrawlPlan
+from corral.domain.crawl import Counts, CrawlPlan, ItemState
 from corral.domain.run import Move, Run, RunState
 from corral.wiring import App
 from tests.crawl.site import Page, served, tree
@@ -189,6 +189,28 @@ async def test_a_site_that_cannot_say_what_it_allows_is_not_crawled(app: App) ->
         assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
         _, found, _ = await crawled(app, f"{site.url}/", respect_robots=False)
         assert set(found) == {"/", "/a"}
+
+
+async def test_a_robots_txt_that_leads_nowhere_allows_nothing(app: App) -> None:
+    round_and_round = Page(status=302, headers={"location": "/robots.txt?again"})
+    rest = {"/": Page(), "/robots.txt?again": Page(status=302, headers={"location": "/robots.txt"})}
+    with served({**rest, "/robots.txt": round_and_round}) as site:
+        run, _, counts = await crawled(app, f"{site.url}/", respect_robots=True)
+        assert (run.state, counts, site.hits["/"]) == (RunState.FAILED, Counts(failed=1), 0)
+        assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
+        assert run.failure_detail == "robots_unreachable"
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+async def test_a_robots_txt_that_breaks_off_is_asked_again_and_then_allows_nothing(app: App, tries: int) -> None:
+    def hangs_up() -> None:
+        raise RuntimeError
+
+    with served({"/": Page(), "/robots.txt": Page(on_ask=hangs_up)}) as site:
+        run, _, _ = await crawled(app, f"{site.url}/", respect_robots=True, retry_attempts=tries)
+        [page] = await app.store.crawl_items(run.id, ItemState.FAILED, 0, 5)
+        assert (page.reason, page.attempt, site.hits["/"]) == ("policy:robots_unreachable", tries, 0)
+        assert "closed the connection" in (page.message or "")
 
 
 async def test_a_redirect_leads_to_nothing_that_a_link_would_not_lead_to(app: App) -> None:

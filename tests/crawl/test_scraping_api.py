@@ -77,6 +77,18 @@ def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
         assert ended(stack, failed)["status"] == "failed"
 
 
+@pytest.mark.parametrize("path, rule", [("/away", "out_of_scope"), ("/quiet", "noindex")])
+def test_a_start_page_that_may_not_be_read_is_named_as_the_error(stack: Stack, path: str, rule: str) -> None:
+    away = Page(status=302, headers={"location": "http://elsewhere.test/"})
+    quiet = Page(head='<meta name=robots content="noindex">')
+    with served({"/away": away, "/quiet": quiet}) as site:
+        task = submit(stack, f"{site.url}{path}", use_sitemaps=True)
+        assert ended(stack, task)["status"] == "failed"
+        [error] = results(stack, task, include_errors=True)["errors"]
+        assert (error["url"], error["error_type"], error["reason"]) == (f"{site.url}{path}", "policy", rule)
+        assert rule in error["error"]
+
+
 def test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once(stack: Stack) -> None:
     pages = tree(width=5, depth=2)
     for path in pages:
@@ -172,6 +184,7 @@ def test_further_options_change_what_a_task_does(stack: Stack) -> None:
         ({"url": "http://169.254.169.254/"}, "url"),
         ({"url": "http://a.test/", "max_depth": 6}, "max_depth"),
         ({"url": "http://a.test/", "max_depth": 0}, "max_depth"),
+        ({"url": "http://a.test/", "categories": []}, "categories"),
         ({"url": "http://a.test/", "timeout_minutes": 4}, "timeout_minutes"),
         ({"url": "http://a.test/", "timeout_minutes": 121}, "timeout_minutes"),
         ({"url": "http://a.test/", "max_concurrent_articles": 26}, "max_concurrent_articles"),

@@ -82,6 +82,49 @@ async def test_pages_that_only_sitemaps_name_are_crawled(app: App) -> None:
         assert set(found) == {"/", "/linked"}
 
 
+async def test_a_sitemap_that_breaks_off_is_used_and_said_to_be_one(app: App) -> None:
+    with served({"/": Page(), "/a": Page(), "/b": Page()}) as site:
+        whole = urlset(f"{site.url}/a", f"{site.url}/b")
+        site.pages["/sitemap.xml"] = Page(raw=whole[: whole.index("/b<") + 1], headers=XML)
+        run, found, _ = await crawled(app, f"{site.url}/", use_sitemaps=True)
+        assert set(found) >= {"/", "/a"}
+        assert (await reasons(app, run.id))["sitemap_cut"] == 1
+
+
+@pytest.mark.parametrize(
+    "text, is_cut",
+    [
+        (urlset("http://a.test/1"), False),
+        (f"{urlset('http://a.test/1')}\n<!-- done -->", False),
+        (f"<urlset {NAMESPACE}/>", False),
+        ("http://a.test/1\nhttp://a.test/2", False),
+        (urlset("http://a.test/1").removesuffix("</urlset>"), True),
+        (index("http://a.test/s.xml")[:-20], True),
+        (gzip.compress(urlset("http://a.test/1").encode())[:-12], True),
+    ],
+)
+def test_whether_a_sitemap_breaks_off(text: str | bytes, is_cut: bool) -> None:
+    assert read(text).get("is_cut", False) is is_cut
+
+
+async def test_a_sitemap_is_not_followed_to_where_a_link_would_not_lead(app: App) -> None:
+    with served({}) as elsewhere:
+        away = elsewhere.url.replace("127.0.0.1", "localhost") + "/sitemap.xml"
+        elsewhere.pages["/sitemap.xml"] = Page(raw=urlset("/x"), headers=XML)
+        pages = {
+            "/": Page(),
+            "/sitemap.xml": Page(status=302, headers={"location": "/closed.xml"}),
+            "/away.xml": Page(status=302, headers={"location": away}),
+            "/closed.xml": Page(raw=urlset("/x"), headers=XML),
+        }
+        with served(pages) as site:
+            rules = f"User-agent: *\nDisallow: /closed.xml\nSitemap: {site.url}/away.xml\n"
+            site.pages["/robots.txt"] = Page(raw=rules, headers={"content-type": "text/plain"})
+            run, _, _ = await crawled(app, f"{site.url}/", respect_robots=True, use_sitemaps=True)
+            assert (site.hits["/closed.xml"], dict(elsewhere.hits)) == (0, {})
+            assert await reasons(app, run.id) == {"policy:robots": 1, "policy:out_of_scope": 1, "sitemap": 1}
+
+
 async def test_a_site_without_sitemaps_is_crawled_all_the_same(app: App) -> None:
     with served({"/": Page(["/a"]), "/a": Page()}) as site:
         run, found, counts = await crawled(app, f"{site.url}/", use_sitemaps=True)

@@ -112,6 +112,21 @@ def test_what_is_no_page_is_not_given_to_the_browser() -> None:
     assert "application/pdf" in transition.failure.message
 
 
+@pytest.mark.parametrize(
+    "stats, why",
+    [
+        ({"is_binary": True, "is_packed": True, "content_type": "text/html"}, "packed with gzip"),
+        ({"content_length": 0, "http_status": 204}, "answered 204 with nothing at all"),
+        ({"content_length": 9}, "not found on the page"),
+    ],
+)
+def test_the_message_says_why_a_field_is_missing(stats: dict[str, object], why: str) -> None:
+    run = A_RUN._replace(resolved_strategy=Strategy.BROWSER)
+    failure = decide(run, Fetched(stats, ({"a": None},), missing=("a",)), POLICY, NOW).failure
+    assert failure is not None
+    assert why in failure.message
+
+
 def test_missing_fields_after_the_last_resort_leave_a_partial_result() -> None:
     run = A_RUN._replace(resolved_strategy=Strategy.BROWSER)
     transition = decide(run, Fetched(records=({"a": 1, "b": None},), missing=("b",)), POLICY, NOW)

@@ -53,6 +53,11 @@ def test_auto_takes_the_cheapest_that_can_work(probe: Probe | None, expected: St
     assert resolution.meta == {"resolved_strategy": expected.value, "reason": resolution.reason}
 
 
+def test_the_reason_says_what_the_probe_saw() -> None:
+    seen = resolve(JOB, Strategy.AUTO, Probe(200, what="nothing at all"))
+    assert seen.reason == "the probe was answered 200, with nothing at all"
+
+
 @pytest.mark.parametrize("asked", list(Strategy))
 @pytest.mark.parametrize("job", [JOB, WITH_LOGIN])
 def test_a_run_is_never_left_on_auto(job: Job, asked: Strategy) -> None:

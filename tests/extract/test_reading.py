@@ -28,6 +28,14 @@ def test_a_page_is_decoded_parsed_and_extracted() -> None:
     assert (answer.failure, answer.verdict, answer.refused, answer.problems) == (None, None, None, {})
 
 
+def test_a_not_found_page_of_which_only_the_title_is_asked_for_is_none() -> None:
+    body = b"<title>Page not found</title><h1>404</h1><p>Sorry, the page you requested could not be found."
+    heading = FieldSpec("title", css="h1")
+    for fields, is_gone in (((TITLE,), True), ((heading,), False)):
+        failure = read_page(a_request(body, *fields)).failure
+        assert (failure.detail if failure else None) == ("soft_404" if is_gone else None)
+
+
 def test_what_cannot_be_decoded_is_counted() -> None:
     answer = read_page(a_request(b"<title>a\xffb</title>", content_type="text/html; charset=utf-8"))
     assert (answer.title, answer.encoding, answer.replacements) == ("a\ufffdb", "utf-8", 1)

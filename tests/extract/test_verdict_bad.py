@@ -1,5 +1,7 @@
 """Pages that are not what was asked for, each of the kind it is."""
 
+from dataclasses import replace
+
 import pytest
 
 from corral.extract.verdict import Answer, Kind, judge
@@ -147,6 +149,18 @@ def test_a_bad_page_is_called_by_its_name(kind: Kind, page: Answer) -> None:
 def test_a_block_page_has_a_title_too(page: Answer) -> None:
     """Asked for nothing but a title, every field is “found” on it."""
     assert judge(page, ()).kind in (Kind.BLOCK, Kind.CAPTCHA)
+
+
+SAID_BY_THE_TITLE = [
+    *(pytest.param(Kind.LOGIN_WALL, page, id=name) for name, page in LOGIN_WALLS.items() if name != "JSON"),
+    *(pytest.param(Kind.SOFT_404, SOFT_404S[name], id=name) for name in ("recorded", "number", "in Russian")),
+]
+
+
+@pytest.mark.parametrize("kind, page", SAID_BY_THE_TITLE)
+def test_that_a_page_has_a_title_says_nothing_for_it(kind: Kind, page: Answer) -> None:
+    """It was taken for content where nothing but the title was asked for."""
+    assert judge(replace(page, wants_title_only=True), ()).kind is kind
 
 
 def test_a_redirect_to_a_login_form_is_a_wall_even_if_its_title_was_taken_for_the_field() -> None:

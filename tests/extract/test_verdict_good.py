@@ -1,5 +1,7 @@
 """Pages that look like a refusal to whoever only searches for words."""
 
+from dataclasses import replace
+
 import pytest
 
 from corral.extract.verdict import Answer, Kind, judge
@@ -94,6 +96,12 @@ WHEN_FOUND = {
 @pytest.mark.parametrize("page", [pytest.param(page, id=name) for name, page in ALWAYS.items()])
 def test_a_good_page_is_left_alone(page: Answer, missing: tuple[str, ...]) -> None:
     verdict = judge(page, missing)
+    assert verdict.kind is Kind.OK, verdict
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=name) for name, page in {**ALWAYS, **WHEN_FOUND}.items()])
+def test_a_good_page_is_left_alone_where_only_its_title_is_asked_for(page: Answer) -> None:
+    verdict = judge(replace(page, wants_title_only=True), ())
     assert verdict.kind is Kind.OK, verdict
 
 

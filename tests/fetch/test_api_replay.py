@@ -112,6 +112,15 @@ async def test_robots_may_refuse_the_page_or_only_the_call(replay: ApiReplayExec
     assert site.calls() == []
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_robots_may_refuse_where_a_call_is_sent_on_to(
+    replay: ApiReplayExecutor, site: Changing, method: str
+) -> None:
+    site.robots = "User-agent: *\nDisallow: /api/echo\n"
+    outcome = await replayed(replay, site, calling("{origin}/api/redirect/307", method))
+    assert failed(outcome) == (FailureCode.EXTRACTION, "replay_refused")
+
+
 async def test_a_recipe_reaches_no_address_that_is_not_allowed(replay: ApiReplayExecutor, site: Changing) -> None:
     outcome = await replayed(replay, site, calling("http://127.0.0.2:9/api"))
     assert failed(outcome) == (FailureCode.POLICY, "egress")

@@ -1,3 +1,4 @@
+import gzip
 import time
 from typing import Any
 
@@ -109,6 +110,15 @@ async def test_an_image_has_no_fields_and_no_title(
     assert outcome.missing == ("title",)
     assert outcome.stats["title"] is None
     assert outcome.stats["is_binary"]
+
+
+async def test_what_is_packed_and_does_not_say_so_is_no_page(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/packed", gzip.compress(b"<title>Packed</title>"), "Content-Type: text/html")
+    outcome = await execute(egress, hostile.url("/packed"), "title")
+    assert isinstance(outcome, Fetched)
+    assert (outcome.missing, outcome.stats["is_binary"], outcome.stats["is_packed"]) == (("title",), True, True)
 
 
 async def test_a_page_nested_too_deeply_is_not_parsed(

@@ -21,6 +21,20 @@ async def test_an_application_shell_is_seen(egress: Egress, hostile: Hostile, mo
     assert (await probe(egress, hostile.url("/app"), (FieldSpec("price"),))).is_shell
 
 
+@pytest.mark.parametrize(
+    "body, kind, what",
+    [(b"", "text/html", "nothing at all"), (b"{}", "application/json; charset=utf-8", "application/json")],
+)
+async def test_what_is_no_page_is_called_what_it_is(  # noqa: PLR0917
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, body: bytes, kind: str, what: str
+) -> None:
+    async def route(request: Request) -> None:
+        await request.answer(body, f"Content-Type: {kind}")
+
+    monkeypatch.setitem(ROUTES, "/thing", route)
+    assert (await probe(egress, hostile.url("/thing"), (FieldSpec("price"),))).what == what
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 404, 500])
 async def test_a_bad_answer_is_still_an_answer(egress: Egress, hostile: Hostile, status: int) -> None:
     found = await probe(egress, hostile.url(f"/status/{status}"), ())

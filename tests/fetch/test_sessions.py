@@ -91,6 +91,17 @@ async def test_without_a_session_nothing_is_asked(executor: WithSession, hostile
     assert hostile.connections == 0
 
 
+async def test_a_session_that_has_expired_is_dead_and_nobody_is_asked(executor: WithSession, hostile: Hostile) -> None:
+    state = checked_state(hostile.url(), [{"name": "sid", "value": CANARY, "expires": 1_000_000_000}])
+    sealed = RING.seal(state, job_id="job", session_id="session", version=1)
+    outcome = await executor.execute(a_task(hostile.url("/page"), sealed))
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail, hostile.connections) == (FailureCode.BLOCKED, "session_dead", 0)
+    assert "expired" in outcome.message
+    with_storage = a_session(hostile.url(), expires=1_000_000_000)
+    assert isinstance(await executor.execute(a_task(hostile.url("/page"), with_storage)), Fetched)
+
+
 @pytest.mark.parametrize("change", [{"version": 2}, {"job_id": "other"}, {"kid": "0" * 16}, {"box": "AAAA"}])
 async def test_a_session_that_is_not_what_was_sealed_is_not_used(
     executor: WithSession, hostile: Hostile, change: dict[str, object]

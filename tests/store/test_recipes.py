@@ -8,7 +8,7 @@ from corral.domain.errors import RecipeNotFound
 from corral.domain.ids import new_id
 from corral.domain.job import Strategy
 from corral.domain.recipe import Lesson, recipe_of
-from corral.domain.site import Observation
+from corral.domain.site import Observation, fields_key
 from corral.store.store import Store
 
 DOCUMENT: dict[str, Any] = {
@@ -50,6 +50,21 @@ async def test_what_a_person_pinned_no_run_overwrites(store: Store) -> None:
     assert (kept.document, kept.pinned, kept.version) == (DOCUMENT, True, 1)
     await store.change_recipe(saved.id, None, pinned=False)
     assert await store.save_recipe(replace(LESSON, document=OTHER)) is not None
+
+
+async def test_an_edited_recipe_of_a_job_with_selectors_starts_without_old_failures(
+    store: Store,
+) -> None:
+    """Recipes are kept by field and selector, the memory of a site by the names of the fields."""
+    names = fields_key(DOCUMENT["fields"])
+    saved = await store.save_recipe(replace(LESSON, fields_key="names-and-selectors", memory_key=names))
+    assert saved is not None
+    failed = Observation("example.org", names, Strategy.API_REPLAY, succeeded=False, asked=2, found=0, cost_ms=5)
+    await store.learn([failed, replace(failed, strategy=Strategy.BROWSER, succeeded=True)])
+    await store.change_recipe(saved.id, None, pinned=True)
+    assert len(await store.site("example.org")) == 2
+    await store.change_recipe(saved.id, DOCUMENT, pinned=True)
+    assert [memory.strategy for memory in await store.site("example.org")] == [Strategy.BROWSER]
 
 
 async def test_an_edit_is_a_version_and_a_deleted_one_is_gone(store: Store) -> None:

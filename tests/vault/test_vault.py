@@ -164,3 +164,13 @@ def test_keys_are_read_again_only_for_one_that_is_new() -> None:
     assert source(ring.kids) is None
     assert source(["unknown"]) is None
     assert len(reads) == 2
+
+
+@pytest.mark.parametrize("given", [None, Secret(""), Secret(" , ")])
+def test_where_a_key_should_be_and_is_none_nothing_is_sealed(tmp_path: Path, given: Secret[str] | None) -> None:
+    path = tmp_path / "vault.key"
+    path.touch(0o600)
+    with pytest.raises(BadConfiguration, match="make one with" if given else "is empty; put the key back"):
+        Vault(path, given).keys_to_seal()
+    assert path.read_bytes() == b""
+    assert [each.name for each in tmp_path.iterdir()] == ["vault.key"]

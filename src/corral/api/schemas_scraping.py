@@ -36,7 +36,9 @@ class AsyncScrapeRequest(BaseModel):
     retry_attempts: int = Field(3, ge=1, le=5, description="tries for each page")
     partial_results_ok: StrictBool = Field(True, description="false: a task with failed pages, or late, is failed")
     export_format: ExportFormat = Field("json", description="of /scraping/tasks/{task_id}/export")
-    categories: list[Category] | None = Field(None, max_length=50, description="follow only paths that name one")
+    categories: list[Category] | None = Field(
+        None, min_length=1, max_length=50, description="follow only paths that name one"
+    )
     max_pages: int = Field(_MAX_PAGES, ge=1, le=1_000_000)
     include: list[Pattern] = Field(default_factory=list, max_length=100, description="such as /articles/*")
     exclude: list[Pattern] = Field(default_factory=list, max_length=100)
@@ -104,7 +106,7 @@ class TaskProgress(BaseModel):
     status: TaskStatus
     progress: float
     total_items: int
-    completed_items: int
+    completed_items: int = Field(description="pages read; those that were sent on to the same one have one result")
     failed_items: int
     current_item: str | None
     created_at: datetime

@@ -4,12 +4,22 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
 
 from corral.api.schemas_artifacts import artifact_path
 from corral.domain.intervention import Intervention
 from corral.domain.run import Run
 from corral.domain.session import DEFAULT_NAME, SessionInfo
+from corral.domain.session_text import OF_BROWSERS, cookies_of_text
 from corral.engine.sessions import SessionCheck, SessionDraft
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -21,22 +31,61 @@ class _Strict(BaseModel):
 
 
 class CookieIn(_Strict):
+    """As browsers, their extensions and Playwright export it."""
+
     name: str = Field(max_length=4096)
     value: SecretText
     domain: str | None = Field(None, max_length=255, description="default: the host of the job's target")
     path: str = Field("/", max_length=4096)
-    expires: float | None = Field(None, description="seconds since 1970; none or -1 ends with the browser")
+    expires: float | None = Field(
+        None,
+        validation_alias=AliasChoices("expires", "expirationDate"),
+        description="seconds since 1970; none or -1 ends with the browser",
+    )
     secure: bool = False
     http_only: bool = Field(False, alias="httpOnly")
-    same_site: Literal["Strict", "Lax", "None"] = Field("Lax", alias="sameSite")
+    same_site: str | None = Field(
+        None, alias="sameSite", max_length=20, description="Strict, Lax or None; Lax where it is not said"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_is_not_sent(cls, cell: Any) -> Any:
+        return {key: each for key, each in cell.items() if key not in OF_BROWSERS} if isinstance(cell, dict) else cell
 
     def plain(self) -> dict[str, Any]:
         return {**self.model_dump(by_alias=True), "value": self.value.get_secret_value()}
 
 
+class StoredItem(_Strict):
+    name: str = Field(max_length=4096)
+    value: SecretText
+
+
+class OriginIn(BaseModel):
+    """Of a Playwright storage state. What it says beside local storage (IndexedDB) is not used."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    origin: str = Field(max_length=8192)
+    local_storage: list[StoredItem] = Field(default_factory=list, alias="localStorage", max_length=10_000)
+
+
+def _cookies_in(given: Any) -> Any:
+    return cookies_of_text(given) if isinstance(given, str) else given
+
+
+Cookies = Annotated[list[CookieIn], BeforeValidator(_cookies_in, json_schema_input_type=list[CookieIn] | str)]
+
+
 class SessionContent(_Strict):
     name: Name = DEFAULT_NAME
-    cookies: list[CookieIn] = Field(default_factory=list, max_length=1000)
+    cookies: Cookies = Field(
+        default_factory=list, max_length=1000, description="or a text: a cookies.txt, or name=value; name=value"
+    )
+    origins: list[OriginIn] = Field(
+        default_factory=list, max_length=1000, description="local storage as in a Playwright storage state"
+    )
     storage: dict[str, dict[str, SecretText]] | None = Field(None, description="origin to key to value")
     headers: dict[str, SecretText] | None = Field(
         None, description="sent over HTTP to the origin of the job's target only; a browser does not send them"
@@ -47,6 +96,9 @@ class SessionContent(_Strict):
             origin: {key: text.get_secret_value() for key, text in held.items()}
             for origin, held in (self.storage or {}).items()
         }
+        for each in self.origins:
+            held = stored.setdefault(each.origin, {})
+            held |= {item.name: item.value.get_secret_value() for item in each.local_storage}
         headers = {name: text.get_secret_value() for name, text in (self.headers or {}).items()}
         return SessionDraft([cookie.plain() for cookie in self.cookies], stored, headers, self.name)
 

@@ -14,15 +14,12 @@ from corral.domain.errors import BadConfiguration, StorageError
 
 if TYPE_CHECKING:
     from corral.settings import Settings
+    from corral.store.store import Store
 
 _MIB = 1024 * 1024
 _LITTLE_BYTES = 1024 * _MIB
 _TOO_LITTLE_BYTES = 100 * _MIB
 _FILES_PER_RUN = 2
-_BROWSERS = (
-    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chromium-headless-shell"),
-    "/usr/lib/chromium/chromium-headless-shell",
-)
 
 
 class Verdict(StrEnum):
@@ -63,23 +60,29 @@ async def all_checks() -> AsyncIterator[Check]:
 
 def _folder(settings: "Settings") -> Iterator[Check]:
     folder = settings.data_dir.absolute()
-    if not folder.exists():
+    remedy = "give this user the right to write there, or set APP_DATA_DIR"
+    above = _nearest(folder)
+    # Asked, not tried: looking after things must leave nothing behind.
+    if above != folder and not os.access(above, os.W_OK | os.X_OK):
+        yield Check(Verdict.WRONG, "data folder", f"{folder} is not there, and {above} cannot be written to", remedy)
+        return
+    if above != folder:
         yield Check(Verdict.INFO, "data folder", f"{folder} is not there yet", "the first start creates it")
         return
-    # Asked, not tried: looking after things must leave nothing behind.
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        remedy = "give this user the right to write there, or set APP_DATA_DIR"
         what = "cannot be written to" if folder.is_dir() else "is not a folder"
         yield Check(Verdict.WRONG, "data folder", f"{folder} {what}", remedy)
         return
     yield Check(Verdict.FINE, "data folder", f"{folder} can be written")
 
 
+def _nearest(folder: Path) -> Path:
+    """The folder, or the first above it that can be seen."""
+    return next(place for place in (folder, *folder.parents) if os.path.exists(place))  # noqa: PTH110 - never raises
+
+
 def _disk(settings: "Settings") -> Check:
-    place = settings.data_dir.absolute()
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(_nearest(settings.data_dir.absolute())).free
     text = f"{free / _MIB / 1024:.1f} GiB free"
     if free < _TOO_LITTLE_BYTES:
         return Check(Verdict.WRONG, "disk", text, "free some space; below this Corral stops taking work")
@@ -98,7 +101,9 @@ def _open_files(settings: "Settings") -> Check:
 
 
 def _browser() -> Check:
-    installed = next(filter(None, map(shutil.which, _BROWSERS)), None) or _of_playwright()
+    from corral.fetch.browser_args import find_chromium
+
+    installed = find_chromium() or _of_playwright()
     if installed is None:
         remedy = "`playwright install chromium`, or any Chromium, for pages that need a browser"
         return Check(Verdict.INFO, "browser", "no Chromium found", remedy)
@@ -184,6 +189,7 @@ async def _contents(settings: "Settings") -> AsyncIterator[Check]:
         if database_file(settings) is None:
             await store.ping()
             yield Check(Verdict.FINE, "writes", "PostgreSQL takes them")
+        yield await _vault(settings, store)
         findings = await store.findings()
         counts = await store.count_live()
     for finding in findings:
@@ -191,6 +197,18 @@ async def _contents(settings: "Settings") -> AsyncIterator[Check]:
     if not findings:
         yield Check(Verdict.FINE, "invariants", "every rule about runs, events and records holds")
     yield _workers(counts)
+
+
+async def _vault(settings: "Settings", store: "Store") -> Check:
+    from corral.wiring import checked_keys
+
+    try:
+        await checked_keys(settings, store)
+    except BadConfiguration as error:
+        what, _, fix = error.problems[0].partition("; ")
+        return Check(Verdict.WRONG, "vault", what, fix)
+    count = sum((await store.session_kids()).values())
+    return Check(Verdict.FINE, "vault", f"the key of {count} stored logins is there" if count else "nothing is sealed")
 
 
 def _workers(counts: dict[str, int]) -> Check:

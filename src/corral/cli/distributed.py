@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from corral.cli import exits
+from corral.cli.running import stops
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -93,7 +94,7 @@ class _Signals:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._receive) for number in stops()}
         try:
             yield
         finally:

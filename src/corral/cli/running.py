@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
     """Run a verb that is soon done. Ctrl-C unwinds it like any other exception."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell starts what it puts into the background, and asyncio would leave it: `events -f` would not end.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     code = asyncio.run(work)
     sys.stdout.flush()  # here, where a closed pipe is still somebody's business
     raise typer.Exit(code)
@@ -63,6 +67,12 @@ def database_file(settings: "Settings") -> Path | None:
     """The file of a SQLite database; None where the database is elsewhere."""
     path = settings.store_url.removeprefix("sqlite:///")
     return None if path == settings.store_url else Path(path)
+
+
+def stops() -> tuple[signal.Signals, ...]:
+    """The signals to stop at. A terminal that is closed is one, unless whoever started us said otherwise (nohup)."""
+    hears_hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hears_hangups else ()))
 
 
 # After the grace period: for writing down what became of what ran, where the storage answers and where it does not.
@@ -121,7 +131,7 @@ class Stop:
 
     def listen(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stops():
             loop.add_signal_handler(number, self.receive, number)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corral.domain.errors import BadInput
+from corral.domain.session_text import cookies_of_text
 
 if TYPE_CHECKING:
     from corral.engine.sessions import SessionDraft
@@ -54,8 +55,10 @@ def _document(path: Path) -> dict[str, Any]:
     wrong = BadInput(
         f"{path} holds neither a list of cookies nor a storage state",
         field="cookies",
-        hint='for example [{"name": "sid", "value": "…", "domain": "example.com", "path": "/"}]',
+        hint='for example [{"name": "sid", "value": "…", "domain": "example.com", "path": "/"}]; or a cookies.txt',
     )
+    if text.lstrip()[:1] not in ("[", "{"):
+        return {"cookies": cookies_of_text(text)}
     try:
         cell = json.loads(text)
     except ValueError:

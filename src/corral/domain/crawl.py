@@ -32,6 +32,7 @@ CANONICAL = "canonical"
 NOINDEX = "noindex"
 GONE = "gone"
 SITEMAP = "sitemap"  # read, and no page itself
+SITEMAP_CUT = "sitemap_cut"  # the same, of one that breaks off: what it named before that is taken
 
 
 class Order(StrEnum):

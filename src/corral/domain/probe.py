@@ -9,5 +9,6 @@ from corral.domain.outcome import Failed
 class Probe:
     status: int | None  # None where nothing answered
     is_shell: bool = False
+    what: str = "a page that is there without scripts"  # of an answer that is good
     failure: Failed | None = None
     resolved: bool = True  # False where the name has no address

@@ -137,10 +137,19 @@ def _of_missing(outcome: Fetched) -> Failed:
     if all(problems.get(name) == TOO_SLOW for name in outcome.missing):
         message = f"the selector or pattern takes too long on this page: {names}"
         return Failed(FailureCode.LIMIT, message, "selector", stats=outcome.stats)
-    message = f"not found on the page: {names}"
-    if outcome.stats.get("is_binary"):
-        message = f"not found, because it is no page but {outcome.stats.get('content_type') or 'binary data'}: {names}"
-    return Failed(FailureCode.EXTRACTION, message, "fields_missing", stats=outcome.stats)
+    return Failed(
+        FailureCode.EXTRACTION, f"{_why_missing(outcome.stats)}: {names}", "fields_missing", stats=outcome.stats
+    )
+
+
+def _why_missing(stats: dict[str, Any]) -> str:
+    if stats.get("is_packed"):
+        return "not found, because the answer is packed with gzip and does not say so"
+    if stats.get("is_binary"):
+        return f"not found, because it is no page but {stats.get('content_type') or 'binary data'}"
+    if stats.get("content_length") == 0:
+        return f"not found, because the target answered {stats.get('http_status')} with nothing at all"
+    return "not found on the page"
 
 
 def _can_escalate(run: Run, policy: RetryPolicy) -> bool:

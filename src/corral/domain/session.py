@@ -77,6 +77,11 @@ class SessionState:
             sent["cookie"] = "; ".join(f"{cookie.name}={cookie.value.reveal()}" for cookie in fitting)
         return sent
 
+    def is_over(self, now_s: float) -> bool:
+        """Nothing of it would be sent to anybody any more."""
+        has_ended = all(cookie.expires is not None and cookie.expires <= now_s for cookie in self.cookies)
+        return has_ended and not self.storage and not self.headers
+
     def secrets(self) -> list[str]:
         """Every value in it, for whoever has to keep them out of what is written down."""
         stored = [value for values in self.storage.values() for value in values.values()]

@@ -60,5 +60,5 @@ def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
         return Resolution(Strategy.BROWSER, f"the probe was answered {probe.status}")
     if probe.is_shell:
         return Resolution(Strategy.BROWSER, "the page is an application shell without the asked fields")
-    told = "with a readable page" if probe.status < 300 else "which a browser would not change"
+    told = f"with {probe.what}" if probe.status < 300 else "which a browser would not change"
     return Resolution(Strategy.HTTP, f"the probe was answered {probe.status}, {told}")

@@ -26,7 +26,7 @@ from corral.domain.session import (
 from corral.domain.strategy import resolve
 from corral.engine.errand import errand
 from corral.engine.submit import payload_of
-from corral.vault import Keyring, SealBroken, Vault
+from corral.vault import Keyring, SealBroken, Vault, check_keys
 
 _TRIES = 5
 _BATCH = 100
@@ -177,6 +177,8 @@ class Sessions:
 
     async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
         session_id, version = await self._store.session_named(job.id, name) or (new_id(), 0)
+        # A key that was lost while we run is not replaced by a new one, which would open nothing of what is there.
+        check_keys(self._vault.keys(), await self._store.session_kids(), self._vault.place)
         keys = self._vault.keys_to_seal()
         sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)
         return NewSession(sealed, name, state.about())

@@ -26,6 +26,7 @@ from corral.extract.xml_prolog import declared_encoding, is_xml, prolog_of
 
 TOO_DEEP = "it is nested too deeply"
 TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger than 10 MB"
+PACKED = b"\x1f\x8b\x08"  # by gzip, and nobody said so: a browser would not unpack it either
 _MARKUP = ("html", "xml")
 _MAX_TITLE_CHARS = 500
 
@@ -224,7 +225,9 @@ def _shortened(title: str | None) -> str | None:
 
 
 def is_text(content_type: str, body: bytes) -> bool:
-    """By the declared type; without one, by the absence of NUL bytes near the start."""
+    """By the declared type; without one, by the absence of NUL bytes near the start. What is packed is none."""
+    if body.startswith(PACKED):
+        return False
     if not content_type:
         return b"\0" not in body[:1024]
     kinds = ("text/", "html", "xml", "json", "javascript")
@@ -242,5 +245,10 @@ def _judged(
     if not request.is_judged:
         return None, None
     headers = merged(request.headers)
-    answer = Answer(request.status, headers, content_type, request.url, request.asked_url, text, read.title)
+    asked = (request.url, request.asked_url)
+    answer = Answer(request.status, headers, content_type, *asked, text, read.title, wants_title_only(request.fields))
     return failure_behind(answer, missing, read.page)
+
+
+def wants_title_only(fields: tuple[FieldSpec, ...]) -> bool:
+    return [(spec.name.lower(), spec.selector, spec.regex) for spec in fields] == [("title", None, None)]

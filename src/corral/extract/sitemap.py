@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
     """`found` as fields of domain.item.Found: pages, or further sitemaps where this is an index of them."""
-    text = _text(body, content_type)
+    text, is_whole = _text(body, content_type)
     is_index, entries = _entries(text)
     try:
         base = parse_target(url)
@@ -57,7 +57,8 @@ def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, leve
         if cell is not None and cell[1] not in found:
             found[cell[1]] = cell
             chars += len(cell[0])
-    return {"found": list(found.values()), "listed": listed, "dropped": dropped}
+    told = {"found": list(found.values()), "listed": listed, "dropped": dropped}
+    return told if is_whole and _ends(text) else {**told, "is_cut": True}
 
 
 def _page(base: Target, entry: Entry, plan: CrawlPlan, today: date) -> list[Any] | None:
@@ -87,15 +88,17 @@ def _host_of(url: str) -> str:
     return url[url.find("//") + 2 :].partition("/")[0]
 
 
-def _text(body: bytes, content_type: str) -> str:
+def _text(body: bytes, content_type: str) -> tuple[str, bool]:
+    """And whether that is all of what was packed."""
+    is_whole = True
     if body.startswith(_GZIP):
-        body = _unpacked(body)
+        body, is_whole = _unpacked(body)
     if "charset" not in content_type.lower() and (named := declared_encoding(body)):
         content_type = f"application/xml; charset={named}"
-    return decode(body, content_type).text
+    return decode(body, content_type).text, is_whole
 
 
-def _unpacked(body: bytes) -> bytes:
+def _unpacked(body: bytes) -> tuple[bytes, bool]:
     unpacker = zlib.decompressobj(31)
     try:
         data = unpacker.decompress(body, MAX_BYTES)
@@ -103,7 +106,13 @@ def _unpacked(body: bytes) -> bytes:
         raise NotASitemap(f"it cannot be unpacked: {error}", "bad_response:encoding") from None
     if unpacker.unconsumed_tail:
         raise NotASitemap("it is larger than 50 MiB when unpacked", "limit:body_too_large")
-    return data
+    return data, unpacker.eof
+
+
+def _ends(text: str) -> bool:
+    """Whether what was begun is closed. Lines of addresses may end anywhere."""
+    root = prolog_of(text).root
+    return not root or f"</{root}" in text or text.rstrip().endswith("/>")
 
 
 def _entries(text: str) -> tuple[bool, Iterator[Entry]]:

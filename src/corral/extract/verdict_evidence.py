@@ -231,7 +231,14 @@ def listing(signs: Signs) -> Seen:
 
 
 def fields_found(signs: Signs) -> Seen:
-    return None if signs.fields_missing else "every asked field was found"
+    is_said = not signs.fields_missing and not signs.answer.wants_title_only
+    return "every asked field was found" if is_said else None
+
+
+def title_found(signs: Signs) -> Seen:
+    """A “not found” page has one, too."""
+    is_said = not signs.fields_missing and signs.answer.wants_title_only
+    return "the title was found, and nothing else was asked for" if is_said else None
 
 
 # -- the table ---------------------------------------------------------------------------------------------
@@ -305,6 +312,7 @@ TABLE = (
     Row(price,                  0.0,  -1.0,  -2.0,  -1.0),
     Row(listing,                0.0,  -1.5,  -1.0,  -1.0),
     Row(fields_found,          -1.0,  -3.0,  -4.0,  -4.0),
+    Row(title_found,           -1.0,  -1.0,  -2.0,  -4.0),
 )
 # fmt: on
 

@@ -72,6 +72,7 @@ class Answer:
     requested_url: str
     text: str  # decoded
     title: str | None = None
+    wants_title_only: bool = False  # which every page has, whatever it is
 
 
 class Signs:

@@ -128,12 +128,13 @@ class ApiReplayExecutor:
         is_post = request.method == "POST"
         given = {"accept": _JSON, **request.headers}
 
-        async def allowed() -> Failed | None:
-            if (refusal := await self._refusal(page, way)) is not None:
-                return refusal
-            refusal = await self._refusal(target, way)
+        async def allows(called: Target) -> Failed | None:
+            refusal = await self._refusal(called, way)
             # The page itself may be had: the browser makes this call as a part of it.
             return refusal and Failed(FailureCode.EXTRACTION, refusal.message, "replay_refused")
+
+        async def allowed() -> Failed | None:
+            return await self._refusal(page, way) or await allows(target)
 
         async def live(headers: Mapping[str, str]) -> Response | Failed:
             return await self._egress.fetch(
@@ -145,6 +146,7 @@ class ApiReplayExecutor:
                 via=way.via,
                 cookies=way.cookies,
                 visit=way.visit,
+                allows=allows,
             )
 
         if is_post:

@@ -11,7 +11,7 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Outcome
 from corral.domain.url import parse_target
-from corral.extract.reading import ReadRequest
+from corral.extract.reading import ReadRequest, wants_title_only
 from corral.extract.verdict import Answer
 from corral.fetch.browser_data import Look, Reading, as_sent
 from corral.fetch.browser_faults import browser_fault, fault_of_net_error
@@ -161,7 +161,8 @@ def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: d
     if judged.is_judged and judged.status == status:
         return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
-    page = Answer(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title)
+    only_title = wants_title_only(judged.fields)
+    page = Answer(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title, only_title)
     return failure_behind(page, reading.answer.missing, stats)
 
 

@@ -1,14 +1,19 @@
 """What leads to pages and is none: the sitemaps of a site, and its robots.txt, which says where they are."""
 
+import functools
 import time
+from collections.abc import Awaitable, Callable
 
-from corral.domain.canonical import link_to
+import orjson
+
+from corral.domain.canonical import canonical_url, link_to
 from corral.domain.classify import failure_of_status
-from corral.domain.crawl import SITEMAP, ItemState
+from corral.domain.crawl import SITEMAP, SITEMAP_CUT, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
 from corral.domain.gate import Visit
 from corral.domain.item import Ended, Found, Item, sitemap_kind, sitemap_level
-from corral.domain.outcome import Failed
+from corral.domain.outcome import Failed, Task
+from corral.domain.scope import Refusal
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
 from corral.extract.reading import ReadRequest
@@ -16,6 +21,7 @@ from corral.extract.sitemap import MAX_BYTES, sitemap_key
 from corral.fetch.egress import Egress
 from corral.fetch.faults import fault
 from corral.fetch.parse_pool import PageReader
+from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 
 _MAX_NAMED = 1_000
@@ -28,7 +34,8 @@ class SitemapVisitor:
         self._robots = robots
         self._reader = reader
 
-    async def visit(self, item: Item, plan: str, trusted_hosts: frozenset[str], turn: Visit) -> Ended | Failed:
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
+        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         try:
             target = parse_target(item.url)
         except BadInput as problem:
@@ -36,7 +43,18 @@ class SitemapVisitor:
         level = sitemap_level(item.kind)
         if level is None:
             return await self._named(item, target, trusted_hosts, turn)
-        return await self._listed(item, target, CrawlAsk(plan, item.depth, level=level), trusted_hosts, turn)
+        ask = CrawlAsk(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
+
+        async def allows(following: Target) -> Failed | None:
+            """A redirect leads no further than a link would."""
+            is_same = following.host == target.host
+            if not is_same and plan.scope.refuses(canonical_url(following), item.depth) is Refusal.OUT_OF_SCOPE:
+                return fault("policy:out_of_scope", following.origin)
+            asks = self._robots.refusal if plan.respect_robots else None
+            return await asks(following, trusted_hosts=trusted_hosts, visit=turn) if asks else None
+
+        fetched = functools.partial(self._egress.fetch, trusted_hosts=trusted_hosts, visit=turn, allows=allows)
+        return await self._listed(item, target, ask, fetched)
 
     async def _named(self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit) -> Ended:
         """Those of robots.txt, and the one that nearly every site has."""
@@ -53,12 +71,10 @@ class SitemapVisitor:
         return Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
 
     async def _listed(
-        self, item: Item, target: Target, ask: CrawlAsk, trusted_hosts: frozenset[str], turn: Visit
+        self, item: Item, target: Target, ask: CrawlAsk, fetched: Callable[..., Awaitable[Response | Failed]]
     ) -> Ended | Failed:
         began = time.monotonic()
-        answer = await self._egress.fetch(
-            target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES, trusted_hosts=trusted_hosts, visit=turn
-        )
+        answer = await fetched(target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES)
         if isinstance(answer, Failed):
             return answer
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
@@ -71,5 +87,8 @@ class SitemapVisitor:
         told = read.crawled or {}
         found = tuple(Found(*each) for each in told.get("found", ()))
         said = f"{told.get('listed', 0)} addresses, {len(found)} of them taken"
-        ended = Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=found, http_status=answer.status)
+        rule = SITEMAP
+        if told.get("is_cut"):
+            rule, said = SITEMAP_CUT, f"{said}; it breaks off, and what it would have named behind that is not known"
+        ended = Ended(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes, dropped=told.get("dropped", 0))

@@ -2,7 +2,6 @@
 
 import functools
 import time
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, short_key
 from corral.domain.kept import page_document
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.scope import Refusal
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
@@ -25,7 +24,7 @@ from corral.fetch.faults import fault
 from corral.fetch.http import fields_of
 from corral.fetch.parse_pool import PageReader
 from corral.fetch.response import Response
-from corral.fetch.robots import Robots
+from corral.fetch.robots import Robots, without_rules
 from corral.fetch.verdict import failure_read
 
 _MAX_PLANS = 64
@@ -57,21 +56,23 @@ class HttpVisitor:
     async def _visited(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
         began = time.monotonic()
         if item.kind != PAGE:
-            trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-            return await self._sitemaps.visit(item, orjson.dumps(task.payload["crawl"]).decode(), trusted_hosts, turn)
+            return await self._sitemaps.visit(item, plan, task, turn)
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-        if plan.respect_robots and (refused := await self._refusal(target, trusted_hosts, turn)) is not None:
+        refusal = functools.partial(
+            self._refusal, trusted_hosts=trusted_hosts, turn=turn, is_last=item.attempt >= plan.retry_attempts
+        )
+        if plan.respect_robots and (refused := await refusal(target)) is not None:
             return refused
 
         async def allows(following: Target) -> Failed | None:
             rule = None if following.host == target.host else plan.scope.refuses(canonical_url(following), item.depth)
             if rule is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
-            return await self._refusal(following, trusted_hosts, turn) if plan.respect_robots else None
+            return await refusal(following) if plan.respect_robots else None
 
         fetched = functools.partial(
             self._egress.fetch,
@@ -103,15 +104,13 @@ class HttpVisitor:
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
         return known[1]
 
-    async def _refusal(self, target: Target, trusted_hosts: frozenset[str], turn: Visit) -> Failed | None:
+    async def _refusal(
+        self, target: Target, trusted_hosts: frozenset[str], turn: Visit, *, is_last: bool
+    ) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
         verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, visit=turn)
-        if (failure := verdict.failure) is not None:
-            if failure.code is FailureCode.WAITING:
-                return failure
-            return replace(failure, message=f"robots.txt of the site cannot be had: {failure.message}"[:1000])
         if not verdict.is_reachable:
-            return fault("policy:robots_unreachable", f"{target.origin}/robots.txt; respect_robots=false overrides it")
+            return without_rules(target, verdict.failure, is_last=is_last)
         return await self._robots.refusal(target, trusted_hosts=trusted_hosts, visit=turn)
 
     async def _read(self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlAsk, began: float) -> Ended | Failed:

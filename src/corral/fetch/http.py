@@ -12,7 +12,7 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.url import Target, parse_target
-from corral.extract.reading import ReadRequest, is_text, nothing_found
+from corral.extract.reading import PACKED, ReadRequest, is_text, nothing_found
 from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies, RunWay
@@ -119,6 +119,8 @@ async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: Pa
     if not is_text(content_type, answer.body):
         nothing = nothing_found(fields)
         stats["is_binary"] = True
+        if answer.body.startswith(PACKED):
+            stats["is_packed"] = True
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"), stats=stats)
         return failure or Fetched(stats, (nothing.record,), nothing.missing)
     started = time.monotonic()

@@ -19,6 +19,7 @@ from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB
+_MAX_SHOWN_CHARS = 100
 _WELL: Outcome = Fetched()
 _READING_S = 1.0  # a page that came late is still looked at
 
@@ -46,8 +47,12 @@ async def probe(
         return Probe(status=None, failure=answer, resolved=not unresolved)
     content_type = answer.header("content-type") or ""
     is_page = answer.status == 200 and ("html" in content_type or not content_type)
+    if not answer.body:
+        return Probe(status=answer.status, what="nothing at all")
     if not is_page:
-        return Probe(status=answer.status)
+        return Probe(
+            status=answer.status, what=(content_type.partition(";")[0].strip() or "no page")[:_MAX_SHOWN_CHARS]
+        )
     request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
     read = await (reader or HereReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)

@@ -5,7 +5,7 @@ import math
 import re
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from protego import Protego
@@ -25,6 +25,8 @@ _RETRY_UNREACHABLE_S = 60.0
 # Where nobody answers at all, a crawl tries again itself, and would be told the same for a minute.
 _RETRY_SILENT_S = 5.0
 _SILENCE = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
+# Nobody is there at all: the page would end the same way, and that says more.
+_NOBODY_THERE = frozenset({"dns", "refused", "unreachable", "tls", "proxy", "connect"})
 _MAX_ORIGINS = 1000
 _LARGE_CHARS = 50_000  # more is matched aside
 # Rules take some forty times the memory of their text.
@@ -161,6 +163,21 @@ class Robots:
         while len(self._verdicts) > _MAX_ORIGINS or (kept_chars > _MAX_KEPT_CHARS and len(self._verdicts) > 1):
             _, dropped = self._verdicts.popitem(last=False)
             kept_chars -= dropped.chars
+
+
+def without_rules(target: Target, failure: Failed | None, *, is_last: bool) -> Failed:
+    """What a page of a crawl fails with where robots.txt cannot be had: RFC 9309 then allows nothing of the site.
+
+    Before the last try of the page a fault that may pass is left to pass.
+    """
+    more = f"{target.origin}/robots.txt; respect_robots=false overrides it"
+    if failure is None:
+        return fault("policy:robots_unreachable", more)
+    is_own = failure.code in (FailureCode.WAITING, FailureCode.POLICY) or failure.detail in _NOBODY_THERE
+    if is_own or (failure.code in _SILENCE and not is_last):
+        said = f"robots.txt of the site cannot be had: {failure.message}"[:1000]
+        return failure if failure.code is FailureCode.WAITING else replace(failure, message=said)
+    return fault("policy:robots_unreachable", f"{more} ({failure.message})")
 
 
 def _place(target: Target, via: RunWay | None) -> str:

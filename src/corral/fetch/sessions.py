@@ -46,6 +46,8 @@ class WithSession:
             state = self._keys.open(task.session)
         except SealBroken as problem:
             return fault("policy:auth_state_invalid", str(problem))
+        if state.is_over(time.time()):
+            return Failed(FailureCode.BLOCKED, "every cookie of the session has expired", "session_dead")
         outcome = await self._inner.execute(replace(task, session=state))
         return _judged(_cleaned(outcome, state))
 

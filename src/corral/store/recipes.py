@@ -9,6 +9,7 @@ from corral.domain.errors import RecipeNotFound
 from corral.domain.ids import new_id
 from corral.domain.job import Strategy
 from corral.domain.recipe import Lesson, StoredRecipe
+from corral.domain.site import fields_key
 from corral.store.rows import at, from_json, to_json
 from corral.store.tables import recipes, site_memory
 from corral.store.tx import LAST_ID, Row, Tx, insert_params, param, values
@@ -80,6 +81,7 @@ def save(tx: Tx, lesson: Lesson) -> StoredRecipe | None:
 
 def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: bool) -> StoredRecipe:
     """What a person wrote, or only that it is to stay as it is."""
+    before = get(tx, recipe_id)
     given = values(id=recipe_id, pinned=int(pinned), updated_at=tx.wall_ms)
     if document is None:
         [row] = tx.many_returning(_PIN, [given])
@@ -89,7 +91,9 @@ def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: b
         raise RecipeNotFound(recipe_id)
     stored = _stored(row)
     if document is not None:
-        tx.run(_FORGET, values(host=stored.host, fields_key=stored.fields_key))
+        # The memory of the site knows fields by their names alone, whatever the selectors of a job.
+        for key in {stored.fields_key, fields_key(before.document["fields"]), fields_key(document["fields"])}:
+            tx.run(_FORGET, values(host=stored.host, fields_key=key))
     return stored
 
 

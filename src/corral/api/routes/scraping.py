@@ -25,14 +25,17 @@ from corral.api.schemas_scraping import (
     status_of,
     summary_read,
 )
-from corral.domain.crawl import ItemState
+from corral.domain.crawl import CANONICAL, ItemState
 from corral.domain.crawl_health import crawl_health
+from corral.domain.item import PAGE, StoredItem
 from corral.domain.outcome import FailureCode
 from corral.domain.run import Move, Run, RunState
+from corral.engine.crawls import seeds_of
 
 router = APIRouter(prefix="/scraping", tags=["crawls"])
 
 _MAX_ERRORS = 1_000
+_MAX_STARTS = 100
 _CAPABILITIES = ["async_scraping", "multi_depth", "partial_results", "retries", "progress", "cancellation"]
 _STATES = {"pending": (RunState.QUEUED, RunState.HELD)}
 
@@ -117,18 +120,25 @@ def _metadata(run: Run) -> dict[str, Any]:
 
 async def _errors(corral: Corral, run: Run) -> list[dict[str, Any]]:
     failed = await corral.store.crawl_items(run.id, ItemState.FAILED, 0, _MAX_ERRORS)
+    # Of a crawl whose start page is skipped nothing is read: that is its error, although no page failed.
+    skipped = await corral.store.crawl_items(run.id, ItemState.SKIPPED, 0, _MAX_STARTS)
+    starts = {seed.url for seed in seeds_of(plan_of(run)) if seed.kind == PAGE}
     return [
         {
             "url": item.url,
             "depth": item.depth,
-            "error_type": (item.reason or "").partition(":")[0],
-            "error": item.message,
+            "error_type": _error_type(item),
+            "error": item.message or f"it may not be read, by the rule {item.reason}",
             "reason": item.reason,
             "http_status": item.http_status,
             "attempts": item.attempt,
         }
-        for item in failed
+        for item in [*(item for item in skipped if item.url in starts and item.reason != CANONICAL), *failed]
     ]
+
+
+def _error_type(item: StoredItem) -> str:
+    return (item.reason or "").partition(":")[0] if item.state is ItemState.FAILED else FailureCode.POLICY.value
 
 
 @router.get("/status", response_model=ScrapingStatus)

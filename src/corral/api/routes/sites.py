@@ -10,9 +10,10 @@ from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.schemas import Deleted, DomainIntelligence
 from corral.api.schemas_gates import SiteGateRead, SitePaceChange, gate_read
 from corral.api.schemas_sites import RecipeChange, RecipeRead, intelligence, recipe_read
+from corral.domain.address import EgressPolicy
 from corral.domain.errors import BadInput
 from corral.domain.gate import SitePace, place_of
-from corral.domain.recipe import recipe_of
+from corral.domain.recipe_edit import edited
 from corral.domain.url import parse_target
 from corral.wiring_options import gate_rules
 
@@ -70,7 +71,8 @@ async def change_recipe(recipe_id: Id, body: RecipeChange, corral: Corral) -> Re
     if body.document is None and body.pinned is None:
         raise BadInput("nothing is to be changed", field="document", hint="send a document, pinned, or both")
     stored = await corral.store.recipe(str(recipe_id))
-    document = None if body.document is None else recipe_of(stored.url_pattern, body.document).document()
+    policy = EgressPolicy(corral.settings.egress_allow)
+    document = None if body.document is None else edited(stored, body.document, policy)
     # What a person wrote is not for the next browser run to replace.
     pinned = True if body.pinned is None else body.pinned
     return render.answer(recipe_read(await corral.store.change_recipe(stored.id, document, pinned=pinned)))

@@ -30,8 +30,8 @@ def add(
         Path | None,
         typer.Option(
             "--cookies",
-            metavar="FILE.json",
-            help="Cookies as browsers export them, or a Playwright storage state; - is standard input.",
+            metavar="FILE",
+            help="Cookies as browsers export them, cookies.txt, or a Playwright storage state; - is standard input.",
         ),
     ] = None,
     cookie: Annotated[

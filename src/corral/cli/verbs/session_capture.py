@@ -111,7 +111,8 @@ async def _logged_in(app: "App", form: Form, job: "Job") -> dict[str, Any]:
             await page.submit(form.submit)
             state = await page.state()
         else:
-            print("log in in the window, then press Enter here or close it", file=sys.stderr, flush=True)
+            then = "press Enter here or close it" if sys.stdin.isatty() else "close it"
+            print(f"log in in the window, then {then}", file=sys.stderr, flush=True)
             state = await page.until_done(_enter_pressed())
     if not state["cookies"] and not state["storage"]:
         raise CorralError("the login left no cookie and nothing stored", hint="was it finished?")

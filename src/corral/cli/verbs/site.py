@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corral.cli.options import AsJson, DryRun, Limit
+from corral.cli.verbs.site_recipe import recipe
 from corral.cli.verbs.site_stats import print_statistics, stats
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 
 app.command("stats")(stats)
+app.command("recipe")(recipe)
 
 _MAX_RECIPES = 200
 

@@ -1,0 +1,55 @@
+"""Cookies as programs write them down: a file in the format of Netscape and curl, or the line of a request."""
+
+from typing import Any
+
+from corral.domain.errors import BadInput
+
+# What browsers, their extensions and Playwright tell of a cookie beyond what is sent or decides where to.
+OF_BROWSERS = frozenset(
+    {
+        *("hostOnly", "session", "storeId", "id", "priority", "size", "firstPartyDomain", "sameParty"),
+        *("sourceScheme", "sourcePort", "partitionKey", "partitionKeyOpaque", "partitioned", "_crHasCrossSiteAncestor"),
+    }
+)
+_HTTP_ONLY = "#HttpOnly_"
+_COLUMNS = 7
+
+
+def cookies_of_text(text: str) -> list[dict[str, Any]]:
+    """`cookies.txt`, or `name=value; name=value`; BadInput, which quotes nothing of it, where it is neither."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith(_HTTP_ONLY) or not line.startswith("#")]
+    if any(line.count("\t") >= _COLUMNS - 1 for line in told):
+        return [_of_line(line, number) for number, line in enumerate(told)]
+    if len(told) == 1 and "=" in told[0]:
+        pairs = told[0].strip().removeprefix("Cookie:").removeprefix("cookie:").split(";")
+        return [_of_pair(pair, number) for number, pair in enumerate(pairs) if pair.strip()]
+    raise BadInput(
+        "these are no cookies",
+        field="cookies",
+        hint="a list of cookies, a cookies.txt as curl writes it, or name=value; name=value",
+    )
+
+
+def _of_line(line: str, number: int) -> dict[str, Any]:
+    cells = line.removeprefix(_HTTP_ONLY).split("\t", _COLUMNS - 1)
+    if len(cells) != _COLUMNS or not cells[4].strip().lstrip("-").isdigit():
+        raise BadInput(f"cookie {number + 1} has not the seven columns of a cookies.txt", field=f"cookies.{number}")
+    domain, subdomains, path, secure, expires, name, value = (cell.strip() for cell in cells)
+    bare = domain.removeprefix(".")
+    return {
+        "name": name,
+        "value": value,
+        "domain": f".{bare}" if subdomains.upper() == "TRUE" else bare,
+        "path": path,
+        "expires": int(expires[:18]),
+        "secure": secure.upper() == "TRUE",
+        "httpOnly": line.startswith(_HTTP_ONLY),
+    }
+
+
+def _of_pair(pair: str, number: int) -> dict[str, Any]:
+    name, equals, value = pair.strip().partition("=")
+    if not equals:
+        raise BadInput(f"cookie {number + 1} is not name=value", field=f"cookies.{number}")
+    return {"name": name, "value": value}
