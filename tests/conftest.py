@@ -3,10 +3,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import services
 from tests.chaos.level import LEVEL
 from tests.chaos.report import LINES
+
+# How long an example takes says how busy the machine is, and nothing else.
+settings.register_profile("corral", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("corral")
 
 
 @pytest.fixture(scope="session")
