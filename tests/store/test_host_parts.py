@@ -14,10 +14,10 @@ ONE, TWO = new_owner(), new_owner()
 
 async def test_a_node_has_all_turns_until_another_one_asks(store: Store) -> None:
     assert await store.take_parts(ONE, [PartAsk("a", 8, 0, 1), PartAsk("b", 3, 0, 1)]) == [Given("a", 8), Given("b", 3)]
-    assert await store.contested_parts(ONE) == []
+    assert await store.contested_parts(ONE) == {}
     assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 0, is_contested=True)]
-    assert await store.contested_parts(ONE) == ["a"]
-    assert await store.contested_parts(TWO) == ["a"]
+    assert await store.contested_parts(ONE) == {"a": True}  # the other one has none
+    assert await store.contested_parts(TWO) == {"a": False}
 
 
 async def test_what_is_in_use_counts_until_it_has_ended(store: Store) -> None:

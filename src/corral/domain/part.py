@@ -13,7 +13,7 @@ RENEW_EVERY_S = 3.0
 # So long a node may keep what others wait for, and several pauses long where there are pauses.
 HOLD_S = 2.0
 _HOLD_PAUSES = 3
-# And twice as many as it wants now, at most: the next node finds some that are free, and more are a question away.
+# So many more than it wants now, at most: the next node finds some that are free, and more are a question away.
 _SOME = 8
 
 
@@ -54,7 +54,7 @@ class Given(NamedTuple):
 def part_of(owner: str, ask: PartAsk, mine: Part | None, others: Sequence[Part]) -> int:
     """So many turns this node may have. With what the others have there are never more than `most`."""
     others = [each for each in others if each.turns or each.wanted]
-    most = min(ask.most, max(_SOME, 2 * ask.wanted))
+    most = min(ask.most, ask.wanted + _SOME)
     if not others:
         return most
     free = max(0, ask.most - sum(each.turns for each in others))

@@ -245,8 +245,8 @@ class GateStore(Protocol):
         """Of the turns of hosts, so many are this node's from now on."""
         ...
 
-    async def contested_parts(self, owner: Owner) -> list[str]:
-        """The hosts that this node and another one ask."""
+    async def contested_parts(self, owner: Owner) -> dict[str, bool]:
+        """The hosts that this node and another one ask; whether one of those waits for its first turn."""
         ...
 
     async def renew_parts(self, owner: Owner) -> None: ...

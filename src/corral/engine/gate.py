@@ -29,7 +29,7 @@ _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
 # One telling speaks for many visits: so many of them are let count.
 _MOST_AT_A_TIME = 10
-# Until it is worth while to ask again for a host whose turns are other nodes'.
+# So long is waited for a host whose turns are other nodes', and then not asked again.
 _SHORT_S = 1.0
 
 
@@ -124,7 +124,9 @@ class Gate:
     def _asked(self, host: Host, holder: Holder, count: int, at_once: int) -> None:
         host.at_once = max(host.at_once, at_once)
         host.on_its_way_until = 0.0
-        until = self.clock() + host.gate.moment_s(self.rules_of(host))
+        now = self.clock()
+        moment_s = host.gate.moment_s(self.rules_of(host))
+        until = now + (moment_s if host.turns(now) else max(moment_s, _SHORT_S))
         host.asks.extend(Ask(holder, until) for _ in range(count))
         self._serve(host)
 
@@ -145,6 +147,8 @@ class Gate:
         host.called[holder] = max(0, host.called[holder] - back)
         host.gate = host.gate.lent(-gone)
         self._follow_up(host, before, probed=probed)
+        if gone and not host.is_asking and host.gate.pace.active <= host.part < host.held:
+            self._keeper.want_part(host)  # what we had too much of has come back: others wait for it
         self._serve(host)
 
     def _follow_up(self, host: Host, before: HostGate, *, probed: bool) -> None:
@@ -220,15 +224,14 @@ class Gate:
             self._send_away_late(host, now, rules)
             self._arm(host, now, rules)
 
-    def part_given(self, host: Host, given: Given, asked_at: float) -> None:
+    def part_given(self, host: Host, given: Given, asked_at: float, in_use: int = 0) -> None:
         """So many of the host's turns are this node's; what is out beyond them is called back."""
-        now, rules, had = self.clock(), self.rules_of(host), host.part
+        now, rules, had = self.clock(), self.rules_of(host), host.held
         host.is_asking, host.is_contested = False, given.is_contested
         host.part, host.part_until = given.turns, asked_at + PART_S
+        host.held = max(given.turns, in_use)
         if given.turns:
             self.short.pop(host.place, None)
-        else:
-            self.short[host.place] = now + _SHORT_S
         if given.is_contested and given.turns and not had:  # another node may have asked it just now
             pace = host.gate.pace
             pace = replace(pace, next_at=max(pace.next_at, now + host.gate.delay_s(rules)))
@@ -308,7 +311,9 @@ class Gate:
         late = sum(ask.until <= now for ask in host.asks)
         if late:
             wait = host.gate.wait(now, rules) or Wait(WaitReason.PACE, host.gate.interval_s(rules))
-            self._send_away(host, late, wait if host.turns(now) else Wait(WaitReason.PACE, _SHORT_S), rules)
+            if not host.turns(now):
+                wait, self.short[host.place] = Wait(WaitReason.PACE, _SHORT_S), now + _SHORT_S
+            self._send_away(host, late, wait, rules)
 
     def _send_away(self, host: Host, count: int, wait: Wait, rules: GateRules) -> None:
         """The oldest of those who wait, each with a time to come back at."""

@@ -41,6 +41,7 @@ class Host:
 
     part: int = 0  # of its turns, those that are this node's: see domain.part
     part_until: float = 0.0
+    held: int = 0  # what others take for ours: what was in use beyond our part when we asked for it
     is_asking: bool = False  # for a part
     is_contested: bool = False  # by another node
     sent_away: int = 0  # lately: they come back

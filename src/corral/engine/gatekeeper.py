@@ -66,6 +66,7 @@ class Gatekeeper:
         """Before anything is claimed: what was closed before a restart is closed after it."""
         await self._until_stored(self._adopt_all)
         spawn(self._run())
+        spawn(self._parts.run())
 
     async def _run(self) -> None:
         while True:
@@ -82,7 +83,6 @@ class Gatekeeper:
             for place in touched:
                 self._touched.pop(place, None)
         await self._adopt_all()
-        await self._parts.look()
         for place in list(self.gate.watched):
             host = self.gate.hosts[place]
             self.gate.look(host)

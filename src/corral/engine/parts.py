@@ -1,9 +1,10 @@
 """This node's part of the turns of hosts, where others ask the same ones. The store divides: see domain.part.
 
 A part is asked for when a host is asked for the first time, looked at once a second as long as another node has one,
-and dropped when nobody asks the host any more.
+four times a second while one of us has none, and dropped when nobody asks the host any more.
 """
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from corral.engine.gate import Gate
 from corral.engine.gate_host import Host
 
 log = structlog.get_logger()
+
+_LOOK_EVERY_S = 0.25
+_WHOLE_LOOK = 4  # in so many looks, one at everything
 
 
 class Parts:
@@ -59,9 +63,9 @@ class Parts:
         except StorageError as error:
             log.warning("hosts have to wait for the database", hosts=len(asks), reason=error.message)
             given = [Given(ask.place, 0, is_contested=True) for ask in asks]
-        for host, each in zip(hosts, given, strict=True):
+        for host, ask, each in zip(hosts, asks, given, strict=True):
             self._ours[host.place] = host
-            self._gate.part_given(host, each, asked_at)
+            self._gate.part_given(host, each, asked_at, ask.in_use)
 
     def _ask_of(self, host: Host) -> PartAsk:
         rules = self._gate.rules_of(host)
@@ -71,20 +75,37 @@ class Parts:
         wanted = max(1, in_use + len(host.asks) + host.sent_away)
         return PartAsk(host.place, rules.pace.most_at_once, in_use, wanted, host.gate.delay_s(rules))
 
-    async def look(self) -> None:
-        """Once a second."""
-        if not self._ours:
-            return
-        await self._drop_idle()
-        contested = set(await self._store.contested_parts(self._owner))
-        hosts = [host for host in self._ours.values() if host.place in contested or host.is_contested]
-        hosts = [host for host in hosts if not host.is_asking]
+    async def run(self) -> None:
+        rounds = 0
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            rounds += 1
+            try:
+                if self._ours:
+                    await self._look(is_whole=rounds % _WHOLE_LOOK == 0)
+            except StorageError as error:
+                log.warning("this node keeps the parts of hosts it has, for a while", reason=error.message)
+
+    async def _look(self, *, is_whole: bool) -> None:
+        if is_whole:
+            await self._drop_idle()
+        contested = await self._store.contested_parts(self._owner)
+        hosts = [host for host in self._ours.values() if not host.is_asking]
+        if is_whole:
+            hosts = [host for host in hosts if host.place in contested or host.is_contested]
+        else:
+            now = self._gate.clock()
+            hosts = [host for host in hosts if contested.get(host.place) or (host.asks and not host.turns(now))]
         for host in hosts:
             host.is_asking = True
         if hosts:
             await self._ask(hosts)
-        for host in self._ours.values():
-            host.sent_away = 0
+        if is_whole:
+            for host in self._ours.values():
+                host.sent_away = 0
+            await self._renew()
+
+    async def _renew(self) -> None:
         now = self._gate.clock()
         if now - self._renewed >= RENEW_EVERY_S:
             await self._store.renew_parts(self._owner)
@@ -99,7 +120,7 @@ class Parts:
             return
         for host in idle:
             # Whoever asks for it meanwhile is asked for afterwards: the row that is dropped must not be a new one.
-            host.part, host.is_asking = 0, True
+            host.part, host.held, host.is_asking = 0, 0, True
         try:
             await self._store.drop_parts(self._owner, [host.place for host in idle])
         finally:

@@ -29,10 +29,12 @@ _DROP_ALL = sa.delete(host_parts).where(_MINE)
 _CLEAN = sa.delete(host_parts).where(host_parts.c.until < param("before"))
 _RENEW = sa.update(host_parts).where(_MINE).values(until=param("until"))
 _OTHER = host_parts.alias()
+# With the fewest turns that another node has there: with none it waits for some.
 _CONTESTED = (
-    sa.select(host_parts.c.place)
-    .where(_MINE, sa.exists().where(_OTHER.c.place == host_parts.c.place, _OTHER.c.owner != param("owner")))
-    .distinct()
+    sa.select(host_parts.c.place, sa.func.min(_OTHER.c.turns))
+    .select_from(host_parts.join(_OTHER, _OTHER.c.place == host_parts.c.place))
+    .where(_MINE, _OTHER.c.owner != param("owner"))
+    .group_by(host_parts.c.place)
 )
 
 
@@ -63,9 +65,9 @@ def _taken(tx: Tx, owner: Owner, ask: PartAsk) -> Given:
     return Given(ask.place, turns, is_contested=bool(parts))
 
 
-def contested(tx: Tx, owner: Owner) -> list[str]:
-    """Where this node has a part, or waits for one, and another does, too."""
-    return [row[0] for row in tx.all(_CONTESTED, values(owner=owner))]
+def contested(tx: Tx, owner: Owner) -> dict[str, bool]:
+    """Where this node has a part, or waits for one, and another does, too; and whether one of those has none."""
+    return {place: turns == 0 for place, turns in tx.all(_CONTESTED, values(owner=owner))}
 
 
 def renew(tx: Tx, owner: Owner) -> None:

@@ -11,7 +11,7 @@ from corral.domain.ids import Owner
 from corral.domain.outcome import FailureCode
 from corral.domain.run import CRAWL, Lease, RunState
 from corral.domain.settlement import Loss
-from corral.store import events, item_losses
+from corral.store import events, host_parts, item_losses
 from corral.store.claims import HELD_BY_ME, RUNNING, held
 from corral.store.rows import run_of, storable
 from corral.store.tables import runs
@@ -128,5 +128,7 @@ def reap(tx: Tx, limit: int) -> int:
         )
         for run in expired
     ]
+    for gone in held:
+        host_parts.drop_all(tx, Owner(gone or ""))
     # `_LOSE` repeats epoch, owner and state, and the rows are locked: an owner that finished meanwhile wins.
     return lose(tx, losses)

@@ -71,8 +71,8 @@ class HostMethods:
         given: list[Given] = await self._db.write(lambda tx: host_parts.take(tx, owner, asks))
         return given
 
-    async def contested_parts(self, owner: Owner) -> list[str]:
-        found: list[str] = await self._db.read(lambda tx: host_parts.contested(tx, owner))
+    async def contested_parts(self, owner: Owner) -> dict[str, bool]:
+        found: dict[str, bool] = await self._db.read(lambda tx: host_parts.contested(tx, owner))
         return found
 
     async def renew_parts(self, owner: Owner) -> None:
