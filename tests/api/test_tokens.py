@@ -15,6 +15,12 @@ def guarded(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
         yield running
 
 
+@pytest.fixture(scope="module")
+def unguarded(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with corral_up(tmp_path_factory.mktemp("no-tokens"), site, APP_ALLOWED_HOSTS="corral.example, other") as running:
+        yield running
+
+
 def _asked(stack: Stack, token: str | None, method: str, path: str) -> int:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return httpx.request(method, stack.url + path, headers=headers, timeout=10).status_code
@@ -40,3 +46,34 @@ def test_a_read_token_reads_and_a_write_token_writes(guarded: Stack) -> None:
     assert _asked(guarded, WRITE, "POST", "/jobs") == 422
     assert _asked(guarded, "wrong-token-wrong-token", "GET", "/jobs") == 401
     assert httpx.get(f"{guarded.url}/jobs?token={READ}", timeout=10).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "host, is_answered",
+    [
+        ("127.0.0.1:8000", True),
+        ("[::1]:8000", True),
+        ("LOCALHOST:1", True),
+        ("corral.localhost", True),
+        ("Corral.Example:8000", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example:8000", False),
+        ("localhost.evil.example", False),
+    ],
+)
+def test_without_a_token_only_our_own_names_are_answered_to(unguarded: Stack, host: str, is_answered: bool) -> None:
+    for method, path in (("GET", "/jobs"), ("POST", "/jobs"), ("GET", "/")):
+        answer = unguarded.client.request(method, path, headers={"Host": host})
+        assert (answer.status_code != 403) == is_answered, answer.text
+        if not is_answered:
+            assert answer.json()["error"]["field"] == "Host"
+
+
+def test_with_a_token_any_name_will_do(guarded: Stack) -> None:
+    headers = {"Host": "corral.example", "Authorization": f"Bearer {READ}"}
+    assert httpx.get(f"{guarded.url}/jobs", headers=headers).status_code == 200
+
+
+def test_a_method_that_is_not_there_is_told_which_are(unguarded: Stack) -> None:
+    answer = unguarded.client.put("/jobs")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, POST")
