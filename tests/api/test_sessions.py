@@ -154,6 +154,7 @@ def test_the_same_request_sent_twice_writes_once(stack: Stack) -> None:
         ({"cookies": {"a": CANARY}}, 422, "cookies"),
         ({"origins": [{"origin": "http://a.test", "localStorage": [{"name": CANARY}]}]}, 422, ORIGIN),
         ({"headers": {"Cookie": CANARY}}, 422, "headers"),
+        ({"cookies": [], "headers": {"Authorization": f"Bearer {CANARY}"}}, 422, "headers"),
         ({"storage": {"nowhere": {"a": CANARY}}}, 422, "storage"),
     ],
 )
