@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     read_token: str | None = Field(None, repr=False, min_length=16, description="may read over HTTP")
     write_token: str | None = Field(None, repr=False, min_length=16, description="may read and write over HTTP")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="names, beside localhost, by which an API without a token may be called; comma-separated"
+        (), description="names with a dot by which an API without a token may be called; comma-separated"
     )
 
     retention_days: float | None = Field(None, gt=0, description="forget finished runs older than this")

@@ -51,6 +51,7 @@ def test_a_read_token_reads_and_a_write_token_writes(guarded: Stack) -> None:
         ("[::1]:8000", True),
         ("LOCALHOST:1", True),
         ("corral.localhost", True),
+        ("corral:8000", True),
         ("Corral.Example:8000", True),
         ("evil.example", False),
         ("127.0.0.1.evil.example:8000", False),

@@ -9,9 +9,13 @@ from collections.abc import Collection
 
 
 def is_ours(host: str, allowed: Collection[str]) -> bool:
-    """`host` is the header as it came. An address cannot be made to lead elsewhere, and localhost does not."""
+    """`host` is the header as it came.
+
+    An address cannot be made to lead elsewhere, and localhost does not. A name without a dot is one of this machine or
+    its network: nobody can have a web site there.
+    """
     name = _name(host)
-    return not name or name == "localhost" or name.endswith(".localhost") or name in allowed or _is_address(name)
+    return "." not in name or name.endswith(".localhost") or name in allowed or _is_address(name)
 
 
 def _name(host: str) -> str:
