@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     )
     read_token: str | None = Field(None, repr=False, min_length=16, description="may read over HTTP")
     write_token: str | None = Field(None, repr=False, min_length=16, description="may read and write over HTTP")
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="names with a dot by which an API without a token may be called; comma-separated"
+    )
 
     retention_days: float | None = Field(None, gt=0, description="forget finished runs older than this")
     retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
@@ -101,6 +104,13 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(AllowEntry.parse(entry.strip()) for entry in value.split(",") if entry.strip())
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _parse_names(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return tuple(name.strip().lower() for name in value.split(",") if name.strip())
 
     @model_validator(mode="before")
     @classmethod

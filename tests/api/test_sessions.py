@@ -154,6 +154,7 @@ def test_the_same_request_sent_twice_writes_once(stack: Stack) -> None:
         ({"cookies": {"a": CANARY}}, 422, "cookies"),
         ({"origins": [{"origin": "http://a.test", "localStorage": [{"name": CANARY}]}]}, 422, ORIGIN),
         ({"headers": {"Cookie": CANARY}}, 422, "headers"),
+        ({"cookies": [], "headers": {"Authorization": f"Bearer {CANARY}"}}, 422, "headers"),
         ({"storage": {"nowhere": {"a": CANARY}}}, 422, "storage"),
     ],
 )
@@ -183,6 +184,11 @@ def test_cancelling_the_run_closes_its_intervention(stack: Stack) -> None:
     run = stack.start(a_job(stack))
     stack.until(run["id"], "waiting_for_human")
     waiting = open_intervention(stack, run)
+    for session, field in (({}, "session.cookies"), ({"cookies": CANARY}, "session.cookies")):
+        refused = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": session})
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, field)
+        assert CANARY not in refused.text
+    assert stack.client.get(f"/interventions/{waiting['id']}").json()["status"] == "open"
     stack.client.post(f"/jobs/runs/{run['id']}/cancel").raise_for_status()
     assert stack.client.get(f"/interventions/{waiting['id']}").json()["status"] == "cancelled"
     assert stack.client.post(f"/interventions/{waiting['id']}/resolve").status_code == 409

@@ -3,6 +3,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from corral.api.names import is_ours
+from corral.settings import Settings
 from tests.stack import Stack, corral_up
 
 READ, WRITE = "a-token-that-may-read", "a-token-that-may-write"
@@ -40,3 +42,39 @@ def test_a_read_token_reads_and_a_write_token_writes(guarded: Stack) -> None:
     assert _asked(guarded, WRITE, "POST", "/jobs") == 422
     assert _asked(guarded, "wrong-token-wrong-token", "GET", "/jobs") == 401
     assert httpx.get(f"{guarded.url}/jobs?token={READ}", timeout=10).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "host, is_there",
+    [
+        ("127.0.0.1:8000", True),
+        ("[::1]:8000", True),
+        ("LOCALHOST:1", True),
+        ("corral.localhost", True),
+        ("corral:8000", True),
+        ("Corral.Example:8000", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example:8000", False),
+        ("localhost.evil.example", False),
+        ("other.corral.example", False),
+    ],
+)
+def test_which_names_are_ours(host: str, is_there: bool) -> None:
+    assert is_ours(host, Settings(allowed_hosts=" Corral.example, other").allowed_hosts) is is_there
+
+
+@pytest.mark.parametrize("method, path", [("GET", "/jobs"), ("POST", "/jobs"), ("GET", "/")])
+def test_without_a_token_only_our_own_names_are_answered_to(stack: Stack, method: str, path: str) -> None:
+    refused = stack.client.request(method, path, headers={"Host": "evil.example"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (403, "Host")
+    assert stack.client.request(method, path, headers={"Host": "localhost:8000"}).status_code != 403
+
+
+def test_with_a_token_any_name_will_do(guarded: Stack) -> None:
+    headers = {"Host": "corral.example", "Authorization": f"Bearer {READ}"}
+    assert httpx.get(f"{guarded.url}/jobs", headers=headers).status_code == 200
+
+
+def test_a_method_that_is_not_there_is_told_which_are(stack: Stack) -> None:
+    answer = stack.client.put("/jobs")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, POST")

@@ -27,7 +27,7 @@ def test_a_place_that_cannot_be_made_is_said_to_be_one(corral: Corral) -> None:
 
     done = corral.here("doctor", "--json", APP_DATA_DIR=str(corral.folder / "file" / "data"))
 
-    [wrong] = [check for check in done.json["checks"] if check["verdict"] == "wrong"]
+    wrong = next(check for check in done.json["checks"] if check["verdict"] == "wrong")
     assert (done.code, wrong["name"]) == (1, "data folder")
     assert wrong["found"].endswith("/file cannot be written to")
 

@@ -52,6 +52,15 @@ def test_a_list_of_what_is_not_there_yet_is_empty(corral: Corral, verb: tuple[st
     assert not corral.data.exists()
 
 
+@pytest.mark.parametrize("verb", [("job", "list"), ("job", "rm", UNKNOWN), ("doctor",)], ids=" ".join)
+def test_a_file_in_place_of_the_data_folder_is_said_to_be_one(corral: Corral, verb: tuple[str, ...]) -> None:
+    corral.data.write_text("mine")
+    done = corral.here(*verb)
+    assert done.code == (1 if verb == ("doctor",) else 78)
+    assert "is a file" in done.err + done.out or "is not a folder" in done.out
+    assert corral.data.read_text() == "mine"
+
+
 @pytest.mark.parametrize("verb", LOOKS, ids=" ".join)
 def test_what_is_not_there_yet_is_not_found(corral: Corral, verb: tuple[str, ...]) -> None:
     done = corral.here(*verb)

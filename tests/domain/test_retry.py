@@ -69,6 +69,10 @@ def test_decisions_about_failures_follow_the_table(run: object, failure: Failed)
     if failure.code is FailureCode.UNKNOWN and failure.detail == "browser_crash" and CRASHED not in run.attempts:
         assert (transition.move, kinds, transition.due_in_s) == (Move.RELEASE, [EventKind.RELEASED], 0.0)
         return
+    if failure.code is FailureCode.EXTRACTION and retried and run.attempt >= run.max_attempts:
+        assert (transition.move, transition.strategy) == (Move.RELEASE, Strategy.BROWSER)
+        assert kinds == [EventKind.ESCALATED, EventKind.RELEASED]
+        return
     if not retried or run.attempt >= run.max_attempts or failure.retry_after == "99999":  # longer than anybody waits
         assert (transition.move, kinds) == (Move.FAIL, [EventKind.FAILED])
         return
@@ -89,6 +93,16 @@ def test_what_is_decided_is_what_the_events_say(run: object, outcome: Failed | F
     assert fold([*started, *(draft.kind for draft in transition.events)]) is transition.to
     if transition.move is Move.RETRY:
         assert run.attempt < run.max_attempts
+
+
+def test_a_replay_that_was_asked_for_has_no_attempt_beyond_its_last() -> None:
+    changed = Failed(FailureCode.EXTRACTION, "", "shape_changed")
+    for asked, move in ((Strategy.AUTO, Move.RELEASE), (Strategy.API_REPLAY, Move.FAIL)):
+        run = A_RUN._replace(
+            requested_strategy=asked, resolved_strategy=Strategy.API_REPLAY, max_attempts=A_RUN.attempt
+        )
+        assert decide(run, changed, POLICY, NOW).move is move
+        assert decide(run, changed, replace(POLICY, offers=frozenset({Strategy.HTTP})), NOW).move is Move.FAIL
 
 
 def test_a_good_answer_completes_with_its_records() -> None:

@@ -57,7 +57,11 @@ def test_longer_paths_come_first() -> None:
 
 
 def test_headers_go_to_the_origin_of_the_job_alone() -> None:
-    state = checked_state("https://example.test/", [], headers={"Authorization": "Bearer t"})
+    state = checked_state(
+        "https://example.test/",
+        [{"name": "a", "value": "b", "domain": "other.test"}],
+        headers={"Authorization": "Bearer t"},
+    )
     assert state.headers_for(parse_target("https://example.test/a"), NOW) == {"authorization": "Bearer t"}
     for other in ("http://example.test/", "https://example.test:444/", "https://www.example.test/"):
         assert state.headers_for(parse_target(other), NOW) == {}

@@ -116,6 +116,21 @@ async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, 
     assert site.calls() == [("POST", "/api/v2/query")]
 
 
+async def test_a_job_of_one_attempt_does_not_fail_for_a_recipe_that_is_out_of_date(app: App, site: Changing) -> None:
+    await run_of(app, site.url("/shop/1"))
+    site.is_old = False
+    job = Job(JobId(new_id()), site.url("/shop/2"), FIELDS, datetime.now(UTC), max_attempts=1)
+    stored, _ = await app.jobs.create(job)
+    run, _ = await app.submitter.start(stored.job.id)
+    [run] = await ended(app, [run.id])
+    assert (run.state, run.attempt, run.resolved_strategy) == (RunState.COMPLETED, 1, Strategy.BROWSER), run
+    assert [entry["strategy"] for entry in run.attempts] == ["api_replay", "browser"]
+    assert await record_of(app, run) == site.record(2)
+    assert await kinds(app, run.id) == [
+        *("created", "started", "escalated", "released", "started", "recipe_recorded", "completed")
+    ]
+
+
 @pytest.mark.long
 async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> None:
     await run_of(app, site.url("/shop/1"))

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from corral.api.names import is_ours
 from corral.api.problems import problem
 from corral.wiring import App
 
@@ -80,7 +81,20 @@ class Gate:
                 request_id=request_id,
                 headers={"Retry-After": "5"},
             )
-        return self._unauthorized(scope, request_id, is_write=is_write)
+        return self._miscalled(scope, request_id) or self._unauthorized(scope, request_id, is_write=is_write)
+
+    def _miscalled(self, scope: Scope, request_id: str) -> Response | None:
+        host = Headers(scope=scope).get("host", "")
+        if self._write is not None or is_ours(host, self._app.settings.allowed_hosts):
+            return None
+        return problem(
+            403,
+            "forbidden_host",
+            f"this server has no token and is not called {host[:100]!r}",
+            request_id=request_id,
+            field="Host",
+            hint="ask 127.0.0.1 or localhost, name it in APP_ALLOWED_HOSTS, or set APP_WRITE_TOKEN",
+        )
 
     def _unauthorized(self, scope: Scope, request_id: str, *, is_write: bool) -> Response | None:
         path = scope["path"]

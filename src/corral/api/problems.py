@@ -1,7 +1,9 @@
 """Every error in one shape: what, which, what to do. Never a traceback."""
 
+import re
 import uuid
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -48,6 +50,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
 )
 # What may be sent as an object or, in short, as a string.
 _OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector")
+_SLOT = re.compile(r"\{[^}]*\}")
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
 
 
@@ -129,8 +132,18 @@ async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _HTTP_CODES.get(error.status_code, "http_error")
     message = f"{request.method} {request.url.path[:200]}: {error.detail}"
-    headers = dict(error.headers) if error.headers else None
+    headers = dict(error.headers) if error.headers else {}
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods_of(request)):
+        headers["Allow"] = ", ".join(methods)
     return problem(error.status_code, code, message, request_id=request_id(request), headers=headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Of all routes with this path; the one that refused the request knows only its own."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    found = [each for path, each in paths.items() if re.fullmatch(_SLOT.sub("[^/]+", path), request.url.path)]
+    methods = {name.upper() for each in found for name in each}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 async def _on_bug(request: Request, error: Exception) -> Response:

@@ -14,8 +14,10 @@ from pydantic import (
     StringConstraints,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from corral.api.schemas_artifacts import artifact_path
+from corral.domain.errors import BadInput
 from corral.domain.intervention import Intervention
 from corral.domain.run import Run
 from corral.domain.session import DEFAULT_NAME, SessionInfo
@@ -72,7 +74,13 @@ class OriginIn(BaseModel):
 
 
 def _cookies_in(given: Any) -> Any:
-    return cookies_of_text(given) if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    try:
+        return cookies_of_text(given)
+    except BadInput as problem:
+        # Said as pydantic says the rest, so that it is found where it stands: in a session, or in one of a resolution.
+        raise PydanticCustomError("cookies", "{what}", {"what": problem.message}) from None
 
 
 Cookies = Annotated[list[CookieIn], BeforeValidator(_cookies_in, json_schema_input_type=list[CookieIn] | str)]

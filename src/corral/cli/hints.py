@@ -1,7 +1,8 @@
 """What a person can do about a run that did not work out."""
 
+from corral.domain.crawl import StoppedBy
 from corral.domain.outcome import FailureCode
-from corral.domain.run import Run
+from corral.domain.run import CRAWL, Run
 
 _BY_DETAIL = {
     "no_session": "log in once with `corral session capture JOB`, or hand over cookies with `corral session add JOB`",
@@ -35,8 +36,28 @@ _BY_CODE = {
 }
 
 
+_CRAWL = {
+    "robots": "robots.txt of the site asks not to be crawled there; --no-robots does not ask it",
+    "robots_unreachable": "try again when the site works; --no-robots does not ask it",
+    "out_of_scope": "begin where it leads to, or let that belong to the crawl with --allow-domain",
+    "noindex": "the page asks not to be listed; --keep-noindex takes it all the same",
+}
+_CRAWL_BY_CODE: dict[str, str] = {
+    FailureCode.BLOCKED: "the site refuses this client; try again later, and slower, with --concurrency 1",
+    FailureCode.RATE_LIMITED: "the site wants fewer requests; `corral site pace` says how many it gets",
+}
+
+
+def _of_crawl(run: Run) -> str | None:
+    """A crawl has options of its own."""
+    if run.stats.get("stopped_by") == StoppedBy.TIME:
+        return "give it more time with --minutes"
+    return _CRAWL.get(run.failure_detail or "") or _CRAWL_BY_CODE.get(run.failure_code or "")
+
+
 def hint_for(run: Run) -> str:
-    hint = _BY_DETAIL.get(run.failure_detail or "")
+    hint = _of_crawl(run) if run.kind == CRAWL else None
+    hint = hint or _BY_DETAIL.get(run.failure_detail or "")
     if hint is None and run.failure_code in frozenset(FailureCode):
         hint = _BY_CODE.get(FailureCode(run.failure_code))
     history = f"history: corral events {run.id}"

@@ -15,7 +15,7 @@ class EventKind(StrEnum):
     COMPLETED = "completed"  # running -> completed
     PARTIAL = "partial"  # running -> partial
     FAILED = "failed"  # running -> failed
-    ESCALATED = "escalated"  # with RETRY_SCHEDULED: the strategy changed
+    ESCALATED = "escalated"  # with RETRY_SCHEDULED or RELEASED: the strategy changed
     RETRY_SCHEDULED = "retry_scheduled"  # running -> queued, one attempt more
     CANCELLED = "cancelled"  # queued, running, held -> cancelled
     PAUSED = "paused"  # queued, running -> held

@@ -84,6 +84,8 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
         return _hold_for_login(run, outcome)
     if _fell_with_its_browser(run, outcome):
         return _give_back(outcome)
+    if _outdated(run, outcome) and _was_ours_to_choose(run) and _can_escalate(run, policy):
+        return _give_to_the_browser(run, outcome)
     if not _may_retry(run, outcome, policy):
         return _fail(outcome)
     told_s = _told_to_wait_s(outcome.retry_after, now)
@@ -163,6 +165,26 @@ def _is_filled(record: dict[str, Any]) -> bool:
 def _outdated(run: Run, failure: Failed) -> bool:
     """A replay that found another shape than the recipe says: the browser finds out what it is now."""
     return run.resolved_strategy is Strategy.API_REPLAY and failure.code is FailureCode.EXTRACTION
+
+
+def _was_ours_to_choose(run: Run) -> bool:
+    """Nobody asked for the replay, and there is no attempt left to make good for it."""
+    return run.requested_strategy is Strategy.AUTO and run.attempt >= run.max_attempts
+
+
+def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
+    """A job for which one attempt is enough is not to fail for what we tried in order to spare the browser."""
+    to = ESCALATES_TO[run.resolved_strategy]
+    return Transition(
+        move=Move.RELEASE,
+        events=(
+            EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": to.value}),
+            EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_described(failure)}),
+        ),
+        strategy=to,
+        failure=failure,
+        stats=failure.stats,
+    )
 
 
 def _may_retry(run: Run, failure: Failed, policy: RetryPolicy) -> bool:

@@ -180,7 +180,13 @@ def checked_state(
     if len(state.cookies) > MAX_COOKIES:
         raise BadInput(f"a session has at most {MAX_COOKIES} cookies", field="cookies")
     if not (state.cookies or state.storage or state.headers):
-        raise BadInput("the session is empty", field="cookies", hint="give at least one cookie, stored value or header")
+        raise BadInput("the session is empty", field="cookies", hint="give at least one cookie or stored value")
+    if not (state.cookies or state.storage):
+        raise BadInput(
+            "headers alone log nobody in: what requires a login is read by a browser, which does not send them",
+            field="headers",
+            hint="give the cookies or the storage of the login, too",
+        )
     return state
 
 

@@ -98,7 +98,7 @@ class Egress:
             async with Patience(timeout_s):
                 return await walk.run(url, size, truncate=truncate)
         except TimeoutError:
-            return fault("timeout:total", f"{timeout_s:g} s", timings=walk.timings())
+            return fault("timeout:total", f"{timeout_s:.3g} s", timings=walk.timings())
 
     async def ask(
         self,

@@ -1,6 +1,7 @@
 """Opening a store by its address: checked, migrated, with its clock set."""
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -78,9 +79,19 @@ def _open_file_for_reading(url: str) -> Store:
     return Store(ReadOnlyFile(path))
 
 
+def _check_place(path: Path) -> None:
+    """That no folder above the file is a file itself: there is nothing in it, and there never will be."""
+    above = next((place for place in path.parents if os.path.isfile(place)), None)  # noqa: PTH113 - never raises
+    if above is not None:
+        raise StorageUnusable(
+            f"{above} is a file, and the database {path} cannot lie in it", hint="set APP_DATA_DIR to a folder"
+        )
+
+
 def _version_of_file(path: Path | None) -> str | None:
     if path is None:
         return None
+    _check_place(path)
     try:
         sqlite_file.check_file(path)
         return _file_version(path)
@@ -94,6 +105,7 @@ def _open_sqlite(url: str, clock: Clock | None) -> SqliteDatabase:
     path = _path(url)
     if path is None:
         return _prepared(None, clock)
+    _check_place(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sqlite_file.check_file(path)

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.schemas_sessions import InterventionRead, InterventionResolve, intervention_read
+from corral.domain.errors import BadInput
 from corral.domain.intervention import InterventionStatus
 
 router = APIRouter(tags=["interventions"])
@@ -35,5 +36,10 @@ async def resolve_intervention(
 ) -> Response:
     """It is done, with a new session where one is given: the run goes on."""
     draft = body.session.draft() if body is not None and body.session is not None else None
-    found, run = await corral.sessions.resolve(str(intervention_id), draft)
+    try:
+        found, run = await corral.sessions.resolve(str(intervention_id), draft)
+    except BadInput as problem:
+        if problem.field and problem.field != "session":
+            problem.field = f"session.{problem.field}"
+        raise
     return render.answer(intervention_read(found, run))
