@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import services
+from tests import forked, services
 from tests.chaos.level import LEVEL
 from tests.chaos.report import LINES
 
@@ -28,10 +28,16 @@ def redis_server() -> Iterator[services.RedisServer]:
         yield server
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A shell starts what runs in its background deaf to these; the processes that tests start would be deaf, too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    if config.getoption("numprocesses", None):
+        forked.provide()
+
+
+def pytest_unconfigure() -> None:
+    forked.end()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

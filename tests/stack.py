@@ -1,4 +1,7 @@
-"""The real thing in its own processes: `corral up` beside the demo site, spoken to over HTTP."""
+"""The real thing in its own processes: `corral up` beside the demo site, spoken to over HTTP.
+
+The processes are forks of one that has loaded Corral already, see tests/forked.
+"""
 
 import functools
 import os
@@ -15,6 +18,7 @@ from typing import Any
 import httpx
 
 from corral.process import die_with_parent
+from tests.forked.process import Process, started
 from tests.services.ports import free_port
 from tests.slack import SLACK
 
@@ -27,7 +31,7 @@ class Stack:
     url: str
     site: str
     data_dir: Path
-    process: subprocess.Popen[bytes]
+    process: Process
     client: httpx.Client
     log: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -103,14 +107,7 @@ def corral_up(folder: Path, site: str, verb: str = "up", **settings: str) -> Ite
     variables = environment(folder / "var", **settings)
     log = folder / "corral.log"
     with log.open("ab") as sink:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "corral", verb, "--port", str(port)],
-            env=variables,
-            cwd=folder,
-            stdout=sink,
-            stderr=sink,
-            preexec_fn=with_its_test(),  # noqa: PLW1509
-        )
+        process = started([verb, "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/ready", process, log)
@@ -136,17 +133,10 @@ def corral_distributed(folder: Path, site: str, database_url: str, broker_url: s
 
 
 @contextmanager
-def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> Iterator[Process]:
     """A worker that has said that it works."""
     with (folder / "worker.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "corral", "worker", "--json", *arguments],
-            env=variables,
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            preexec_fn=with_its_test(),  # noqa: PLW1509
-        )
+        process = started(["worker", "--json", *arguments], env=variables, cwd=folder, stderr=log)
     assert process.stdout is not None
     try:
         said = process.stdout.readline()
@@ -158,19 +148,11 @@ def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> I
 
 
 @contextmanager
-def serving(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def serving(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, Process]]:
     """The API alone."""
     port, log = free_port(), folder / "api.log"
-    command = [sys.executable, "-m", "corral", "serve", "--port", str(port)]
     with log.open("ab") as sink:
-        process = subprocess.Popen(
-            command,
-            env=variables,
-            cwd=folder,
-            stdout=sink,
-            stderr=sink,
-            preexec_fn=with_its_test(),  # noqa: PLW1509
-        )
+        process = started(["serve", "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/ready", process, log)
@@ -179,7 +161,7 @@ def serving(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, subp
         stop(process)
 
 
-def stop(process: subprocess.Popen[bytes], within_s: float = 20.0) -> int:
+def stop(process: Process, within_s: float = 20.0) -> int:
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
@@ -190,7 +172,7 @@ def stop(process: subprocess.Popen[bytes], within_s: float = 20.0) -> int:
         raise
 
 
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path | None = None) -> None:
+def _wait(url: str, process: Process, log: Path | None = None) -> None:
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         told = log.read_text(errors="replace") if log else ""

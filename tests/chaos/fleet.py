@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -19,9 +18,10 @@ import httpx
 import redis
 
 from corral.transport.celery import STEPS
+from tests.forked.process import Process, started
 from tests.services import RedisServer
 from tests.slack import SLACK
-from tests.stack import environment, serving, stop, with_its_test
+from tests.stack import environment, serving, stop
 
 TERMINAL = ("completed", "partial", "failed", "cancelled")
 _AT_ONCE = 8
@@ -35,25 +35,17 @@ class Fleet:
     database_url: str
     url: str = ""
     variables: dict[str, str] = field(default_factory=dict)
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    workers: list[Process] = field(default_factory=list)
 
-    def start_worker(self, *arguments: str, broker: str | None = None) -> subprocess.Popen[bytes]:
+    def start_worker(self, *arguments: str, broker: str | None = None) -> Process:
         told = {"APP_CELERY_BROKER_URL": broker} if broker else {}
         log = (self.folder / f"worker-{len(self.workers)}.log").open("ab")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "corral", "worker", "--json", *arguments],
-            env={**self.variables, **told},
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=with_its_test(),  # noqa: PLW1509
-        )
+        process = started(["worker", "--json", *arguments], env={**self.variables, **told}, cwd=self.folder, stderr=log)
         log.close()
         self.workers.append(process)
         return process
 
-    def kill_worker(self, process: subprocess.Popen[bytes]) -> None:
+    def kill_worker(self, process: Process) -> None:
         """As the kernel would, without a word; its children go with it."""
         self.workers.remove(process)
         os.kill(process.pid, signal.SIGKILL)
@@ -65,7 +57,7 @@ class Fleet:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))
 
 
-def until_works(process: subprocess.Popen[bytes]) -> None:
+def until_works(process: Process) -> None:
     assert process.stdout is not None
     assert b'"works"' in process.stdout.readline()
 

@@ -1,4 +1,4 @@
-"""The command line as a person has it: real processes with a data folder of their own."""
+"""The command line as a person has it: processes with a data folder of their own."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,7 @@ import pytest
 
 from corral.cli.main import main
 from corral.store.open import open_store
+from tests import forked
 from tests.slack import SLACK
 
 _COMMAND = (sys.executable, "-m", "corral")
@@ -57,7 +58,7 @@ class Corral:
 
     def __call__(self, *arguments: str, **settings: str) -> Answer:
         done = subprocess.run(
-            [*_COMMAND, *arguments],
+            [*forked.command(), *arguments],
             cwd=self.folder,
             env=self.environment(settings),
             capture_output=True,

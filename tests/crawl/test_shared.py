@@ -2,8 +2,6 @@
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from tests import services
 from tests.chaos.level import LEVEL, by_level, seeded
 from tests.chaos.report import report
 from tests.crawl.web import Web, a_web, children_of
+from tests.forked.process import Process, started
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up, stop
 
@@ -32,13 +31,12 @@ class Fleet:
 
     stack: Stack
     folder: Path
-    others: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    others: list[Process] = field(default_factory=list)
 
-    def join(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "corral", "worker", "--json"]
+    def join(self) -> Process:
         told = self.folder / f"worker-{len(list(self.folder.glob('worker-*')))}"
         with told.open("wb") as out, (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(command, env=self.stack.environment, cwd=self.folder, stdout=out, stderr=log)
+            process = started(["worker", "--json"], env=self.stack.environment, cwd=self.folder, stdout=out, stderr=log)
         self.others.append(process)
         deadline = time.monotonic() + 30 * SLACK
         while not told.read_bytes():  # one line once it works

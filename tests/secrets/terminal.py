@@ -2,10 +2,9 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.forked.process import started
 from tests.secrets.planted import Planted, Watcher
 from tests.slack import SLACK
 from tests.stack import Stack, environment
@@ -101,17 +100,12 @@ def _storage_state(stack: Stack, canaries: Planted) -> dict[str, object]:
 
 def _said(arguments: list[str], is_good: bool | None, given: dict[str, str], folder: Path) -> str:
     """All that it printed, with what could be seen of the processes it started. None: it may end either way."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "corral", *arguments],
-        env=given,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = started(arguments, env=given, cwd=folder)
+    assert process.stdout is not None
     watcher = Watcher(process.pid)
     watcher.start()
-    output, _ = process.communicate(timeout=60 * SLACK)
+    with process.stdout as told:
+        output = told.read().decode()
     watcher.done.set()
-    assert is_good in (None, process.returncode == 0), (arguments, output)
+    assert is_good in (None, process.wait(60 * SLACK) == 0), (arguments, output)
     return output + "\n".join(watcher.seen)

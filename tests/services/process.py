@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.forked.process import Process
+
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -75,7 +77,7 @@ def _tail(log: Path) -> str:
     return log.read_text(errors="replace")[-2000:]
 
 
-def end(process: subprocess.Popen[bytes], how: signal.Signals, *, timeout_s: float = 15) -> None:
+def end(process: Process, how: signal.Signals, *, timeout_s: float = 15) -> None:
     """Send a signal and wait; kill what does not listen."""
     if process.poll() is not None:
         return
@@ -86,7 +88,7 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals, *, timeout_s: flo
         kill_tree(process)
 
 
-def kill_tree(process: subprocess.Popen[bytes]) -> None:
+def kill_tree(process: Process) -> None:
     """SIGKILL for a program and all its descendants, as if the machine had lost power."""
     if process.poll() is not None:
         return

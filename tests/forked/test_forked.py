@@ -1,0 +1,92 @@
+"""A fork is to the test what a started process is."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests import forked
+from tests.forked.process import started
+from tests.slack import SLACK
+
+_REAL = (sys.executable, "-m", "corral")
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "APP_DATA_DIR": str(folder / "data"), "TERM": "dumb", "TZ": "Asia/Tokyo"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--version",), ("run", "list", "--json"), ("run", "show", "nonsense"), ("nonsense",), ("doctor",)]
+)
+def test_it_says_and_ends_as_a_process_that_was_started(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    told = [
+        subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path / "here",
+            env=_environment(tmp_path),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        for command in (forked.command(), _REAL)
+    ]
+    fork, process = ((each.returncode, each.stdout, each.stderr) for each in told)
+    assert fork == process
+
+
+def _serving(folder: Path) -> tuple["subprocess.Popen[str]", psutil.Process]:
+    """What passes signals on, and the fork."""
+    process = subprocess.Popen(
+        [*forked.command(), "serve", "--port", "0", "--json"],
+        cwd=folder,
+        env=_environment(folder),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, psutil.Process(json.loads(process.stdout.readline())["pid"])
+
+
+def test_a_signal_reaches_it(tmp_path: Path) -> None:
+    process, fork = _serving(tmp_path)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20 * SLACK) == 0
+    assert not fork.is_running()
+    process.communicate()
+
+
+def test_it_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
+    process, fork = _serving(tmp_path)
+    process.kill()
+    process.communicate()
+    gone, _ = psutil.wait_procs([fork], timeout=20 * SLACK)
+    assert gone
+
+
+def test_its_death_is_told(tmp_path: Path) -> None:
+    process, fork = _serving(tmp_path)
+    fork.kill()
+    process.communicate(timeout=20 * SLACK)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_tests_that_look_at_the_process_have_the_fork_itself(tmp_path: Path) -> None:
+    arguments = ["serve", "--port", "0", "--json"]
+    with (tmp_path / "log").open("wb") as log:
+        process = started(arguments, env=_environment(tmp_path), cwd=tmp_path, stderr=log)
+    assert process.stdout is not None
+    with process.stdout as told:
+        assert json.loads(told.readline())["pid"] == process.pid
+    assert process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.01)
+    process.kill()
+    assert process.wait(20 * SLACK) == process.poll() == process.returncode == -signal.SIGKILL
+    process.send_signal(signal.SIGTERM)  # to nobody
