@@ -35,9 +35,10 @@ $(SETUP):
 	@scripts/setup $(VENV) requirements.lock
 	@rm -f $(VENV)/.setup-*; touch $@
 
-$(DEV): $(SETUP)
-	@scripts/setup $(VENV) requirements-dev.lock
-	@rm -f $(VENV)/.dev-*; touch $@
+# What is there already is not asked for again.
+$(DEV):
+	@scripts/setup $(VENV) $(if $(wildcard $(SETUP)),,requirements.lock) requirements-dev.lock
+	@rm -f $(VENV)/.setup-* $(VENV)/.dev-*; touch $(SETUP) $@
 
 $(BENCH): $(DEV)
 	@scripts/setup $(VENV) requirements-bench.lock
@@ -47,8 +48,8 @@ run: setup ## Start Corral with a local demo site and open jobs
 	@exec $(BIN)/corral demo
 
 # The linters by the name of `make`, not by its variable: with that a recipe is run even by `make -n`.
-test: setup-dev ## Everything that must hold: linters, types, layers, tests
-	@scripts/services
+test: ## Everything that must hold: linters, types, layers, tests
+	@scripts/together "make setup-dev" scripts/services
 	@scripts/test $(BIN)/pytest $(PROCESSES) "make lint"
 
 bench: setup-bench ## Compare with the peers, side by side; prints ratios

@@ -201,13 +201,7 @@ async def _redirect_with_bomb(request: Request) -> None:
     await asyncio.sleep(60)
 
 
-def _bomb() -> bytes:
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    block = b"\0" * 1_000_000
-    return b"".join(packer.compress(block) for _ in range(100)) + packer.flush()
-
-
-BOMB = _bomb()
+BOMB = hostile_codings.gzipped(b"\0" * 1_000_000, 100)
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 _RAW_DEFLATE = zlib.compressobj(9, zlib.DEFLATED, -15)
 
