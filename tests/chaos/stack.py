@@ -5,8 +5,6 @@ import json
 import os
 import queue
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from tests.forked.process import started
 from tests.services.process import kill_tree
 from tests.shape.files import ROOT
 from tests.slack import SLACK
@@ -35,14 +34,8 @@ class NodeProcess:
 
     def __init__(self, program: str, given: dict[str, Any], log: Path, env: dict[str, str] | None = None) -> None:
         with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", program, json.dumps(given)],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=output,
-                env={**os.environ, **(env or {})},
-                start_new_session=True,
-            )
+            variables = {**os.environ, **(env or {})}
+            self.process = started([json.dumps(given)], module=program, cwd=ROOT, stderr=output, env=variables)
         self.worker_pids: list[int] = []
         self._said: queue.Queue[dict[str, Any]] = queue.Queue()
         self._log = log

@@ -15,8 +15,6 @@ from pathlib import Path
 # Where forks are to be had; the processes that share the tests share the one who gives them.
 _ADDRESS = "CORRAL_TEST_FORKS"
 _CLIENT = Path(__file__).parent / "client.py"
-REAL = (sys.executable, "-m", "corral")
-
 _ours = ExitStack()
 
 
@@ -37,10 +35,10 @@ def address() -> str | None:
     return os.environ.get(_ADDRESS)
 
 
-def command() -> tuple[str, ...]:
-    """What is started instead of `python -m corral`: it passes on signals, and ends as the fork ends."""
+def command(module: str = "corral") -> tuple[str, ...]:
+    """What is started instead of `python -m MODULE`: it passes on signals, and ends as the fork ends."""
     where = address()
-    return (sys.executable, "-I", "-S", str(_CLIENT), where) if where else REAL
+    return (sys.executable, "-I", "-S", str(_CLIENT), where, module) if where else (sys.executable, "-m", module)
 
 
 def install(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Have a fork run `corral` with our folder, variables and streams: `client.py SOCKET ARGUMENT…`.
+"""Have a fork run a module with our folder, variables and streams: `client.py SOCKET MODULE ARGUMENT…`.
 
 Loads next to nothing: it is to be quick.
 """

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
@@ -63,16 +64,17 @@ class Fork:
 def started(
     arguments: Sequence[str],
     *,
+    module: str = "corral",
     env: Mapping[str, str],
     cwd: Path,
     stdout: IO[bytes] | None = None,
     stderr: IO[bytes] | None = None,
 ) -> Process:
-    """`corral` with these arguments. Without a place for what it prints, that is there to be read, errors and all."""
+    """A program with these arguments. Without a place for what it prints, that is there to be read, errors and all."""
     address = forked.address()
     if address is None:
         return subprocess.Popen(
-            [*forked.REAL, *arguments],
+            [sys.executable, "-m", module, *arguments],
             env=env,
             cwd=cwd,
             stdout=stdout or subprocess.PIPE,
@@ -82,7 +84,7 @@ def started(
     server.connect(address)
     reading, writing = (None, stdout.fileno()) if stdout is not None else os.pipe()
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-        asked = json.dumps([list(arguments), dict(env), str(cwd)]).encode()
+        asked = json.dumps([[module, *arguments], dict(env), str(cwd)]).encode()
         errors = stderr.fileno() if stderr is not None else writing
         socket.send_fds(server, [len(asked).to_bytes(4, "big")], [nothing.fileno(), writing, errors])
         server.sendall(asked)

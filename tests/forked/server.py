@@ -8,6 +8,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
@@ -41,7 +42,7 @@ _NOT_LOADED = ("__main__", ".migrations", "corral.celery_app", "corral.export.pa
 
 @dataclass
 class Asked:
-    """What a fork is to do."""
+    """What a fork is to do: run the module that is named first, with the rest."""
 
     arguments: list[str]
     variables: dict[str, str]
@@ -99,6 +100,7 @@ class Server:
         if process == 0:
             self._forget(client)
             die_with_parent(server)
+            os.setsid()
             arguments, variables, folder = json.loads(text)
             return Asked(arguments, variables, folder, streams)
         for each in streams:
@@ -146,7 +148,7 @@ def _become(asked: Asked) -> None:
     os.environ.update(asked.variables)
     time.tzset()
     os.chdir(asked.folder)
-    sys.argv = ["corral", *asked.arguments]
+    sys.argv = asked.arguments
     sys.path[0] = asked.folder
     for number, stream in enumerate(asked.streams):
         os.dup2(stream, number)
@@ -158,7 +160,10 @@ def _become(asked: Asked) -> None:
 
 def _run() -> int:
     try:
-        main()
+        if sys.argv[0] == "corral":
+            main()
+        else:
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as ended:
         if not isinstance(ended.code, str):
             return int(ended.code or 0)

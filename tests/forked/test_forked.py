@@ -22,7 +22,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--version",), ("run", "list", "--json"), ("run", "show", "nonsense"), ("nonsense",), ("doctor",)]
+    "arguments",
+    [("--version",), ("run", "list", "--json"), ("run", "show", "nonsense"), ("nonsense",), ("job", "list")],
 )
 def test_it_says_and_ends_as_a_process_that_was_started(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()

@@ -1,7 +1,6 @@
 import asyncio
 import json
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from corral.domain.ids import new_owner
 from corral.domain.run import Move, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
+from tests import forked
 from tests.chaos.level import by_level
 from tests.store import build
 from tests.store.build import a_run, add_many, check_history
@@ -20,7 +20,7 @@ RUNS = 2000
 
 
 def _race(url: str, processes: int, batch: int) -> list[tuple[str, int]]:
-    command = [sys.executable, "-m", "tests.store.racer", url, str(batch)]
+    command = [*forked.command("tests.store.racer"), url, str(batch)]
     root = Path(__file__).parents[2]
     racers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
