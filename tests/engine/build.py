@@ -15,6 +15,7 @@ from corral.domain.run import NewRun, Run
 from corral.engine.node import Node
 from corral.settings import Settings, load_settings
 from corral.wiring import App, opened
+from tests.services.sqlite import migrated
 from tests.slack import SLACK
 
 
@@ -32,6 +33,8 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
         "breaker_failures": 10_000,
         "host_max_delay_seconds": 0,
     }
+    if url is None:
+        migrated(data_dir / "corral.db")
     return load_settings(**(plain | changed))
 
 

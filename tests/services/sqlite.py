@@ -1,0 +1,22 @@
+import functools
+import tempfile
+from pathlib import Path
+
+from corral.store.open import bring_up
+
+
+def migrated(path: Path) -> Path:
+    """A database with the tables and nothing in them, as the first start makes it, without making it each time."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_made())
+    return path
+
+
+@functools.cache
+def _made() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "corral.db"
+        bring_up(path)
+        assert not path.with_name("corral.db-wal").exists(), "all of it is in the file"
+        return path.read_bytes()
