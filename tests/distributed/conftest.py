@@ -1,10 +1,10 @@
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.services import PostgresCluster, RedisServer
 from tests.stack import Stack, corral_distributed, demo_site
 
@@ -27,7 +27,7 @@ def stack(
 
 def celery(stack: Stack, *arguments: str) -> str:
     """The ordinary client of Celery, as anybody would use it."""
-    command = [sys.executable, "-m", "celery", "-A", "corral.celery_app", *arguments]
+    command = [*forked.command("celery"), "-A", "corral.celery_app", *arguments]
     done = subprocess.run(
         command, env=stack.environment, cwd=stack.data_dir.parent, capture_output=True, text=True, timeout=100
     )
