@@ -80,7 +80,8 @@ def check_pages(job: Job) -> None:
     else:
         strange = sorted(name for name, value in (config or {}).items() if name not in _OF_SITE and value is not None)
         if strange:
-            raise BadInput(f"{strange[0]} goes with crawl_mode list", field=f"list_config.{strange[0]}")
+            hint = f"leave it out; of a site there are {', '.join(sorted(_OF_SITE))}"
+            raise BadInput(f"{strange[0]} goes with crawl_mode list", field=f"list_config.{strange[0]}", hint=hint)
 
 
 def _not_for_crawls(job: Job) -> _Without | None:

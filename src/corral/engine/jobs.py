@@ -66,7 +66,7 @@ class Jobs:
         if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
             return await self._checked(replace(job, trusted_hosts=()), probes=True)
-        _check_what(job)
+        check_what(job)
         return job
 
     def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
@@ -83,13 +83,13 @@ class Jobs:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
-        _check_what(job)
+        check_what(job)
         if probes and not is_proxied(job):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
         return replace(job, target_url=target.url)
 
 
-def _check_what(job: Job) -> None:
+def check_what(job: Job) -> None:
     check_fields(job.fields)
     check_frequency(job.frequency)
     check_pages(job)
