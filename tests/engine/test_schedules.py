@@ -4,15 +4,17 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from corral.domain.address import AllowEntry
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, new_id
-from corral.domain.job import FieldSpec, Job, Strategy
+from corral.domain.job import CrawlMode, FieldSpec, Job, Strategy
 from corral.domain.retention import Retention
-from corral.domain.run import Run
+from corral.domain.run import Run, RunState
 from corral.engine.schedule import Scheduler
 from corral.engine.sweep import Sweeper
 from corral.settings import Settings
 from corral.wiring import App, opened
+from tests.crawl.site import Page, served
 from tests.engine.build import drill, ended, events, kinds, put, until, working
 
 MINUTE_MS = 60_000
@@ -182,3 +184,19 @@ async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: 
         await asyncio.sleep(0.01)
         await sweeper.reap()
         assert await kinds(app, run_id) == ["created", "started", "worker_lost"]
+
+
+async def test_a_list_is_collected_when_its_time_has_come_and_is_not_forgotten_a_day_later(settings: Settings) -> None:
+    links = "".join(f'<h2><a href="/item/{number}">item</a></h2>' for number in range(3))
+    shop = {"/list": Page(raw=links), **{f"/item/{number}": Page() for number in range(3)}}
+    with served(shop) as site:
+        allowed = settings.model_copy(update={"egress_allow": (AllowEntry.parse("127.0.0.0/8:*"),)})
+        async with working(allowed) as app:
+            job = replace(a_job(), target_url=f"{site.url}/list", frequency="0 0 1 1 *", crawl_mode=CrawlMode.LIST)
+            job = replace(job, list_config={"item_links": {"css": "h2 > a"}})
+            await app.store.add_job(job, slot_before(0))
+            assert await sweeping(app) == 1
+            [run] = await ended(app, [(await runs_of(app, job))[0].id])
+            assert (run.kind, run.state) == ("crawl", RunState.COMPLETED)
+            assert len(await app.store.records_of(run.id, "", 10)) == 3
+            assert await app.store.is_kept(run.id)

@@ -5,10 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints, model_validator
 
-from corral.domain.job import FieldSpec, Job
+from corral.domain.job import CrawlMode, FieldSpec, Job
+from corral.domain.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES, MAX_ITEMS, MAX_LIST_PAGES
 from corral.domain.schedule import ACCEPTED
 
 PriorityName = Literal["critical", "high", "medium", "low"]
+CrawlModeName = Literal["single", "list", "crawl"]
 StrategyName = Literal["auto", "http", "browser", "api_replay"]
 # No control characters: a field name ends up in file headers, tables and logs.
 FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -23,6 +25,7 @@ _TIMEOUT = "for one attempt, in all; over HTTP the first byte has to come within
 _PROXY = "`direct`, or `http://`, `https://` or `socks5://` with `[user:password@]host:port`; reads show no credentials"
 # Never repeated in an error: it may hold a password.
 ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
+_MODE = "`single`: the target; `list`: the items of a list that begins there; `crawl`: the pages of its site"
 _TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
 _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
@@ -61,16 +64,46 @@ class FieldRecipe(_Strict):
         return FieldSpec(self.name, css, self.attr, self.all, self.regex, self.xpath, self.jsonpath)
 
 
+class LinkSelector(_Strict):
+    css: Selector
+    attr: Annotated[FieldName, StringConstraints(min_length=1)] = "href"
+
+    def spec(self, name: str, *, every: bool) -> FieldSpec:
+        return FieldSpec(name, self.css, self.attr, every)
+
+
+class ListConfig(_Strict):
+    """`item_links` and `pagination` as /jobs/list-wizard/validate takes them."""
+
+    item_links: Selector | LinkSelector | None = Field(None, description="selects the links to the items")
+    pagination: Selector | LinkSelector | None = Field(None, description="selects the link to the next page")
+    max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST_PAGES)] | None = Field(
+        None, description="pages of the list, 10 where it is not said; of a site, pages in all (1000)"
+    )
+    max_items: Annotated[int, Field(strict=True, ge=1, le=MAX_ITEMS)] | None = Field(
+        None, description="items of the list, 500 where it is not said"
+    )
+    allowed_domains: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] | None = Field(
+        None, max_length=100, description="where items, or pages of a site, may lie beside the target's own"
+    )
+
+    def document(self) -> dict[str, Any]:
+        """What was said, and nothing else."""
+        told = self.model_dump(exclude_none=True)
+        for name in ("item_links", "pagination"):
+            if isinstance(told.get(name), str):
+                told[name] = LinkSelector(css=told[name]).model_dump()
+        return told
+
+
 class JobCreate(_Strict):
     target_url: str = Field(max_length=8192)
     fields: list[FieldName | FieldRecipe] = Field(max_length=200)
     requires_auth: StrictBool = False
     frequency: str = Field("on_demand", max_length=200, description=_FREQUENCY)
     strategy: StrategyName = "auto"
-    crawl_mode: Literal["single", "list", "crawl"] = Field(
-        "single", description="only single is available in this version; the others are refused"
-    )
-    list_config: dict[str, Any] | None = Field(None, description="goes with crawl_mode list; refused in this version")
+    crawl_mode: CrawlModeName = Field("single", description=_MODE)
+    list_config: ListConfig | None = Field(None, description="goes with crawl_mode list or crawl")
     priority: PriorityName = "medium"
     max_attempts: Attempts | None = None
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
@@ -87,6 +120,8 @@ class JobChange(_Strict):
     requires_auth: StrictBool | None = None
     frequency: str | None = Field(None, max_length=200, description=_FREQUENCY)
     strategy: StrategyName | None = None
+    crawl_mode: CrawlModeName | None = Field(None, description=_MODE)
+    list_config: ListConfig | None = Field(None, description="the whole of it; null removes it")
     priority: PriorityName | None = None
     max_attempts: Attempts | None = None
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
@@ -227,6 +262,13 @@ def field_read(spec: FieldSpec) -> str | dict[str, Any]:
     return {"name": spec.name, **said} if said else spec.name
 
 
+def list_config_read(job: Job) -> dict[str, Any] | None:
+    """With what is so where nothing was said."""
+    if job.crawl_mode is not CrawlMode.LIST:
+        return job.list_config
+    return {"pagination": None, "max_pages": DEFAULT_LIST_PAGES, "max_items": DEFAULT_ITEMS, **(job.list_config or {})}
+
+
 def job_read(job: Job, status: str) -> dict[str, Any]:
     return {
         "id": job.id,
@@ -235,8 +277,8 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
         "requires_auth": job.requires_auth,
         "frequency": job.frequency,
         "strategy": job.strategy.value,
-        "crawl_mode": "single",
-        "list_config": None,
+        "crawl_mode": job.crawl_mode.value,
+        "list_config": list_config_read(job),
         "priority": job.priority.label,
         "max_attempts": job.max_attempts,
         "timeout_s": job.timeout_s,

@@ -3,9 +3,9 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from corral.api.schemas import FieldName, FieldRecipe, Selector, field_specs
+from corral.api.schemas import FieldName, FieldRecipe, LinkSelector, Selector, field_specs
 from corral.domain.job import FieldSpec
 from corral.engine.preview import Looked
 from corral.extract.listing import MAX_SAMPLES
@@ -82,14 +82,6 @@ class SelectorCheckRead(BaseModel):
         description="elements that `css` or `xpath` matches; values, where there is a `regex` or a `jsonpath`"
     )
     warnings: list[str]
-
-
-class LinkSelector(_Strict):
-    css: Selector
-    attr: Annotated[FieldName, StringConstraints(min_length=1)] = "href"
-
-    def spec(self, name: str, *, every: bool) -> FieldSpec:
-        return FieldSpec(name, self.css, self.attr, every)
 
 
 class ListCheck(PreviewRequest):

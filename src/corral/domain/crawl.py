@@ -29,6 +29,8 @@ _ITEMS_PER_PAGE = 20
 # Rules that skip an item after it was found; the others are in domain.scope and domain.traps.
 HOST_BUDGET = "host_budget"
 CANONICAL = "canonical"
+LISTING = "listing"  # a page of a list, read for its links
+NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
 GONE = "gone"
 SITEMAP = "sitemap"  # read, and no page itself
@@ -118,6 +120,7 @@ _FLAGS = frozenset(
         "use_sitemaps",
         "avoid_traps",
         "keep_pages",
+        "only_fields",
     }
 )
 
@@ -147,6 +150,8 @@ class CrawlPlan:
     since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
     workers: int | str = AUTO  # that share it at most, each with hosts of its own
     fields: tuple[dict[str, Any], ...] = ()
+    only_fields: bool = False  # a record has these and its address; a page without any of them brings none
+    listing: dict[str, Any] | None = None  # it begins with a list, and its pages are the items: see domain.job_pages
 
     @property
     def max_depth(self) -> int:
@@ -201,6 +206,7 @@ class CrawlPlan:
             since=_since(document.get("since")),
             workers=_workers(document.get("workers", AUTO)),
             fields=_fields(document.get("fields", ())),
+            listing=document.get("listing"),
         )
 
 

@@ -27,6 +27,26 @@ def sitemap_level(kind: str) -> int | None:
     return int(kind.removeprefix(_SITEMAP)) if kind.startswith(_SITEMAP) else None
 
 
+_LISTING = "listing"  # with its number, and how many items those before it have named
+
+
+def listing_kind(number: int, named: int = 0) -> str:
+    return f"{_LISTING}{number}:{named}"
+
+
+def listing_place(kind: str) -> tuple[int, int] | None:
+    """The number of a list page, from 1, and how many items were named before it; None for what is none."""
+    if not kind.startswith(_LISTING):
+        return None
+    number, _, named = kind.removeprefix(_LISTING).partition(":")
+    return int(number), int(named)
+
+
+def listing_key(key: str) -> str:
+    """A list page is another item than the same address as a page."""
+    return short_key(f"{_LISTING} {key}")
+
+
 def short_key(key: str) -> str:
     """As long for every URL, so that a million of them are found as quickly as a thousand."""
     return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=_KEY_BYTES).hexdigest()

@@ -16,6 +16,14 @@ class Strategy(StrEnum):
     API_REPLAY = "api_replay"
 
 
+class CrawlMode(StrEnum):
+    """From which pages a job collects: see domain.job_pages."""
+
+    SINGLE = "single"  # its target
+    LIST = "list"  # the items of a list that begins there
+    CRAWL = "crawl"  # all pages of the site
+
+
 class Priority(IntEnum):
     """Strict bands: a lower number is served first."""
 
@@ -78,6 +86,8 @@ class Job:
     respect_robots: bool = True
     verify_tls: bool = True  # False takes every certificate, for this job only
     proxy: ProxyPolicy | None = None  # None: as the installation does, which is directly
+    crawl_mode: CrawlMode = CrawlMode.SINGLE
+    list_config: dict[str, Any] | None = None
     # Hosts a person typed at the terminal; the job may reach them even where they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 

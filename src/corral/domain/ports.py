@@ -44,9 +44,16 @@ class JobStore(Protocol):
         ...
 
     async def fire(
-        self, due: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
+        self,
+        due: DueJob,
+        slot_ms: int,
+        next_slot_ms: int,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        *,
+        seeds: Sequence[Found] = (),
     ) -> bool:
-        """Start the run of a slot, once; False where somebody else did."""
+        """Start the run of a slot, once; False where somebody else did. A crawl begins with its seeds."""
         ...
 
 

@@ -10,8 +10,8 @@ from corral.domain.crawl import LAST, CrawlPlan
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
-from corral.domain.ids import RunId, new_id
-from corral.domain.item import ROBOTS, Found, short_key
+from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.item import ROBOTS, Found, listing_key, listing_kind, short_key
 from corral.domain.job import Priority, Strategy
 from corral.domain.ports import RunStore
 from corral.domain.queues import Waker
@@ -57,22 +57,7 @@ class Crawls:
             target = parse_target(url, field="url")
             check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
         seeds = seeds_of(plan)
-        run = NewRun(
-            id=RunId(new_id()),
-            job_id=None,
-            kind=CRAWL,
-            priority=priority,
-            max_attempts=1,  # its items are tried again, each for itself
-            requested_strategy=Strategy.HTTP,
-            resolved_strategy=Strategy.HTTP,
-            payload={
-                "url": plan.start_urls[0],
-                "crawl": plan.document(),
-                "trusted_hosts": list(trusted_hosts),
-                "timeout_s": (plan.max_seconds or _LONGEST_S) + _MARGIN_S,
-                "about": about or {},
-            },
-        )
+        run = crawl_run(plan, None, priority, trusted_hosts=trusted_hosts, about=about)
         meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
         drafts = [EventDraft(EventKind.CREATED, meta)]
         run_id, replayed = await self._store.add_crawl(run, drafts, seeds, key, keep)
@@ -102,6 +87,33 @@ class Crawls:
         return plan
 
 
+def crawl_run(
+    plan: CrawlPlan,
+    job_id: str | None,
+    priority: Priority,
+    *,
+    trusted_hosts: Sequence[str] = (),
+    asked: Strategy = Strategy.HTTP,
+    about: dict[str, object] | None = None,
+) -> NewRun:
+    return NewRun(
+        id=RunId(new_id()),
+        job_id=None if job_id is None else JobId(job_id),
+        kind=CRAWL,
+        priority=priority,
+        max_attempts=1,  # its items are tried again, each for itself
+        requested_strategy=asked,
+        resolved_strategy=Strategy.HTTP,
+        payload={
+            "url": plan.start_urls[0],
+            "crawl": plan.document(),
+            "trusted_hosts": list(trusted_hosts),
+            "timeout_s": (plan.max_seconds or _LONGEST_S) + _MARGIN_S,
+            "about": about or {},
+        },
+    )
+
+
 def _starts(run: Run) -> object:
     return run.payload.get("crawl", {}).get("start_urls")
 
@@ -112,6 +124,8 @@ def seeds_of(plan: CrawlPlan) -> list[Found]:
     for url in plan.start_urls:
         target = parse_target(url, field="url")
         seed = Found(canonical_url(target), short_key(url_key(target)), target.authority, 0)
+        if plan.listing is not None:
+            seed = seed._replace(key=listing_key(url_key(target)), kind=listing_kind(1))
         found[seed.key] = seed
     return [*found.values(), *_sitemaps(plan)]
 

@@ -9,7 +9,8 @@ from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.errors import BadInput, StorageUnavailable
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import JobId, new_id
-from corral.domain.job import FieldSpec, Job, StoredJob
+from corral.domain.job import CrawlMode, FieldSpec, Job, StoredJob
+from corral.domain.job_pages import Listing, check_pages, plan_of_job
 from corral.domain.outcome import FailureCode
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.probe import Probe
@@ -65,8 +66,7 @@ class Jobs:
         if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
             return await self._checked(replace(job, trusted_hosts=()), probes=True)
-        check_fields(job.fields)
-        check_frequency(job.frequency)
+        check_what(job)
         return job
 
     def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
@@ -83,11 +83,21 @@ class Jobs:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
-        check_fields(job.fields)
-        check_frequency(job.frequency)
+        check_what(job)
         if probes and not is_proxied(job):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
         return replace(job, target_url=target.url)
+
+
+def check_what(job: Job) -> None:
+    check_fields(job.fields)
+    check_frequency(job.frequency)
+    check_pages(job)
+    if job.crawl_mode is CrawlMode.LIST and job.list_config is not None:
+        for spec in Listing.of(job.list_config).fields:
+            check_spec(spec, field=f"list_config.{spec.name}")
+    if job.crawl_mode is not CrawlMode.SINGLE:
+        plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
 
 
 def kept_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:

@@ -11,7 +11,7 @@ from corral.domain.job import DueJob
 from corral.domain.ports import EngineStore
 from corral.domain.run import NewRun
 from corral.domain.schedule import passed_slots
-from corral.engine.submit import Submitter
+from corral.engine.submit import Submitter, seeds_of_run
 
 log = structlog.get_logger()
 _BATCH = 500
@@ -48,7 +48,8 @@ class Scheduler:
         run, drafts = await self._submitter.drafted(due.job, extra={"slot": slot.isoformat()})
         if missed:
             drafts = [*drafts, EventDraft(EventKind.SLOTS_MISSED, {"missed": missed})]
-        fired = await self._store.fire(due, _ms(slot), _ms(following), run, drafts)
+        seeds = seeds_of_run(run)
+        fired = await self._store.fire(due, _ms(slot), _ms(following), run, drafts, seeds=seeds)
         if not fired:
             return None
         log.info("schedule fired", job=due.job.id, slot=slot.isoformat(), missed=missed)

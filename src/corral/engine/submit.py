@@ -1,7 +1,7 @@
 """From a job to a queued run: the strategy is resolved once, and why is on record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.crawl import CrawlPlan
@@ -9,14 +9,16 @@ from corral.domain.errors import WrongState
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
-from corral.domain.job import Job, Priority, Strategy
+from corral.domain.item import Found
+from corral.domain.job import CrawlMode, Job, Priority, Strategy
+from corral.domain.job_pages import check_pages, plan_of_job
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.queues import Waker
 from corral.domain.run import CRAWL, Move, NewRun, Run, spoken
 from corral.domain.site import fields_key
 from corral.domain.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.url import parse_target
-from corral.engine.crawls import seeds_of
+from corral.engine.crawls import crawl_run, seeds_of
 from corral.engine.lessons import recipe_for, specs_of
 
 
@@ -51,7 +53,7 @@ class Submitter:
             return await self._store.run(known), True
         stored = await self._store.job(job_id)
         run, drafts = await self.drafted(stored.job, overrides or Overrides())
-        [run_id], replayed = await self._store.add_runs([(run, drafts)], key)
+        run_id, replayed = await self._added(run, drafts, key)
         started = await self._store.run(run_id)
         self._wake(started)
         return started, replayed
@@ -83,7 +85,8 @@ class Submitter:
     async def _added(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
         """A crawl begins anew where it began: without an item it would have nothing to do."""
         if run.kind == CRAWL:
-            return await self._store.add_crawl(run, drafts, seeds_of(CrawlPlan.of(run.payload["crawl"])), key)
+            # What a job brings is there until its retention says otherwise.
+            return await self._store.add_crawl(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
         [made], replayed = await self._store.add_runs([(run, drafts)], key)
         return made, replayed
 
@@ -102,6 +105,8 @@ class Submitter:
         """The run a job would get now, with its first event, not yet written."""
         chosen = overrides or Overrides()
         asked = chosen.strategy or job.strategy
+        if job.crawl_mode is not CrawlMode.SINGLE:
+            return _crawl_of(replace(job, strategy=asked), chosen, extra or {})
         resolution = await self._resolved(job, asked)
         payload = payload_of(job)
         recipe = await self._recipe(payload, resolution.strategy)
@@ -142,6 +147,20 @@ class Submitter:
         trusted = frozenset(job.trusted_hosts)
         probe = await self._prober(job.target_url, job.fields, trusted, verifies_tls=job.verify_tls)
         return resolve(job, asked, probe)
+
+
+def _crawl_of(job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
+    check_pages(job)
+    plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
+    priority = job.priority if chosen.priority is None else chosen.priority
+    run = crawl_run(plan, job.id, priority, trusted_hosts=job.trusted_hosts, asked=job.strategy)
+    meta = {"resolved_strategy": run.resolved_strategy.value, "reason": f"crawl_mode {job.crawl_mode.value}", **extra}
+    return run, first_events(run, meta)
+
+
+def seeds_of_run(run: NewRun) -> list[Found]:
+    """Where a run begins that is a crawl; any other has none."""
+    return seeds_of(CrawlPlan.of(run.payload["crawl"])) if run.kind == CRAWL else []
 
 
 def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:

@@ -13,7 +13,8 @@ from corral.domain.canonical import Link, link_to, links_to, url_key
 from corral.domain.crawl import CrawlPlan, Order
 from corral.domain.errors import BadInput
 from corral.domain.fingerprint import sketch
-from corral.domain.item import Found, short_key
+from corral.domain.item import Found, listing_key, listing_kind, short_key
+from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.scope import Refusal
 from corral.domain.score import score_of
 from corral.domain.traps import shape_of
@@ -42,6 +43,7 @@ class CrawlAsk:
     attempt: int = 1
     began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
     level: int = 0  # of a sitemap, from 1; a page has none
+    listing: tuple[int, int] | None = None  # of a list page: its number, and how many items were named before it
 
 
 class _Judge:
@@ -76,6 +78,8 @@ def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, field
 
 
 def _record(article: Article, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> str:
+    if plan_of(ask.plan).only_fields:
+        return orjson.dumps({"url": url, **fields}).decode()
     record = {
         "url": url,
         "title": article.title or title,
@@ -91,6 +95,28 @@ def _record(article: Article, title: str | None, url: str, ask: CrawlAsk, fields
         **fields,
     }
     return orjson.dumps(record).decode()
+
+
+def listed(url: str, record: dict[str, Any], base_url: str, ask: CrawlAsk) -> dict[str, Any]:
+    """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
+    plan, (number, before) = plan_of(ask.plan), ask.listing or (1, 0)
+    listing = Listing.of(plan.listing or {})
+    try:
+        base = parse_target(base_url or url)
+    except BadInput:
+        return {"found": [], "listed": 0}
+    items: dict[str, list[Any]] = {}
+    for link in filter(None, links_to(base, tuple(record.get(ITEM_LINKS) or ()))):
+        if link.key not in items and len(items) < listing.max_items - before:
+            reason = plan.scope.refuses(link.url, 1)
+            items[link.key] = [link.url, short_key(link.key), _host_of(link.url), 1, reason, 1.0]
+    found, named = list(items.values()), before + len(items)
+    following = link_to(base, record[PAGINATION]) if record.get(PAGINATION) else None
+    if following is not None and number < listing.max_pages and named < listing.max_items:
+        kind, key = listing_kind(number + 1, named), listing_key(following.key)
+        reason = plan.scope.refuses(following.url, 0)
+        found.append([following.url, key, _host_of(following.url), 0, reason, 0.0, None, kind])
+    return {"found": found, "listed": len(items), "has_next": following is not None}
 
 
 def digest_of(title: str | None, text: str) -> str:

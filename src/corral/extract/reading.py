@@ -14,7 +14,7 @@ from corral.domain.classify import failure_of_status
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.charset import Decoded, decode
-from corral.extract.crawling import CrawlAsk, crawled, plan_of
+from corral.extract.crawling import CrawlAsk, crawled, listed, plan_of
 from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
@@ -167,6 +167,8 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
 def _crawled(request: ReadRequest, read: _Read, extraction: Extraction) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
+    if request.crawl.listing is not None:
+        return listed(request.url, extraction.record, read.page.base_url if read.page else "", request.crawl)
     return crawled(read.page, read.title, request.url, request.crawl, extraction.record)
 
 

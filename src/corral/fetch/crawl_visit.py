@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import NOINDEX, CrawlPlan, ItemState
+from corral.domain.crawl import LISTING, NO_FIELDS, NOINDEX, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
-from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, short_key
+from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, listing_place, short_key
+from corral.domain.job_pages import Listing
 from corral.domain.kept import page_document
-from corral.domain.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.scope import Refusal
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
@@ -55,7 +56,8 @@ class HttpVisitor:
 
     async def _visited(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
         began = time.monotonic()
-        if item.kind != PAGE:
+        listing = listing_place(item.kind)
+        if item.kind != PAGE and listing is None:
             return await self._sitemaps.visit(item, plan, task, turn)
         try:
             target = parse_target(item.url)
@@ -92,7 +94,7 @@ class HttpVisitor:
         if answer.status == _NOT_MODIFIED and item.known is not None:
             ended = Ended(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
             return ended._replace(version=item.known, change=Change.UNCHANGED)
-        ask = CrawlAsk(self._packed(plan, task), item.depth, item.attempt, began)
+        ask = CrawlAsk(self._packed(plan, task), item.depth, item.attempt, began, listing=listing)
         return await self._read(item, plan, answer, ask, began)
 
     def _packed(self, plan: CrawlPlan, task: Task) -> str:
@@ -121,6 +123,8 @@ class HttpVisitor:
             )
         asked_url = answer.chain[0] if answer.chain else answer.url
         fields = fields_of({"fields": plan.fields})
+        if ask.listing is not None and plan.listing is not None:
+            fields = Listing.of(plan.listing).fields
         request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
         left_s = self._page_s - (time.monotonic() - began)
         read = await self._reader.read(request, max(0.0, left_s))
@@ -129,7 +133,25 @@ class HttpVisitor:
         failure = failure_read(read, {})
         if failure is not None:
             return failure
-        return _ended(item, plan, answer, read)
+        if ask.listing is not None:
+            return _listed(item, answer, read, is_first=ask.listing[0] == 1)
+        if plan.only_fields and len(read.missing) == len(fields) and plan.listing is not None:
+            names = ", ".join(read.missing)
+            return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing")
+        ended = _ended(item, plan, answer, read)
+        if plan.only_fields and len(read.missing) == len(fields) and ended.state is ItemState.DONE:
+            return ended._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
+        return ended
+
+
+def _listed(item: Item, answer: Response, read: ReadAnswer, *, is_first: bool) -> Ended | Failed:
+    told = read.crawled or {}
+    if is_first and not told.get("listed"):
+        return Failed(FailureCode.EXTRACTION, "item_links finds no link on the first page of the list", "item_links")
+    found = tuple(Found(*each) for each in told.get("found", ()))
+    said = f"{told.get('listed', 0)} items; {'another page follows' if told.get('has_next') else 'the last page'}"
+    ended = Ended(item.id, item.key, ItemState.SKIPPED, LISTING, said, found=found, http_status=answer.status)
+    return ended._replace(size=answer.raw_bytes)
 
 
 def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> Ended:

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
+from corral.domain.item import Found
 from corral.domain.job import DueJob, Job, StoredJob
 from corral.domain.run import LIVE, NewRun, spoken
-from corral.store import idempotency, sessions
+from corral.store import idempotency, items, kept, sessions
 from corral.store import runs as run_queries
 from corral.store.rows import job_document, job_of, to_json
 from corral.store.tables import jobs, runs, slots
@@ -153,7 +154,15 @@ def due(tx: Tx, limit: int) -> list[DueJob]:
     return [DueJob(job_of(*row[:4]), row[4]) for row in rows]
 
 
-def fire(tx: Tx, due_job: DueJob, slots_ms: tuple[int, int], run: NewRun, drafts: Sequence[EventDraft]) -> bool:
+def fire(
+    tx: Tx,
+    due_job: DueJob,
+    slots_ms: tuple[int, int],
+    run: NewRun,
+    drafts: Sequence[EventDraft],
+    *,
+    seeds: Sequence[Found] = (),
+) -> bool:
     """Start the run of a slot, once: False where somebody else did, or the job changed meanwhile."""
     slot_ms, next_slot_ms = slots_ms
     job_id = due_job.job.id
@@ -164,5 +173,9 @@ def fire(tx: Tx, due_job: DueJob, slots_ms: tuple[int, int], run: NewRun, drafts
     if tx.all(_SLOT_TAKEN, values(id=job_id, slot=slot_ms)):
         return False
     tx.run(_TAKE_SLOT, values(job_id=job_id, slot=slot_ms, run_id=run.id))
-    run_queries.add(tx, [(run, drafts)])
+    if seeds:
+        items.add_crawl(tx, run, drafts, seeds, None)
+        kept.keep(tx, run.id)
+    else:
+        run_queries.add(tx, [(run, drafts)])
     return True

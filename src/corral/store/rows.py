@@ -7,7 +7,7 @@ import orjson
 
 from corral.domain.event import Event, EventKind
 from corral.domain.ids import JobId
-from corral.domain.job import FieldSpec, Job, Priority, Strategy
+from corral.domain.job import CrawlMode, FieldSpec, Job, Priority, Strategy
 from corral.domain.proxy import ProxyPolicy
 from corral.domain.record import Record
 from corral.domain.run import HoldReason, Run, RunState
@@ -120,6 +120,8 @@ def job_document(job: Job) -> dict[str, Any]:
         # Left out where there is nothing to say: a document is compared with what older versions wrote.
         **({"proxy": job.proxy.document()} if job.proxy else {}),
         **({} if job.verify_tls else {"verify_tls": False}),
+        **({} if job.crawl_mode is CrawlMode.SINGLE else {"crawl_mode": job.crawl_mode.value}),
+        **({} if job.list_config is None else {"list_config": job.list_config}),
     }
 
 
@@ -140,4 +142,6 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
         trusted_hosts=tuple(cell["trusted_hosts"]),
         proxy=ProxyPolicy.of(cell["proxy"]) if cell.get("proxy") else None,
         verify_tls=cell.get("verify_tls", True),
+        crawl_mode=CrawlMode(cell.get("crawl_mode", CrawlMode.SINGLE)),
+        list_config=cell.get("list_config"),
     )

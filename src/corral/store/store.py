@@ -83,9 +83,18 @@ class Store(Upkeep, HostMethods, StepMethods):
         return found
 
     async def fire(
-        self, due: DueJob, slot_ms: int, next_slot_ms: int, run: NewRun, drafts: Sequence[EventDraft]
+        self,
+        due: DueJob,
+        slot_ms: int,
+        next_slot_ms: int,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        *,
+        seeds: Sequence[Found] = (),
     ) -> bool:
-        fired: bool = await self._db.write(_op(jobs.fire, due, (slot_ms, next_slot_ms), run, drafts))
+        fired: bool = await self._db.write(
+            lambda tx: jobs.fire(tx, due, (slot_ms, next_slot_ms), run, drafts, seeds=seeds)
+        )
         return fired
 
     # -- runs --------------------------------------------------------------------------------------

@@ -12,32 +12,15 @@ from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.schemas import Deleted, JobChange, JobCreate, JobRead, field_specs
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, new_id
-from corral.domain.job import Job, Priority, Strategy
+from corral.domain.job import CrawlMode, Job, Priority, Strategy
 
 router = APIRouter(tags=["jobs"])
 
 
 @router.post("/jobs", response_model=JobRead)
 async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
-    _refuse_what_is_not_there(body)
     stored, replayed = await corral.jobs.create(_job_of(body, corral), key)
     return render.answer(render.job(stored), headers=replay_header(replayed))
-
-
-def _refuse_what_is_not_there(body: JobCreate) -> None:
-    """An option this version does not act on is refused, never accepted and ignored."""
-    if body.crawl_mode != "single":
-        raise BadInput(
-            f"crawl_mode {body.crawl_mode!r} is not available in this version",
-            field="crawl_mode",
-            hint="create one job per page with crawl_mode single",
-        )
-    if body.list_config is not None:
-        raise BadInput(
-            "list_config goes with crawl_mode list, which is not available in this version",
-            field="list_config",
-            hint="leave it out, and create one job per page",
-        )
 
 
 def _job_of(body: JobCreate, corral: Corral) -> Job:
@@ -49,6 +32,8 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         requires_auth=body.requires_auth,
         frequency=body.frequency,
         strategy=Strategy(body.strategy),
+        crawl_mode=CrawlMode(body.crawl_mode),
+        list_config=None if body.list_config is None else body.list_config.document(),
         priority=Priority[body.priority.upper()],
         max_attempts=body.max_attempts or corral.settings.default_max_attempts,
         timeout_s=body.timeout_s,
@@ -79,7 +64,7 @@ async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
 
 
 # Only these may be set to null: it means "as the settings say".
-_NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy"})
+_NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy", "list_config"})
 
 
 def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
@@ -93,6 +78,10 @@ def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
         said["proxy"] = corral.jobs.proxy_policy(_revealed(said.pop("proxy_policy")))
     if "fields" in said:
         said["fields"] = field_specs(said["fields"])
+    if "crawl_mode" in said:
+        said["crawl_mode"] = CrawlMode(said["crawl_mode"])
+    if said.get("list_config") is not None:
+        said["list_config"] = said["list_config"].document()
     if "strategy" in said:
         said["strategy"] = Strategy(said["strategy"])
     if "priority" in said:

@@ -1,9 +1,10 @@
 """`corral job`: what is collected."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corral.cli.job_pages import AllowDomain, Items, MaxItems, MaxPages, Next, Pages, WholeSite, with_pages
 from corral.cli.options import (
     AsJson,
     Css,
@@ -19,6 +20,9 @@ from corral.cli.options import (
     TimeoutS,
     Xpath,
     checked_id,
+    drafted_job,
+    parse_fields,
+    proxy_of,
 )
 from corral.domain.job import Strategy
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="What is collected: add, list, show and remove jobs.")
 
+Frequency = Annotated[str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")]
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
 
@@ -39,9 +44,13 @@ def add(
     css: Css = None,
     xpath: Xpath = None,
     jsonpath: Jsonpath = None,
-    frequency: Annotated[
-        str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")
-    ] = "on_demand",
+    items: Items = None,
+    next_: Next = None,
+    site: WholeSite = False,
+    max_pages: MaxPages = None,
+    max_items: MaxItems = None,
+    allow_domain: AllowDomain = None,
+    frequency: Frequency = "on_demand",
     strategy: StrategyOption = Strategy.AUTO,
     priority: Annotated[PriorityName, typer.Option(help="Higher ones are served first.")] = PriorityName.MEDIUM,
     max_attempts: MaxAttempts = None,
@@ -58,27 +67,19 @@ def add(
     \b
     corral job add https://example.com/news --fields title,author --frequency hourly
     corral job add https://example.com/shop --css price=.price --css image=img.main@src
+    corral job add https://example.com/shop --css price=.price --items "h2 > a" --next a.next
     """
-    from corral.cli.options import drafted_job, parse_fields, proxy_of
     from corral.cli.running import finish
     from corral.settings import load_settings
 
     settings = load_settings()
-    job = drafted_job(
-        settings,
-        url,
-        parse_fields(fields, css, xpath, jsonpath),
-        strategy=strategy,
-        frequency=frequency,
-        priority=priority.value_of,
-        max_attempts=max_attempts,
-        timeout_s=timeout,
-        respect_robots=not no_robots,
-        verify_tls=not no_verify_tls,
-        requires_auth=requires_auth,
-        proxy=proxy_of(settings, proxy, dry_run=dry_run),
-    )
-    finish(_add(settings, job, dry_run=dry_run, as_json=as_json))
+    how: dict[str, Any] = {"strategy": strategy, "frequency": frequency, "priority": priority.value_of}
+    how |= {"max_attempts": max_attempts, "timeout_s": timeout, "respect_robots": not no_robots}
+    how |= {"verify_tls": not no_verify_tls, "requires_auth": requires_auth}
+    how["proxy"] = proxy_of(settings, proxy, dry_run=dry_run)
+    job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how)
+    pages = Pages(items, next_, site, max_pages, max_items, allow_domain)
+    finish(_add(settings, with_pages(job, pages), dry_run=dry_run, as_json=as_json))
 
 
 async def _add(settings: "Settings", job: "Job", *, dry_run: bool, as_json: bool) -> int:

@@ -15,7 +15,7 @@ import structlog
 from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, room_in, why_failed
 from corral.domain.crawl_item import decide_item
 from corral.domain.gate import wait_of
-from corral.domain.item import PAGE, Change, Ended, Item, Report, Step
+from corral.domain.item import PAGE, Change, Ended, Item, Report, Step, listing_place
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
@@ -203,7 +203,7 @@ class _Crawl:
         # A page that robots.txt or our own rules keep us from did not fail.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
         # Nor did a crawl for which there is no sitemap.
-        is_no_page = item.kind != PAGE and decided.to is ItemState.FAILED
+        is_no_page = item.kind != PAGE and listing_place(item.kind) is None and decided.to is ItemState.FAILED
         to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
         ended = Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)

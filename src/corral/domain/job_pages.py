@@ -1,0 +1,117 @@
+"""Which pages a job collects from: its target alone, the items of a list that begins there, or a whole site.
+
+The last two are crawls (domain.crawl) that bring the asked fields of each page, and its address.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.crawl import CrawlPlan
+from corral.domain.errors import BadInput
+from corral.domain.job import CrawlMode, FieldSpec, Job, Strategy
+
+DEFAULT_LIST_PAGES = 10
+DEFAULT_ITEMS = 500
+MAX_LIST_PAGES = 10_000
+MAX_ITEMS = 1_000_000
+ITEM_LINKS, PAGINATION = "item_links", "pagination"
+_SITE_PAGES = 1_000
+_SITE_DEPTH = 5
+_MAX_RETRIES = 5
+_OF_SITE = frozenset({"max_pages", "allowed_domains"})
+
+
+class _Without(StrEnum):
+    """What a crawl has not, and a job may ask for."""
+
+    STRATEGY = "strategy"
+    LOGIN = "requires_auth"
+    PROXY = "proxy_policy"
+    TLS = "verify_tls"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The `listing` of a plan: how a list page leads to its items, and to the next list page."""
+
+    item_links: FieldSpec
+    pagination: FieldSpec | None
+    max_pages: int
+    max_items: int
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> "Listing":
+        following = config.get(PAGINATION)
+        return Listing(
+            _links(config[ITEM_LINKS], ITEM_LINKS, every=True),
+            None if following is None else _links(following, PAGINATION, every=False),
+            config.get("max_pages", DEFAULT_LIST_PAGES),
+            config.get("max_items", DEFAULT_ITEMS),
+        )
+
+    @property
+    def fields(self) -> tuple[FieldSpec, ...]:
+        return (self.item_links,) if self.pagination is None else (self.item_links, self.pagination)
+
+
+def _links(given: Mapping[str, Any], name: str, *, every: bool) -> FieldSpec:
+    return FieldSpec(name, given["css"], given.get("attr") or "href", every)
+
+
+def check_pages(job: Job) -> None:
+    """BadInput where what is asked for does not go together."""
+    config = job.list_config
+    if job.crawl_mode is CrawlMode.SINGLE:
+        if config is not None:
+            raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
+        return
+    if (asked := _not_for_crawls(job)) is not None:
+        raise BadInput(
+            f"the pages of crawl_mode {job.crawl_mode.value} are read over HTTP, directly and without a login",
+            field=asked.value,
+            hint="leave it out, or create one job per page with crawl_mode single",
+        )
+    if job.crawl_mode is CrawlMode.LIST:
+        if config is None or not config.get(ITEM_LINKS):
+            field = "list_config" if config is None else f"list_config.{ITEM_LINKS}"
+            raise BadInput("a list needs to know which links lead to its items", field=field, hint='"h2 > a"')
+    else:
+        strange = sorted(name for name, value in (config or {}).items() if name not in _OF_SITE and value is not None)
+        if strange:
+            hint = f"leave it out; of a site there are {', '.join(sorted(_OF_SITE))}"
+            raise BadInput(f"{strange[0]} goes with crawl_mode list", field=f"list_config.{strange[0]}", hint=hint)
+
+
+def _not_for_crawls(job: Job) -> _Without | None:
+    if job.strategy not in (Strategy.AUTO, Strategy.HTTP):
+        return _Without.STRATEGY
+    if job.requires_auth:
+        return _Without.LOGIN
+    if job.proxy is not None and not job.proxy.is_direct:
+        return _Without.PROXY
+    return None if job.verify_tls else _Without.TLS
+
+
+def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
+    """What a run of the job crawls."""
+    config: dict[str, Any] = {name: value for name, value in (job.list_config or {}).items() if value is not None}
+    document: dict[str, Any] = {
+        "start_urls": [job.target_url],
+        "scope": {"allowed_domains": config.get("allowed_domains", [])},
+        "respect_robots": job.respect_robots,
+        "retry_attempts": min(max_attempts, _MAX_RETRIES),
+        "fields": [spec.document() for spec in job.fields],
+        "only_fields": True,
+    }
+    if job.timeout_s is not None:
+        document["max_seconds"] = max(1.0, job.timeout_s)
+    if job.crawl_mode is CrawlMode.LIST:
+        # Somebody has chosen these links: none of them is a trap, a copy or not meant for us.
+        chosen = {"avoid_traps": False, "use_canonical": False, "obey_noindex": False, "follow_nofollow": True}
+        listing = {name: config[name] for name in (ITEM_LINKS, PAGINATION, "max_pages", "max_items") if name in config}
+        document |= {**chosen, "listing": listing, "max_pages": config.get("max_items", DEFAULT_ITEMS), "max_depth": 1}
+    else:
+        document |= {"max_pages": config.get("max_pages", _SITE_PAGES), "max_depth": _SITE_DEPTH}
+    return CrawlPlan.of(document)
