@@ -53,6 +53,8 @@ FULL = {
     "workers": 3,
     "since": "01900000-0000-7000-8000-000000000000",
     "fields": [{"name": "title", "css": "h1"}],
+    "only_fields": True,
+    "listing": {"item_links": {"css": "h2 > a"}},
 }
 
 

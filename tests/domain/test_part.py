@@ -68,13 +68,13 @@ def test_where_there_is_a_pause_one_node_at_a_time_asks_and_each_has_its_time(wa
 
 
 def test_a_node_by_itself_has_as_many_as_it_wants_and_some_to_grow() -> None:
-    for wanted, expected in ((1, 9), (10, 18), (30, 32), (100, 32)):
+    for wanted, expected in ((1, 5), (10, 14), (30, 32), (100, 32)):
         assert part_of(A, PartAsk("x", 32, 0, wanted), None, []) == expected
     assert part_of(A, PartAsk("x", 5, 0, 100), None, [Part("gone", 0, 0, False, 9.0)]) == 5
 
 
 def test_another_node_finds_what_the_first_one_does_not_need() -> None:
-    assert part_of("b", PartAsk("x", 32, 0, 3), None, [Part("a", 18, 10, False, 9.0)]) == 11
+    assert part_of("b", PartAsk("x", 32, 0, 3), None, [Part("a", 14, 10, False, 9.0)]) == 7
 
 
 def test_a_newcomer_gets_what_is_free_and_then_its_share() -> None:

@@ -13,7 +13,7 @@ ONE, TWO = new_owner(), new_owner()
 
 
 async def test_a_node_has_all_turns_until_another_one_asks(store: Store) -> None:
-    assert await store.take_parts(ONE, [PartAsk("a", 8, 0, 1), PartAsk("b", 3, 0, 1)]) == [Given("a", 8), Given("b", 3)]
+    assert await store.take_parts(ONE, [PartAsk("a", 8, 0, 8), PartAsk("b", 3, 0, 1)]) == [Given("a", 8), Given("b", 3)]
     assert await store.contested_parts(ONE) == {}
     assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 0, is_contested=True)]
     assert await store.contested_parts(ONE) == {"a": True}  # the other one has none
@@ -32,31 +32,31 @@ async def test_what_is_in_use_counts_until_it_has_ended(store: Store) -> None:
 async def test_what_a_node_drops_is_the_others(store: Store) -> None:
     await store.take_parts(ONE, [PartAsk("a", 8, 0, 20), PartAsk("b", 8, 0, 20)])
     await store.drop_parts(ONE, ["a"])
-    asks = [PartAsk("a", 8, 0, 1), PartAsk("b", 8, 0, 1)]
+    asks = [PartAsk("a", 8, 0, 8), PartAsk("b", 8, 0, 8)]
     assert await store.take_parts(TWO, asks) == [Given("a", 8), Given("b", 0, is_contested=True)]
 
 
 async def test_a_node_that_is_struck_has_none(store: Store) -> None:
     card = WorkerCard(ONE, "here", 7, WorkerRole.WORKER, "embedded", (), 100, "1.2")
     await store.worker_seen(card, 1, is_stopping=False)
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 1)])
+    await store.take_parts(ONE, [PartAsk("a", 8, 0, 8)])
     await store.strike_worker(ONE)
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 1)]) == [Given("a", 8)]
+    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
 
 
 async def test_a_node_that_is_not_heard_of_has_none_and_one_that_renews_has(store: Store, sql: Sql) -> None:
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 1)])
+    await store.take_parts(ONE, [PartAsk("a", 8, 0, 8)])
     sql("UPDATE host_parts SET until = until - 9000")
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 1)]) == [Given("a", 0, is_contested=True)]
+    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
     await store.renew_parts(ONE)
     sql(f"UPDATE host_parts SET until = until - 9000 WHERE owner = '{ONE}'")
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 1)]) == [Given("a", 0, is_contested=True)]
+    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
     sql(f"UPDATE host_parts SET until = until - 1001 WHERE owner = '{ONE}'")
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 1)]) == [Given("a", 8)]
+    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
 
 
 async def test_rows_of_nodes_that_are_long_gone_are_cleared_away(store: Store, sql: Sql) -> None:
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 1)])
+    await store.take_parts(ONE, [PartAsk("a", 8, 0, 8)])
     sql("UPDATE host_parts SET until = until - 71000")
     await store.renew_parts(TWO)
     assert sql("SELECT count(*) FROM host_parts") == [(0,)]

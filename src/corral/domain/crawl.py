@@ -206,7 +206,7 @@ class CrawlPlan:
             since=_since(document.get("since")),
             workers=_workers(document.get("workers", AUTO)),
             fields=_fields(document.get("fields", ())),
-            listing=document.get("listing"),
+            listing=_listing(document.get("listing")),
         )
 
 
@@ -369,6 +369,12 @@ def _workers(value: object) -> int | str:
         hint = f'write 1 to {MAX_WORKERS}, or "{AUTO}"'
         raise BadInput("this is no number of workers", field="workers", hint=hint)
     return value
+
+
+def _listing(value: object) -> dict[str, Any] | None:
+    if value is not None and (not isinstance(value, Mapping) or not isinstance(value.get("item_links"), Mapping)):
+        raise BadInput("a list needs links to its items", field="listing", hint='write {"item_links": {"css": "…"}}')
+    return None if value is None else dict(value)
 
 
 def _fields(value: object) -> tuple[dict[str, Any], ...]:

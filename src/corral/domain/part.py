@@ -14,7 +14,7 @@ RENEW_EVERY_S = 3.0
 HOLD_S = 2.0
 _HOLD_PAUSES = 3
 # So many more than it wants now, at most: the next node finds some that are free, and more are a question away.
-_SOME = 8
+_SOME = 4
 
 
 class PartAsk(NamedTuple):

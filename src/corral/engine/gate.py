@@ -29,8 +29,9 @@ _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
 # One telling speaks for many visits: so many of them are let count.
 _MOST_AT_A_TIME = 10
-# So long is waited for a host whose turns are other nodes', and then not asked again.
+# So long is waited for a host whose turns are other nodes', and then not asked again for a while.
 _SHORT_S = 1.0
+_HANDED_OVER_S = 5.0  # where there are turns for all, and somebody has not given them up yet
 
 
 class Gate:
@@ -124,9 +125,12 @@ class Gate:
     def _asked(self, host: Host, holder: Holder, count: int, at_once: int) -> None:
         host.at_once = max(host.at_once, at_once)
         host.on_its_way_until = 0.0
-        now = self.clock()
-        moment_s = host.gate.moment_s(self.rules_of(host))
-        until = now + (moment_s if host.turns(now) else max(moment_s, _SHORT_S))
+        now, rules = self.clock(), self.rules_of(host)
+        wait_s = moment_s = host.gate.moment_s(rules)
+        if not host.turns(now):
+            has_pause = host.gate.delay_s(rules) > 0 or rules.pace.most_at_once == 1
+            wait_s = max(moment_s, _SHORT_S if has_pause else _HANDED_OVER_S)
+        until = now + wait_s
         host.asks.extend(Ask(holder, until) for _ in range(count))
         self._serve(host)
 

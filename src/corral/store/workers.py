@@ -90,7 +90,11 @@ def listed(tx: Tx, after: str, limit: int) -> list[WorkerNow]:
     held: dict[str, list[HeldRun]] = {}
     for row in tx.all(_FIRST_HELD):
         held.setdefault(row[0], []).append(_held(tx, row))
-    return [_worker(tx, row, counts.get(row[0], 0), tuple(held.get(row[0], ()))) for row in rows]
+    # One may be claimed between the two looks.
+    shown = {owner: tuple(runs_held) for owner, runs_held in held.items()}
+    return [
+        _worker(tx, row, max(counts.get(row[0], 0), len(shown.get(row[0], ()))), shown.get(row[0], ())) for row in rows
+    ]
 
 
 def held_by(tx: Tx, owner: str, after: str, limit: int) -> list[HeldRun]:
