@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from corral.domain.errors import CorralError
+from corral.domain.errors import CannotLook
 from corral.domain.gate import SitePace
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Priority, Strategy
@@ -259,7 +259,7 @@ async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks
             hits = site.hits["/"]
             await app.store.open_breaker(site.url.partition("//")[2], 5, 0)
             await until(lambda: bool(app.door and app.door.gate.watched))
-            with pytest.raises(CorralError, match="not asked for now"):
+            with pytest.raises(CannotLook, match="not asked for now"):
                 await app.previews.look(f"{site.url}/", Survey.PAGE)
     assert seen is not None
     assert site.hits["/"] == hits

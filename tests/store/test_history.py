@@ -113,7 +113,9 @@ class Histories(RuleBasedStateMachine):
         assert self.wait(self.store.reap()) == len(late)
         count = {owner: sum(lease.owner == owner for lease in late) for owner in (ME, OTHER)}
         for lease in late:
-            self.lost(lease, alone=lease.run.suspect or count[lease.owner] == 1)
+            # Whose owner is gone with others is to blame only after so many times.
+            is_known = lease.run.suspect and self.losses[lease.run_id] + 1 >= 6
+            self.lost(lease, alone=is_known or count[lease.owner] == 1)
 
     def _expired(self) -> list[Lease]:
         rows = self.store._db.connection.execute(  # type: ignore[attr-defined]

@@ -150,7 +150,8 @@ class Previews:
 def _told(failure: Failed, field: str | None) -> BadInput | CannotLook:
     """Why the page could not be looked at, in the words a run has for it."""
     detail = failure.detail or ""
-    if detail in _OURS or failure.code is FailureCode.WORKER_LOST:
+    # Whose host is not to be asked now has asked for nothing wrong.
+    if detail in _OURS or failure.code in (FailureCode.WORKER_LOST, FailureCode.WAITING):
         return CannotLook(f"the page could not be looked at: {failure.message}", hint="try again in a moment")
     code = "unresolvable" if (failure.code, detail) == (FailureCode.NETWORK, "dns") else failure.code.value
     hint = _HINTS.get(detail) or _HINTS.get(failure.code) or "open the address in a browser, or try again later"
