@@ -148,7 +148,8 @@ def test_a_closed_terminal_stops_a_worker_in_order(corral: Corral, started: Star
     children = descendants(process)
     process.send_signal(signal.SIGHUP)
     _, err = process.communicate(timeout=10 * SLACK)
-    assert (process.returncode, err) == (0, "")
+    # On a full machine it may say that its loop stood still, which is true.
+    assert (process.returncode, [line for line in err.splitlines() if "loop_stall" not in line]) == (0, [])
     assert all_gone(children)
 
 

@@ -102,12 +102,12 @@ def test_paths_that_multiply_end_and_cost_their_own_field() -> None:
     for _ in range(60):
         document = [document, document]
     wide = json.dumps([[[[[[1] * 8] * 8] * 8] * 8] * 8]).encode()
-    started = time.monotonic()
+    started = time.process_time()
     read = answer(FieldSpec("f", jsonpath="$" + "..*" * 6), FieldSpec("g", jsonpath="$[0][0][0][0][0][0]"), body=wide)
     assert (read.record, read.problems) == ({"f": None, "g": 1}, {"f": "limit:selector"})
     with pytest.raises(TooWide):
         selected(document, parse_query("$..name", field="f"))
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     assert MAX_VISITED <= 1_000_000
 
 
