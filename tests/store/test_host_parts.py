@@ -12,7 +12,7 @@ from tests.store.conftest import Sql
 ONE, TWO = new_owner(), new_owner()
 
 
-async def test_a_node_has_all_turns_until_another_one_asks(store: Store) -> None:
+async def test_a_node_has_what_it_wants_and_another_one_what_is_left(store: Store) -> None:
     assert await store.take_parts(ONE, [PartAsk("a", 8, 0, 8), PartAsk("b", 3, 0, 1)]) == [Given("a", 8), Given("b", 3)]
     assert await store.contested_parts(ONE) == {}
     assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 0, is_contested=True)]

@@ -5,7 +5,6 @@ The last two are crawls (domain.crawl) that bring the asked fields of each page,
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from corral.domain.crawl import CrawlPlan
@@ -21,15 +20,6 @@ _SITE_PAGES = 1_000
 _SITE_DEPTH = 5
 _MAX_RETRIES = 5
 _OF_SITE = frozenset({"max_pages", "allowed_domains"})
-
-
-class _Without(StrEnum):
-    """What a crawl has not, and a job may ask for."""
-
-    STRATEGY = "strategy"
-    LOGIN = "requires_auth"
-    PROXY = "proxy_policy"
-    TLS = "verify_tls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,7 @@ def check_pages(job: Job) -> None:
     if (asked := _not_for_crawls(job)) is not None:
         raise BadInput(
             f"the pages of crawl_mode {job.crawl_mode.value} are read over HTTP, directly and without a login",
-            field=asked.value,
+            field=asked,
             hint="leave it out, or create one job per page with crawl_mode single",
         )
     if job.crawl_mode is CrawlMode.LIST:
@@ -84,14 +74,15 @@ def check_pages(job: Job) -> None:
             raise BadInput(f"{strange[0]} goes with crawl_mode list", field=f"list_config.{strange[0]}", hint=hint)
 
 
-def _not_for_crawls(job: Job) -> _Without | None:
+def _not_for_crawls(job: Job) -> str | None:
+    """The option that a job may have and a crawl has not."""
     if job.strategy not in (Strategy.AUTO, Strategy.HTTP):
-        return _Without.STRATEGY
+        return "strategy"
     if job.requires_auth:
-        return _Without.LOGIN
+        return "requires_auth"
     if job.proxy is not None and not job.proxy.is_direct:
-        return _Without.PROXY
-    return None if job.verify_tls else _Without.TLS
+        return "proxy_policy"
+    return None if job.verify_tls else "verify_tls"
 
 
 def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:

@@ -135,11 +135,12 @@ class HttpVisitor:
             return failure
         if ask.listing is not None:
             return _listed(item, answer, read, is_first=ask.listing[0] == 1)
-        if plan.only_fields and len(read.missing) == len(fields) and plan.listing is not None:
+        has_none = plan.only_fields and len(read.missing) == len(fields)
+        if has_none and plan.listing is not None:
             names = ", ".join(read.missing)
             return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing")
         ended = _ended(item, plan, answer, read)
-        if plan.only_fields and len(read.missing) == len(fields) and ended.state is ItemState.DONE:
+        if has_none and ended.state is ItemState.DONE:
             return ended._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
         return ended
 
