@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from corral.domain.outcome import FailureCode
 from corral.extract import verdict
-from corral.extract.page import GUARD_WORDS
+from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS
 from corral.extract.verdict import Answer, Kind, Verdict, failure_of_verdict, judge, merged
 from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause
 from corral.extract.verdict_signs import (
@@ -25,6 +25,7 @@ from corral.extract.verdict_signs import (
     WIDGETS,
     Signs,
 )
+from corral.extract.verdict_words import BLOCK_TITLE, CHALLENGE_TITLE, GONE, GONE_BARE, LOGIN_TITLE, is_odd, says
 from tests.extract.pages.build import LONG, answer, html, recorded
 from tests.extract.test_verdict_bad import CASES
 from tests.extract.test_verdict_good import ALWAYS, WHEN_FOUND
@@ -64,13 +65,21 @@ def test_much_to_read_and_every_field_outweigh_any_single_piece(cause: Cause) ->
     assert max(weights.values()) + weights["long_text"] + weights["fields_found"] < THRESHOLD
 
 
-@pytest.mark.parametrize("what", [WIDGETS, CHALLENGE_MARKUP, CHALLENGE_SCRIPT.pattern, WATCHING_SCRIPT.pattern])
-def test_whatever_guards_a_page_is_found_by_one_of_the_words(what: str) -> None:
+@pytest.mark.parametrize(
+    "what, words",
+    [
+        (WIDGETS, GUARD_WORDS),
+        (CHALLENGE_MARKUP, GUARD_WORDS),
+        (CHALLENGE_SCRIPT.pattern, SCRIPT_WORDS),
+        (WATCHING_SCRIPT.pattern, SCRIPT_WORDS),
+    ],
+)
+def test_whatever_guards_a_page_is_found_by_one_of_the_words(what: str, words: tuple[bytes, ...]) -> None:
     """A page without any of them is not searched for it."""
     looked_for = re.split(r"\|(?!cloud\))" if what.startswith("_") else r",\s", what.lower().replace("\\", ""))
     assert len(looked_for) > 2
     for one in looked_for:
-        assert any(word.decode() in one for word in GUARD_WORDS), one
+        assert any(word.decode() in one for word in words), one
 
 
 @given(ANSWERS, st.booleans())
@@ -101,10 +110,11 @@ def test_suspicion_is_the_same_however_early_it_is_settled(
     )
 
 
-def test_all_that_accuses_is_asked_once() -> None:
-    asked = [row for row, _ in verdict._ACCUSING]
+@pytest.mark.parametrize("order", [verdict._ACCUSING, verdict._ACCUSING_SHORT])
+def test_all_that_accuses_is_asked_once(order: list[tuple[object, object, bool]]) -> None:
+    asked = [see for see, _, _ in order]
     assert len(asked) == len(set(asked))
-    assert set(asked) == {row for row in TABLE if row.accuses}
+    assert set(asked) == {row.see for row in TABLE if row.accuses}
 
 
 def test_no_evidence_is_weighed_twice() -> None:
@@ -273,3 +283,11 @@ def test_the_whole_of_a_large_document_is_looked_at() -> None:
     page = answer(html("Just a moment...", f"{padding}<p>Wait.</p><div id=challenge-form></div>"))
     assert "a challenge in the markup (div challenge-form)" in judge(page, ("price",)).evidence
     assert judge(answer(html("Just a moment...", padding[:1000] + "-->" + LONG)), ()).kind is Kind.OK
+
+
+@pytest.mark.parametrize("pattern", [CHALLENGE_TITLE, BLOCK_TITLE, LOGIN_TITLE, GONE, GONE_BARE])
+@given(st.data())
+def test_a_title_that_says_something_is_never_passed_over(pattern: re.Pattern[str], data: st.DataObject) -> None:
+    title = data.draw(st.from_regex(pattern, fullmatch=True))
+    assert is_odd(title) == says(pattern, title)
+    assert is_odd(f"Shop | {title.upper()}") == says(pattern, f"Shop | {title.upper()}")

@@ -79,12 +79,12 @@ def decode(body: bytes, content_type: str | None = None) -> Decoded:
 def clean_text(text: str) -> str:
     """Without NUL and lone surrogates, which no database column takes."""
     if text.isascii():
-        return text.replace("\0", "")
+        return _without_nul(text)
     try:
         text.encode("utf-8")  # far quicker than a look at each character
     except UnicodeEncodeError:
         return _UNSTORABLE.sub("", text)
-    return text.replace("\0", "")
+    return _without_nul(text)
 
 
 def _decoded(body: bytes, codec: str) -> Decoded:
@@ -94,8 +94,12 @@ def _decoded(body: bytes, codec: str) -> Decoded:
         codec = "utf-8"
         text = body.decode(codec, "replace")
     # Halves of surrogate pairs do not come out of UTF-8.
-    cleaned = text.replace("\0", "") if codec == "utf-8" else clean_text(text)
-    return Decoded(cleaned, codec, text.count("\ufffd"))
+    cleaned = _without_nul(text) if codec == "utf-8" else clean_text(text)
+    return Decoded(cleaned, codec, 0 if text.isascii() else text.count("\ufffd"))
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\0", "") if "\0" in text else text
 
 
 def _declared(content_type: str | None) -> str | None:

@@ -2,14 +2,15 @@
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from corral.domain.canonical import Link, link_to, links_to, url_key
+from corral.domain.canonical import link_to, links_to, url_key
 from corral.domain.crawl import CrawlPlan, Order
 from corral.domain.errors import BadInput
 from corral.domain.fingerprint import sketch
@@ -18,20 +19,31 @@ from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.scope import Refusal
 from corral.domain.score import score_of
 from corral.domain.traps import shape_of
-from corral.domain.url import parse_target
+from corral.domain.url import Target, parse_target
 from corral.extract.article import Article, article_of
 from corral.extract.links import MAX_LINKS, Links, link_texts, links_of
 from corral.extract.page import Page
 
 _TEXT_CHARS = 2000
-# Menus are the same on every page of a site. An entry takes half a kilobyte.
-_REMEMBERED = 16_384
+_REMEMBERED = 16_384  # an entry takes about a kilobyte
+_REMEMBERED_CHARS = 400
+_DAYS = 4  # or less: the last page of a day may come after the first of the next
 _NOTHING = Article(None, "", 0, 0)
 # Of one page: as many as fit into the largest that is fetched.
 _MAX_LOOKED_AT = 500_000
 _MAX_CHARS = 8 * 1024 * 1024
 _DIGEST_BYTES = 12
 _REASON_AT = Found._fields.index("reason")
+
+
+class _Judged(NamedTuple):
+    """A link, by its short key, with the rule that refuses it."""
+
+    url: str
+    key: str
+    short: str
+    host: str
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +59,40 @@ class CrawlAsk:
 
 
 class _Judge:
-    """One per plan, and told apart by being another one: to compare plans would take longer than to judge a link."""
+    """One per plan. It remembers where references lead and what becomes of them: menus are the same on every page."""
 
     def __init__(self, plan: CrawlPlan) -> None:
         self.plan = plan
+        self._known: dict[tuple[bool, date], dict[tuple[str, str], _Judged | None]] = {}
+
+    def judged(self, base: Target, references: Sequence[str], *, is_too_deep: bool) -> list[_Judged | None]:
+        """Of the page nothing matters but its folder and whether it is the last; None for what cannot be fetched."""
+        today = datetime.now(UTC).date()  # calendars lead far away from it
+        known, site = self._known.setdefault((is_too_deep, today), {}), base.origin
+        if len(known) > _REMEMBERED or len(self._known) > _DAYS:
+            self._known.clear()
+        folder = site + base.path[: base.path.rfind("/") + 1]
+        found = []
+        for reference in references:
+            # What begins with a slash does not depend on the folder, and is remembered for all of the site.
+            place = site if reference[:1] == "/" else folder
+            try:
+                found.append(known[place, reference])
+            except KeyError:
+                judged = self._judged(base, reference, today, is_too_deep=is_too_deep)
+                found.append(judged)
+                # What begins with a question mark does depend on the page, and what is long on somebody's patience.
+                if reference[:1] != "?" and len(place) + len(reference) <= _REMEMBERED_CHARS:
+                    known[place, reference] = judged
+        return found
+
+    def _judged(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _Judged | None:
+        [link] = links_to(base, (reference,))
+        if link is None:
+            return None
+        depth = self.plan.max_depth + 1 if is_too_deep else self.plan.max_depth
+        reason: str | None = self.plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
+        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason)
 
 
 def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> dict[str, Any]:
@@ -156,30 +198,21 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, 
         base = parse_target(links.base_url or url)
     except BadInput:
         return []
-    plan, today = judge.plan, datetime.now(UTC).date()
-    is_too_deep = depth > plan.max_depth
+    plan = judge.plan
     is_nofollow = links.directives.nofollow
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
-    for link, reference in zip(links_to(base, links.references), links.references, strict=True):
+    judged = judge.judged(base, links.references, is_too_deep=depth > plan.max_depth)
+    for link, reference in zip(judged, links.references, strict=True):
         if link is None or link.key in found:
             continue
-        key, host, reason = _judged_link(judge, link, is_too_deep, today)
+        url, key, short, host, reason = link
         if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
             reason = Refusal.NOFOLLOW
         if is_best:
-            rank = rank_of(plan, link.url, depth, texts.get(reference, ""))
-        found[link.key] = [link.url, key, host, depth, reason, rank]
+            rank = rank_of(plan, url, depth, texts.get(reference, ""))
+        found[key] = [url, short, host, depth, reason, rank]
     return list(found.values())
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _judged_link(judge: _Judge, link: Link, is_too_deep: bool, today: date) -> tuple[str, str, str | None]:
-    """The short key, the host, and the rule that refuses it. Of the page nothing matters but whether it is the last."""
-    plan = judge.plan
-    depth = plan.max_depth + 1 if is_too_deep else plan.max_depth
-    reason: str | None = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
-    return short_key(link.key), _host_of(link.url), reason
 
 
 def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any] | None:

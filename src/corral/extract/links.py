@@ -41,24 +41,25 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
     """Links of `a`, `area` and `frame` in the order of the page. What an `iframe` shows is no page of the site."""
     found: dict[str, bool] = {}
     dropped: set[str] = set()
+    followed = {""}  # as they are written; of those there is nothing more to learn, and most links of a page are such
     for node in page.tree.css(_leading(page)):
         attributes = node.attributes
-        reference = attributes.get("href") or attributes.get("src")
-        if not reference:
+        written = (attributes.get("href") or attributes.get("src") or "").partition("#")[0]
+        if written in followed:
             continue
         # Most links of a page are on others, too; what is longer is not worth remembering.
-        reference = _cleaned_before(reference) if len(reference) <= _REMEMBERED_CHARS else _cleaned(reference)
+        reference = _cleaned_before(written) if len(written) <= _REMEMBERED_CHARS else _cleaned(written)
         if not reference:
             continue
         rel = attributes.get("rel")
         is_followed = rel is None or "nofollow" not in rel.lower().split()
-        if reference in found:
-            # One link that may be followed is enough.
-            found[reference] = found[reference] or is_followed
-        elif len(found) < limit:
-            found[reference] = is_followed
-        else:
+        if reference not in found and len(found) >= limit:
             dropped.add(reference)
+            continue
+        # One link that may be followed is enough.
+        found[reference] = is_followed or found.get(reference, False)
+        if is_followed:
+            followed.add(written)
     return Links(
         references=tuple(found),
         nofollow=frozenset(reference for reference, is_followed in found.items() if not is_followed),
@@ -106,7 +107,7 @@ _cleaned_before = lru_cache(maxsize=_REMEMBERED)(_cleaned)
 
 
 def _canonical(page: Page) -> str | None:
-    head = page.tree.head
+    head = page.tree.head if b"canonical" in page.mentioned else None
     for node in head.css("link[rel][href]") if head is not None else ():
         attributes = node.attributes
         if "canonical" in (attributes.get("rel") or "").lower().split():

@@ -22,20 +22,22 @@ _FLAT = frozenset(
 ) | frozenset(("p", "li", "td", "th", "tr", "option", "dt", "dd"))
 # Attributes that hold an address, which is made whole.
 URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
-# One of these stands in all that guards against robots are known by.
-GUARD_WORDS = tuple(
-    b"captcha challenge turnstile geetest cpt-container arkoselabs data-translate incapsula /cdn-cgi/ _cf_chl_opt "
-    b"gokuprops sucuri ddos-guard /ips.js awswaf".split()
+# One of these stands in all that guards against robots are known by, and one of the first in their scripts.
+SCRIPT_WORDS = tuple(b"captcha incapsula /cdn-cgi/ _cf_chl_opt gokuprops sucuri ddos-guard /ips.js awswaf".split())
+GUARD_WORDS = (
+    *SCRIPT_WORDS,
+    *b"challenge turnstile geetest cpt-container arkoselabs data-translate".split(),
 )
 # None of which begins as another one ends: of two that overlap only the first would be found.
 WORDS = (
     *GUARD_WORDS,
     *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
-    *b"<nav <footer <aside <form <svg".split(),
+    *b"<nav <footer <aside <form <svg canonical".split(),
 )
 # Only of this kind the searcher goes through the text many bytes at a time.
 _SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)
 _MAX_WORDS = MAX_VALUE_CHARS // 2 + 1
+_ODD_SPACE = "\n\t\r\f\v\x1c\x1d\x1e\x1f\0"  # all that ASCII has beside the one, and what no database takes
 
 
 def is_too_deep(html: str, most: int = MAX_DEPTH, piece_chars: int = _PIECE_CHARS) -> bool:
@@ -44,8 +46,8 @@ def is_too_deep(html: str, most: int = MAX_DEPTH, piece_chars: int = _PIECE_CHAR
     A closing tag counts only against an open one of its name, or any invented one would hide the depth.
     A page made for it can still mislead this count; the process that parses is the last wall.
     """
-    # No more can be open than is opened.
-    if html.count("<") <= most or html.count("<") - html.count("</") <= most:
+    # No more can be open than is opened, in three characters or more.
+    if len(html) <= 3 * most or html.count("<") <= most or html.count("<") - html.count("</") <= most:
         return False
     return _may_be_too_deep(html, most, piece_chars) and _is_counted_too_deep(html, most)
 
@@ -93,8 +95,13 @@ def squeezed(text: str | None) -> str | None:
     """One line of text without surplus space; None where nothing is left."""
     if text is None:
         return None
-    if len(text) <= MAX_VALUE_CHARS and text.isprintable() and "  " not in text:
-        return text.strip() or None  # nothing to squeeze: no space is printable but the one
+    if (
+        len(text) <= MAX_VALUE_CHARS
+        and text.isascii()
+        and "  " not in text
+        and not any(map(text.__contains__, _ODD_SPACE))
+    ):
+        return text.strip() or None  # nothing to squeeze
     # More words than these do not fit, however long the text is.
     words = text.split(maxsplit=_MAX_WORDS)[:_MAX_WORDS]
     return clean_text(" ".join(words)[:MAX_VALUE_CHARS]).strip() or None

@@ -4,7 +4,7 @@ Decided by weighted evidence: verdict_evidence.TABLE is the specification. The c
 weighed, JSON and plain text are judged by a few explicit sentences, everything else is what it says it is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,7 +13,7 @@ from corral.domain.classify import failure_of_status
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract import verdict_evidence as evidence
 from corral.extract.page import Page, is_too_deep
-from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause, Row, challenge_header, challenge_markup, widget
+from corral.extract.verdict_evidence import TABLE, THRESHOLD, Cause, challenge_header, challenge_markup, widget
 from corral.extract.verdict_plain import judge_plain
 from corral.extract.verdict_signs import Answer, Signs
 
@@ -62,19 +62,28 @@ _LAST = (
     *(evidence.gone_class, evidence.noindex, evidence.password_form, evidence.login_button),
     *(evidence.block_heading, evidence.gone_heading),
 )
+# Where there is no long paragraph, what there is to read has to be gathered: the less of it, the better.
+_READ = (
+    *(evidence.little_text, evidence.blank_page, evidence.sent_on, evidence.application_shell),
+    *(evidence.block_phrase, evidence.another_block_phrase, evidence.login_phrase, evidence.gone_phrase),
+)
 
 
-def _accusing() -> list[tuple[Row, tuple[tuple[int, float], ...]]]:
-    """With what each weighs against the page, by the place of the cause."""
+_See = Callable[[Signs], str | None]
+_Weights = tuple[tuple[int, float], ...]
+
+
+def _accusing(last: tuple[_See, ...]) -> list[tuple[_See, _Weights, bool]]:
+    """With what each weighs against the page, by the place of the cause; and whether there is always more to ask."""
     rows = {row.see: row for row in TABLE if row.accuses}
-    order = [*_FIRST, *(see for see in rows if see not in _FIRST and see not in _LAST), *_LAST]
+    order = [*_FIRST, *(see for see in rows if see not in _FIRST and see not in last), *last]
     weights = {see: [max(0.0, row.weight(cause)) for cause in _KINDS] for see, row in rows.items()}
-    return [(rows[see], tuple((place, w) for place, w in enumerate(weights[see]) if w)) for see in order]
+    return [(see, tuple((place, w) for place, w in enumerate(weights[see]) if w), see in _FIRST) for see in order]
 
 
-_ACCUSING = _accusing()
-_CHEAP = frozenset(_FIRST)  # after these alone there is always more to ask
-_IN_ALL = [sum(dict(weights).get(place, 0.0) for _, weights in _ACCUSING) for place in range(len(_KINDS))]
+_ACCUSING = _accusing(_LAST)
+_ACCUSING_SHORT = _accusing((*_LAST, *_READ))
+_IN_ALL = [sum(dict(weights).get(place, 0.0) for _, weights, _ in _ACCUSING) for place in range(len(_KINDS))]
 _FAILURES = {
     Kind.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
     Kind.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
@@ -162,18 +171,17 @@ def _is_suspected(signs: Signs) -> bool:
     """
     most = _IN_ALL.copy()  # what each cause could come to yet
     seen = [0.0] * len(most)
-    for row, weights in _ACCUSING:
-        is_seen = row.see(signs) is not None
-        for cause, weight in weights:
-            if is_seen:
-                seen[cause] += weight
-            else:
+    for see, weights, has_more in _ACCUSING if signs.has_long_paragraphs else _ACCUSING_SHORT:
+        if see(signs) is None:
+            for cause, weight in weights:
                 most[cause] -= weight
-        if is_seen:
+            if not has_more and max(most) < THRESHOLD:
+                return False
+        else:
+            for cause, weight in weights:
+                seen[cause] += weight
             if max(seen) >= THRESHOLD:
                 return True
-        elif row.see not in _CHEAP and max(most) < THRESHOLD:
-            return False
     return False  # not reached: with nothing left to ask, what was seen is all there could be
 
 

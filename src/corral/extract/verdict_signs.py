@@ -8,8 +8,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from selectolax.lexbor import LexborNode
 
 from corral.extract.once import once
-from corral.extract.page import GUARD_WORDS, Page
-from corral.extract.verdict_words import ODD_TITLE, plain_text, says
+from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, Page, squeezed
+from corral.extract.verdict_words import is_odd, plain_text
 
 MAX_LOOKED_AT_CHARS = 2_000_000
 # Text outside links, menus and buttons. A block page that explains itself at length has some 700 characters.
@@ -79,7 +79,7 @@ class Signs:
     def __init__(self, answer: Answer, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
         self.answer = answer
         self.fields_missing = fields_missing
-        self._parsed = parsed if len(answer.text) <= MAX_LOOKED_AT_CHARS else None
+        self._parsed = parsed
 
     @once
     def html(self) -> str:
@@ -111,33 +111,37 @@ class Signs:
         return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.page.mentioned)
 
     @once
+    def _first_words(self) -> list[str]:
+        return _so_much_of(self._pieces, LITTLE_PROSE_CHARS)
+
+    @once
     def _beginning(self) -> list[str]:
-        return _so_much_of(self._pieces, LONG_PROSE_CHARS)
+        more = LONG_PROSE_CHARS - sum(map(len, self._first_words))
+        return [*self._first_words, *_so_much_of(self._pieces, more)]
 
     @once
     def _has_long_beginning(self) -> bool:
-        return self._has_long_paragraphs or sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
+        return self.has_long_paragraphs or sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
 
     @once
-    def _has_long_paragraphs(self) -> bool:
+    def has_long_paragraphs(self) -> bool:
         """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
         chars = 0
         places: dict[int, bool] = {}  # by element, whether what stands in it is prose
         may_hide = b"hidden" in self.page.mentioned
         for node in self.page.tree.css("p")[:_MAX_PARAGRAPHS]:
             above = node.parent
-            if above is None or not _is_prose(above, places) or (may_hide and "hidden" in node.attributes):
+            if above is None or not _is_prose(above, places, may_hide) or (may_hide and "hidden" in node.attributes):
                 continue
             # Of the paragraph itself, not of the links and the like in it: there is no less than that.
-            chars += len(" ".join(node.text(deep=False).split()))
+            chars += len(squeezed(node.text(deep=False)) or "")
             if chars >= LONG_PROSE_CHARS:
                 return True
         return False
 
     @once
     def has_odd_title(self) -> bool:
-        """Whether it is worth while to ask what the title says."""
-        return says(ODD_TITLE, self.title)
+        return is_odd(self.title)
 
     @once
     def prose(self) -> str:
@@ -145,13 +149,15 @@ class Signs:
         more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
         return plain_text(" ".join([*self._beginning, *_so_much_of(self._pieces, more)]))
 
-    @property
+    @once
     def has_little_prose(self) -> bool:
-        return not self._has_long_beginning and len(self.prose) < LITTLE_PROSE_CHARS
+        # The writing of the patterns makes no text shorter.
+        is_some = self.has_long_paragraphs or sum(map(len, self._first_words)) >= LITTLE_PROSE_CHARS
+        return not is_some and len(self.prose) < LITTLE_PROSE_CHARS
 
-    @property
+    @once
     def has_long_prose(self) -> bool:
-        # Nearly every page has, and then nobody asks for the words. The writing of the patterns makes no text shorter.
+        # Nearly every page has, and then nobody asks for the words.
         return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
 
     def first(self, selector: str) -> LexborNode | None:
@@ -183,7 +189,7 @@ class Signs:
 
     @once
     def _scripts(self) -> list[LexborNode]:
-        return self.page.tree.css("script") if self.names_a_guard else []
+        return [] if self.page.mentioned.isdisjoint(SCRIPT_WORDS) else self.page.tree.css("script")
 
     def in_scripts(self, pattern: re.Pattern[str]) -> str | None:
         for node in self._scripts:
@@ -310,12 +316,12 @@ def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
             waiting.append(node.first_child)
 
 
-def _is_prose(node: LexborNode, places: dict[int, bool]) -> bool:
+def _is_prose(node: LexborNode, places: dict[int, bool], may_hide: bool) -> bool:
     known = places.get(node.mem_id)
     if known is None:
         above = node.parent
-        is_here = node.tag not in _NOT_PROSE and "hidden" not in node.attributes
-        known = places[node.mem_id] = is_here and (above is None or _is_prose(above, places))
+        is_here = node.tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes)
+        known = places[node.mem_id] = is_here and (above is None or _is_prose(above, places, may_hide))
     return known
 
 
