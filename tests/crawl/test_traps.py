@@ -126,8 +126,8 @@ async def test_real_pages_are_found_and_little_is_wasted_on_traps(app: App) -> N
     report(f"{REAL} real pages among traps: {site.real} found, {site.wasted} fetches wasted: {dict(site.asked)}")
     expected = REAL * 3 // 4 + REAL // 4
     assert expected * 0.99 <= site.real <= expected, site.asked
-    # Each of the six has to be looked at before it shows what it is.
-    assert site.wasted <= max(0.05 * REAL, 300), site.asked
+    # Each of the six has to be looked at before it shows what it is, however few pages there are beside them.
+    assert site.wasted <= by_level(300, REAL // 20), site.asked
     assert run.stats["reasons"]["no_new_content"] > 0
     assert run.stats["reasons"]["repeated_segments"] > 0
 

@@ -132,7 +132,7 @@ def _blurred(segment: str) -> str:
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
     query_variants: int = 500  # addresses of one path that differ in the query only, and brought nothing new so far
-    barren_pages: int = 15  # without anything new: the template is starved
+    barren_pages: int = 12  # without anything new: the template is starved
     first_probe: int = 50  # so many addresses after a template starved, one is fetched all the same
     templates: int = 500  # remembered; the one unused for longest is forgotten first
     prints: int = 8  # remembered of one template
