@@ -17,6 +17,7 @@ from corral.domain.item import Report
 from corral.domain.outcome import Outcome
 from corral.domain.run import Lease
 from corral.engine import wire
+from corral.process import linked
 
 log = structlog.get_logger()
 
@@ -179,7 +180,7 @@ class WorkerPool:
                 log.error("a worker ended while starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
 
     async def _spawn(self, number: int) -> WorkerProcess:
-        ours, theirs = socket.socketpair()
+        ours, theirs = linked()
         beat, their_beat = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         arguments = [str(theirs.fileno()), str(their_beat.fileno()), str(os.getpid())]
         try:

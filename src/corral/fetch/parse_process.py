@@ -14,6 +14,7 @@ from typing import cast
 
 from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.fetch import parse_wire as wire
+from corral.process import linked
 
 _START_S = 20.0
 _FORK_S = 5.0
@@ -92,7 +93,7 @@ class ParseProcess:
 
     async def fork(self, *, is_first: bool) -> "Reader":
         """A new reader. The first one is there once everything has been loaded."""
-        ours, theirs = socket.socketpair()
+        ours, theirs = linked()
         # Here, not by the reader: one that dies at once would leave the number of the one before.
         os.pwrite(self._note_fd, wire.note.pack(0), wire.READ_AT)
         try:
