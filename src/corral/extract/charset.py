@@ -1,5 +1,6 @@
 """Bytes to text. Never raises; says which encoding it took and how much it had to replace."""
 
+import contextlib
 import re
 from dataclasses import dataclass
 
@@ -57,6 +58,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
 _META = re.compile(rb"<meta\b[^>]{0,1000}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.\-]{1,40})", re.IGNORECASE)
 _META_WITHIN_BYTES = 4096
+_REPLACEMENT = "\ufffd".encode()
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -65,6 +67,7 @@ class Decoded:
     text: str
     encoding: str
     replacements: int
+    utf8: bytes | None = None  # the same text, where it came like that
 
 
 def decode(body: bytes, content_type: str | None = None) -> Decoded:
@@ -88,6 +91,9 @@ def clean_text(text: str) -> str:
 
 
 def _decoded(body: bytes, codec: str) -> Decoded:
+    if codec == "utf-8" and b"\0" not in body:
+        with contextlib.suppress(UnicodeDecodeError):
+            return Decoded(body.decode(), codec, body.count(_REPLACEMENT), body)
     try:
         text = body.decode(codec, "replace")
     except (UnicodeError, LookupError, ValueError):
@@ -95,7 +101,7 @@ def _decoded(body: bytes, codec: str) -> Decoded:
         text = body.decode(codec, "replace")
     # Halves of surrogate pairs do not come out of UTF-8.
     cleaned = _without_nul(text) if codec == "utf-8" else clean_text(text)
-    return Decoded(cleaned, codec, 0 if text.isascii() else text.count("\ufffd"))
+    return Decoded(cleaned, codec, text.count("\ufffd"))
 
 
 def _without_nul(text: str) -> str:

@@ -108,16 +108,18 @@ def squeezed(text: str | None) -> str | None:
 
 
 class Page:
-    def __init__(self, html: str, base_url: str = "", *, is_flat: bool = False) -> None:
-        """`is_flat` says that somebody has made sure that it is not too deep."""
-        self._html = html if is_flat or not is_too_deep(html) else ""
-        self.tree = LexborHTMLParser(self._html)
+    def __init__(self, html: str, base_url: str = "", *, is_flat: bool = False, utf8: bytes | None = None) -> None:
+        """`is_flat` says that somebody has made sure that it is not too deep; `utf8` is the same text, where it is at
+        hand."""
+        is_flat = is_flat or not is_too_deep(html)
+        self._utf8 = (utf8 or html.encode("utf-8", "replace")) if is_flat else b""
+        self.tree = LexborHTMLParser(self._utf8)
         self._url = base_url
 
     @once
     def source(self) -> bytes:
         """The document in small letters."""
-        return self._html.encode("utf-8", "replace").lower()
+        return self._utf8.lower()
 
     @once
     def mentioned(self) -> frozenset[bytes]:

@@ -129,7 +129,7 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         is_shell = not is_too_deep(decoded.text) and is_application_shell(decoded.text, request.fields)
         return ReadAnswer(is_shell=is_shell)
     try:
-        read = _document(decoded.text, content_type, request.url)
+        read = _document(decoded, content_type, request.url)
     except _Refused as refused:
         if refused.fault == "limit:parse" or failure_of_status(request.status) is None:
             return ReadAnswer(
@@ -188,7 +188,8 @@ def _decoded(request: ReadRequest, content_type: str) -> Decoded:
     return decode(request.body, declared)
 
 
-def _document(text: str, content_type: str, url: str) -> _Read:
+def _document(decoded: Decoded, content_type: str, url: str) -> _Read:
+    text = decoded.text
     if "json" in content_type or (content_type and not any(kind in content_type for kind in _MARKUP)):
         return _Read()
     if is_xml(content_type) and (read := _xml(text, url)):
@@ -196,7 +197,7 @@ def _document(text: str, content_type: str, url: str) -> _Read:
     if is_too_deep(text):
         raise _Refused(TOO_DEEP)
     try:
-        page = Page(text, url, is_flat=True)
+        page = Page(text, url, is_flat=True, utf8=decoded.utf8)
     except SelectolaxError as error:
         raise _Refused(f"the parser gave up on it: {error}") from None
     return _Read(source_of(page), page, _shortened(page.title))
