@@ -12,8 +12,8 @@ from types import FrameType
 from rich.console import Console
 
 from bench import machine, registry, report
-from bench.model import Bench, Outcome
-from bench.runner import available, run_entry
+from bench.model import Bench, Entry, Outcome
+from bench.runner import available, fastest, run_entry
 
 PIPED_WIDTH = 160
 
@@ -23,7 +23,9 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("benches", nargs="*", metavar="NAME", help=f"one of: {', '.join(registry.MODULES)}")
     parser.add_argument("--quick", action="store_true", help="less work per entry: a smoke test, not a result")
     parser.add_argument("--only", action="append", metavar="ENTRY", help="entries whose name starts so; repeatable")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure N times and keep the fastest")
+    parser.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="measure in N rounds and keep the fastest of each"
+    )
     parser.add_argument("--save", action="store_true", help="write the section of RESULTS.md")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each benchmark, and no table")
     parsed = parser.parse_args(argv)
@@ -38,20 +40,27 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def _run(bench: Bench, arguments: argparse.Namespace, console: Console) -> list[Outcome]:
-    outcomes = []
-    for entry in bench.entries:
-        if arguments.only and not any(entry.name.startswith(prefix) for prefix in arguments.only):
-            continue
-        if not available(entry):
-            console.print(f"{entry.name}: skipped, no module {entry.target.partition(':')[0]}", style="yellow")
-            continue
-        with console.status(f"{bench.name}: {entry.name}"):
-            outcome = run_entry(entry, quick=arguments.quick, repeat=arguments.repeat)
-        outcomes.append(outcome)
-        result = outcome.result
-        said = f"{report.number(result.rate_per_s)} {bench.unit}" if result else f"failed: {outcome.error}"
-        console.print(f"{entry.name}: {said}", highlight=False, markup=False)
-    return outcomes
+    """In rounds: a machine that is slow for a minute is slow for all of them, or for one of several tries."""
+    entries = [entry for entry in bench.entries if _is_asked_for(entry, arguments.only, console)]
+    found: dict[str, list[Outcome]] = {entry.name: [] for entry in entries}
+    for number in range(arguments.repeat):
+        for entry in entries:
+            with console.status(f"{bench.name}: {entry.name}"):
+                outcome = run_entry(entry, quick=arguments.quick, has_extras=number == 0)
+            found[entry.name].append(outcome)
+            result = outcome.result
+            said = f"{report.number(result.rate_per_s)} {bench.unit}" if result else f"failed: {outcome.error}"
+            console.print(f"{entry.name}: {said}", highlight=False, markup=False)
+    return [fastest(outcomes) for outcomes in found.values()]
+
+
+def _is_asked_for(entry: Entry, prefixes: list[str] | None, console: Console) -> bool:
+    if prefixes and not any(entry.name.startswith(prefix) for prefix in prefixes):
+        return False
+    if not available(entry):
+        console.print(f"{entry.name}: skipped, no module {entry.target.partition(':')[0]}", style="yellow")
+        return False
+    return True
 
 
 def _told(bench: Bench, outcomes: list[Outcome], facts: dict[str, str]) -> dict[str, object]:
@@ -84,6 +93,8 @@ def main(argv: list[str] | None = None) -> int:
         bench = registry.load(name)
         outcomes = _run(bench, arguments, console)
         facts = machine.facts()
+        if arguments.repeat > 1:
+            facts["Rounds"] = f"{arguments.repeat}, of each entry the fastest"
         if arguments.json:
             print(json.dumps(_told(bench, outcomes, facts)), flush=True)
         else:

@@ -94,16 +94,26 @@ def _once(entry: Entry, method: str, count: int, quick: bool) -> dict[str, Any]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def run_entry(entry: Entry, *, quick: bool, repeat: int = 1) -> Outcome:
-    """Measure `repeat` times and keep the fastest, then ask for the extras once. A failure is an outcome."""
+def run_entry(entry: Entry, *, quick: bool, has_extras: bool = True) -> Outcome:
+    """Measure, then ask for the extras. A failure is an outcome."""
     count = entry.quick_count if quick else entry.count
     try:
-        results = [Result(**_once(entry, "measure", count, quick)) for _ in range(repeat)]
-        best = max(results, key=lambda result: result.rate_per_s)
-        extras = _once(entry, "extras", count, quick) if _has_extras(entry) else {}
+        result = Result(**_once(entry, "measure", count, quick))
+        extras = _once(entry, "extras", count, quick) if has_extras and _has_extras(entry) else {}
     except (MeasurementFailed, services.ServiceUnavailable) as error:
         return Outcome(entry, None, str(error))
-    return Outcome(entry, dataclasses.replace(best, metrics={**best.metrics, **extras}))
+    return Outcome(entry, dataclasses.replace(result, metrics={**result.metrics, **extras}))
+
+
+def fastest(outcomes: list[Outcome]) -> Outcome:
+    """Of one entry; with the extras that were asked for once. One failure is one too many."""
+    failed = next((outcome for outcome in outcomes if outcome.result is None), None)
+    if failed is not None:
+        return failed
+    results = [outcome.result for outcome in outcomes if outcome.result is not None]
+    best = max(results, key=lambda result: result.rate_per_s)
+    metrics = {**results[0].metrics, **best.metrics}
+    return dataclasses.replace(outcomes[0], result=dataclasses.replace(best, metrics=metrics))
 
 
 def _has_extras(entry: Entry) -> bool:
