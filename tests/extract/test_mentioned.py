@@ -1,12 +1,12 @@
 """What is not mentioned is not looked for: so it must be mentioned wherever it is."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
 from corral.extract.article import article_of
 from corral.extract.links import links_of
-from corral.extract.page import GUARD_WORDS, WORDS, Page
+from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, WORDS, Page
 
 TEXT = "A sentence of some length, of which there are many on this page. " * 10
 
@@ -18,6 +18,11 @@ def test_no_word_hides_the_beginning_of_another() -> None:
         overlap = any(first.endswith(second[:size]) for size in shared) or first in second
         # Of the words for guards any one is as good as another.
         assert not overlap or {first, second} <= set(GUARD_WORDS), (first, second)
+
+
+def test_no_other_word_of_a_guard_takes_the_separator_that_one_of_a_script_begins_with() -> None:
+    for first, second in product(set(GUARD_WORDS) - set(SCRIPT_WORDS), SCRIPT_WORDS):
+        assert first[-1:].isalpha() or not second.startswith(first[-1:]), (first, second)
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -58,6 +58,12 @@ def test_a_page_nested_too_deeply_is_refused_and_its_encoding_told() -> None:
     assert (answer.refused, answer.encoding, answer.record) == (TOO_DEEP, "utf-8", {})
 
 
+def test_a_page_nested_deeply_is_read() -> None:
+    body = b"<title>Lamp</title>" + b"<div>" * 5_000 + b"<p class=price>9.50</p><p>" + b"A lamp. " * 300
+    answer = read_page(a_request(body))
+    assert (answer.record, answer.failure, answer.refused) == ({"title": "Lamp", "price": "9.50"}, None, None)
+
+
 @pytest.mark.parametrize("status, detail", [(404, "http_404"), (429, "http_429"), (503, "http_503")])
 def test_a_bad_status_is_a_failure_with_its_record_kept_apart(status: int, detail: str) -> None:
     answer = read_page(a_request(LAMP, status=status))

@@ -25,9 +25,8 @@ from corral.extract.links import MAX_LINKS, Links, link_texts, links_of
 from corral.extract.page import Page
 
 _TEXT_CHARS = 2000
-_REMEMBERED = 16_384  # an entry takes about a kilobyte
-_REMEMBERED_CHARS = 400
-_DAYS = 4  # or less: the last page of a day may come after the first of the next
+_REMEMBERED_BYTES = 16 * 1024 * 1024
+_ENTRY_BYTES = 600  # beside its texts
 _NOTHING = Article(None, "", 0, 0)
 # Of one page: as many as fit into the largest that is fetched.
 _MAX_LOOKED_AT = 500_000
@@ -59,18 +58,16 @@ class CrawlAsk:
 
 
 class _Judge:
-    """One per plan. It remembers where references lead and what becomes of them: menus are the same on every page."""
+    """One per plan, and told apart by being another one."""
 
     def __init__(self, plan: CrawlPlan) -> None:
         self.plan = plan
-        self._known: dict[tuple[bool, date], dict[tuple[str, str], _Judged | None]] = {}
 
     def judged(self, base: Target, references: Sequence[str], *, is_too_deep: bool) -> list[_Judged | None]:
         """Of the page nothing matters but its folder and whether it is the last; None for what cannot be fetched."""
         today = datetime.now(UTC).date()  # calendars lead far away from it
-        known, site = self._known.setdefault((is_too_deep, today), {}), base.origin
-        if len(known) > _REMEMBERED or len(self._known) > _DAYS:
-            self._known.clear()
+        about = (self, is_too_deep, today)
+        known, site = _memory.of(about), base.origin
         folder = site + base.path[: base.path.rfind("/") + 1]
         found = []
         for reference in references:
@@ -81,9 +78,9 @@ class _Judge:
             except KeyError:
                 judged = self._judged(base, reference, today, is_too_deep=is_too_deep)
                 found.append(judged)
-                # What begins with a question mark does depend on the page, and what is long on somebody's patience.
-                if reference[:1] != "?" and len(place) + len(reference) <= _REMEMBERED_CHARS:
-                    known[place, reference] = judged
+                # What begins with a question mark does depend on the page.
+                if reference[:1] != "?":
+                    known = _memory.keep(about, (place, reference), judged)
         return found
 
     def _judged(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _Judged | None:
@@ -93,6 +90,39 @@ class _Judge:
         depth = self.plan.max_depth + 1 if is_too_deep else self.plan.max_depth
         reason: str | None = self.plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
         return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason)
+
+
+_Place = tuple[str, str]  # a site or a folder, and a reference as it is written
+_About = tuple[_Judge, bool, date]
+
+
+class _Memory:
+    """Where references lead and what becomes of them: menus are the same on every page of a site.
+
+    One for all crawls of a reader. What it takes is reckoned, and when that is too much it begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[_About, dict[_Place, _Judged | None]] = {}
+        self._taken = 0
+
+    def of(self, about: _About) -> dict[_Place, _Judged | None]:
+        return self._known.setdefault(about, {})
+
+    def keep(self, about: _About, place: _Place, judged: _Judged | None) -> dict[_Place, _Judged | None]:
+        """Where to look from now on."""
+        # Every character of a reference may be four bytes, or twelve in the address and in its key.
+        size = _ENTRY_BYTES + 4 * len(place[1]) + (0 if judged is None else 2 * len(judged.url))
+        if self._taken + size > _REMEMBERED_BYTES:
+            self._known.clear()
+            self._taken = 0
+        self._taken += size
+        known = self.of(about)
+        known[place] = judged
+        return known
+
+
+_memory = _Memory()
 
 
 def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> dict[str, Any]:

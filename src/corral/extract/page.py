@@ -26,7 +26,7 @@ URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
 SCRIPT_WORDS = tuple(b"captcha incapsula /cdn-cgi/ _cf_chl_opt gokuprops sucuri ddos-guard /ips.js awswaf".split())
 GUARD_WORDS = (
     *SCRIPT_WORDS,
-    *b"challenge- challenge_ _challenge challenges. turnstile geetest cpt-container arkoselabs data-translate".split(),
+    *b"challenge- _challenge challenges. turnstile geetest cpt-container arkoselabs data-translate".split(),
 )
 # None of which begins as another one ends: of two that overlap only the first would be found.
 WORDS = (

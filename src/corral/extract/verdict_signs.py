@@ -19,6 +19,9 @@ _NOT_PROSE = frozenset(
     ("a", "aside", "button", "dialog", "footer", "head", "header", "label", "nav", "noscript", "option", "script")
 ) | frozenset(("select", "style", "svg", "template", "textarea", "title"))
 _MAX_PARAGRAPHS = 100
+# Of a page that is made of nothing else.
+_MAX_LOOKED_AT = 5_000
+_MAX_NODES = 300_000
 # A form or widget in one of these stands beside the content, not in its place.
 _BESIDE = frozenset(("aside", "dialog", "footer", "header", "nav", "noscript", "template"))
 
@@ -92,7 +95,11 @@ class Signs:
     @once
     def names_a_guard(self) -> bool:
         """Most pages do not, and need not be searched for what one of those words stands in."""
-        return not self.page.mentioned.isdisjoint(GUARD_WORDS)
+        return self._mentions(GUARD_WORDS)
+
+    def _mentions(self, words: tuple[bytes, ...]) -> bool:
+        """A page with an odd title is looked through in any case: words can be written in other ways."""
+        return self.has_odd_title or not self.page.mentioned.isdisjoint(words)
 
     @once
     def page(self) -> Page:
@@ -131,7 +138,8 @@ class Signs:
         may_hide = b"hidden" in self.page.mentioned
         for node in self.page.tree.css("p")[:_MAX_PARAGRAPHS]:
             above = node.parent
-            if above is None or not _is_prose(above, places, may_hide) or (may_hide and "hidden" in node.attributes):
+            is_hidden = may_hide and "hidden" in node.attributes
+            if above is None or is_hidden or not _is_prose(above, places, may_hide=may_hide):
                 continue
             # Of the paragraph itself, not of the links and the like in it: there is no less than that.
             chars += len(squeezed(node.text(deep=False)) or "")
@@ -178,7 +186,7 @@ class Signs:
     @once
     def has_other_inputs(self) -> bool:
         """Something a person fills in that is not part of a captcha."""
-        return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select"))
+        return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select")[:_MAX_LOOKED_AT])
 
     @once
     def submit_labels(self) -> tuple[str, ...]:
@@ -189,7 +197,7 @@ class Signs:
 
     @once
     def _scripts(self) -> list[LexborNode]:
-        return [] if self.page.mentioned.isdisjoint(SCRIPT_WORDS) else self.page.tree.css("script")
+        return self.page.tree.css("script")[:_MAX_LOOKED_AT] if self._mentions(SCRIPT_WORDS) else []
 
     def in_scripts(self, pattern: re.Pattern[str]) -> str | None:
         for node in self._scripts:
@@ -304,10 +312,12 @@ def _so_much_of(pieces: Iterator[str], chars: int) -> list[str]:
 def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
     """In document order, without what lies inside menus, links and scripts."""
     waiting = [body.first_child] if body is not None else []
-    while waiting:
+    looked_at = 0
+    while waiting and looked_at < _MAX_NODES:
         node = waiting.pop()
         if node is None:
             continue
+        looked_at += 1
         waiting.append(node.next)
         tag = node.tag or "-"
         if tag == "-text":
@@ -316,13 +326,20 @@ def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
             waiting.append(node.first_child)
 
 
-def _is_prose(node: LexborNode, places: dict[int, bool], may_hide: bool) -> bool:
-    known = places.get(node.mem_id)
-    if known is None:
-        above = node.parent
-        is_here = node.tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes)
-        known = places[node.mem_id] = is_here and (above is None or _is_prose(above, places, may_hide))
-    return known
+def _is_prose(node: LexborNode | None, places: dict[int, bool], *, may_hide: bool) -> bool:
+    """Whether neither this nor anything around it is a menu, a link or the like; asked once for every element."""
+    way: list[int] = []
+    known: bool | None = None
+    while node is not None and known is None:
+        known = places.get(node.mem_id)
+        if known is None:
+            way.append(node.mem_id)
+            if node.tag in _NOT_PROSE or (may_hide and "hidden" in node.attributes):
+                known = False
+            node = node.parent
+    is_prose = known is not False
+    places.update(dict.fromkeys(way, is_prose))
+    return is_prose
 
 
 def _is_beside(node: LexborNode | None) -> bool:
