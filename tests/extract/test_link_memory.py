@@ -72,7 +72,7 @@ def test_what_is_remembered_depends_on_the_depth_and_on_the_crawl() -> None:
     assert reason(1) is None
 
 
-@pytest.mark.parametrize("reference", ["/{}", "/" + "😀" * 60 + "{}"])
+@pytest.mark.parametrize("reference", ["/{}", "/" + "😀" * 60 + "{}"], ids=["plain", "wide"])
 def test_many_crawls_with_many_links_take_no_more_than_is_reckoned(
     monkeypatch: pytest.MonkeyPatch, reference: str
 ) -> None:
