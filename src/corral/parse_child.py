@@ -99,8 +99,11 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
         except MemoryError:
             kind, packed = LAST_READ, _MEMORY
         body = b""
-        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > limits.resident_bytes:
+        resident_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        if resident_bytes > limits.resident_bytes:
             kind, packed = LAST_READ, _MEMORY
+        elif 2 * resident_bytes > limits.resident_bytes and kind == READ:
+            kind = LAST_READ  # or the next page would have to pay for this one
         signal.setitimer(signal.ITIMER_PROF, 0)
         is_last = kind == LAST_READ
         answers.append(answer_frame(kind, packed))

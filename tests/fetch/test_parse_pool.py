@@ -106,6 +106,19 @@ async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_repla
     assert (failed.code, failed.detail) == ("limit", "parse")
 
 
+async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for_it() -> None:
+    request = a_request(b'<a href="/x">y</a>' * 300_000, TITLE)
+    async with parsing(Limits(resident_bytes=300 * 2**20)) as pool:
+        pids = [pool.pids[1]]
+        for _ in range(3):
+            answer = await pool.read(request, 60)
+            assert isinstance(answer, ReadAnswer)
+            assert answer.refused is None
+            assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
+            pids.append(pool.pids[1])
+    assert len(set(pids)) == 4
+
+
 # -- selectors -------------------------------------------------------------------------------------------------
 
 
