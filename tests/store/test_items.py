@@ -8,7 +8,7 @@ import pytest
 
 from corral.domain.crawl import HOST_BUDGET, Bounds, Counts, ItemState
 from corral.domain.item import Ended, Found, Item, Report, Step
-from corral.domain.run import Lease, Move
+from corral.domain.run import Lease, Move, RunState
 from corral.domain.scope import Refusal
 from corral.domain.settlement import Loss
 from corral.store.store import Store
@@ -290,6 +290,26 @@ async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: S
         await store.lose([dead(lease, alone=False)])
     assert sql(f"SELECT losses, state FROM items WHERE run_id = '{run_id}'") == [(2, "leased")]
     assert (await store.run(run_id)).suspect
+
+
+@pytest.mark.parametrize("is_witnessed, cap", [(False, 30), (True, 9)])
+async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(
+    store: Store, is_witnessed: bool, cap: int
+) -> None:
+    run_id = await crawl_of(store, seeds=2)
+
+    async def lose(*, lands: bool = False) -> RunState:
+        lease = await claimed(store, run_id)
+        if lands:
+            [item] = (await first(store, lease, 1)).items
+            await ask(store, lease, Report((done(item),), (), 0))
+        await store.lose([Loss(lease, alone=True, exit_status="gone", stderr_tail="", witnessed=is_witnessed)])
+        return (await store.run(run_id)).state
+
+    states = [await lose(lands=number == cap - 1) for number in range(2 * cap - 2)]
+    assert set(states) == {RunState.QUEUED}
+    assert await lose() is RunState.FAILED
+    assert (await store.run(run_id)).failure_detail == "poison"
 
 
 async def test_an_item_of_which_more_will_be_told_stays_leased_and_too_much_is_counted(store: Store, sql: Sql) -> None:

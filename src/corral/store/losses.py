@@ -15,13 +15,15 @@ from corral.store import events, host_parts, item_losses
 from corral.store.claims import HELD_BY_ME, RUNNING, held
 from corral.store.rows import run_of, storable
 from corral.store.tables import runs
-from corral.store.tx import Tx, param, values
+from corral.store.tx import Tx, first, param, values
 
 LOSS_CAP = 3
 # Of a node that vanished with several runs nobody knows whether a suspect ran or only waited its turn.
 _NODE_LOSS_CAP = 2 * LOSS_CAP
 # A page that kills workers is found after three of them; a crawl that still does not get on then has another problem.
 _CRAWL_LOSS_CAP = 3 * LOSS_CAP
+# A crawl is long, and whoever stops and starts a node again and again is more likely than a page that takes it down.
+_CRAWL_NODE_LOSS_CAP = 10 * LOSS_CAP
 _STDERR_TAIL = 64 * 1024
 
 _LOSE = (
@@ -41,6 +43,7 @@ _LOSE = (
     )
     .returning(runs.c.seq)
 )
+_LOSSES = sa.select(runs.c.losses).where(runs.c.id == param("id"))
 _EXPIRED = (
     sa.select(runs)
     .where(RUNNING, runs.c.lease_until < param("now"))
@@ -59,7 +62,7 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
     """
     written = 0
     for loss in losses:
-        drafts, params = _loss_written(tx, loss, loss.lease.run.losses + 1)
+        drafts, params = _loss_written(tx, loss, _losses(tx, loss) + 1)
         [row] = tx.many_returning(_LOSE, [{**held(loss.lease), **params}])
         if row is not None:
             events.insert(tx, events.rows_for(loss.lease.run_id, row[0], drafts, tx.wall_ms))
@@ -69,6 +72,12 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
     return written
 
 
+def _losses(tx: Tx, loss: Loss) -> int:
+    """Before this one. A crawl that got on since it was claimed has none; whoever claimed it may not know."""
+    row = first(tx.all(_LOSSES, values(id=loss.lease.run_id)))
+    return loss.lease.run.losses if row is None else int(row[0])
+
+
 def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dict[str, Any]]:
     meta: dict[str, Any] = {"exit": loss.exit_status, "losses": count, "alone": loss.alone}
     if count < _cap(loss) or not loss.alone:
@@ -76,7 +85,8 @@ def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dic
         params = values(
             state=RunState.QUEUED.value,
             losses=count,
-            suspect=1 if count >= LOSS_CAP - 1 else 0,
+            # A crawl that got on in between may still be at the page that is to blame.
+            suspect=1 if max(count, loss.lease.run.losses + 1) >= LOSS_CAP - 1 else 0,
             finished_at=None,
             failure_code=None,
             failure_detail=None,
@@ -105,8 +115,10 @@ def _loss_written(tx: Tx, loss: Loss, count: int) -> tuple[list[EventDraft], dic
 
 
 def _cap(loss: Loss) -> int:
-    """Of a crawl, the page that kills its worker is ended first: see item_losses."""
-    return _CRAWL_LOSS_CAP if loss.lease.run.kind == CRAWL and loss.witnessed else LOSS_CAP
+    """Of a crawl, the page that kills its worker is ended first: see item_losses. What gets on begins anew."""
+    if loss.lease.run.kind != CRAWL:
+        return LOSS_CAP
+    return _CRAWL_LOSS_CAP if loss.witnessed else _CRAWL_NODE_LOSS_CAP
 
 
 def expire(tx: Tx, owner: Owner) -> int:
