@@ -23,6 +23,7 @@ EXEMPT = {
     "engine/worker.py": _LOCAL,
     "fetch/parse_process.py": _LOCAL,
     "child.py": _LOCAL,
+    "process.py": _LOCAL,
     "parse_child.py": _LOCAL,
     "supervisor/checks.py": frozenset({"http.client"}),
 }
