@@ -48,7 +48,7 @@ SHARE = by_level(4, 1)
 ASKED = {
     "turn": by_level(2, 10)
 }  # how many distinct addresses the proxy must have been asked for, to have been tried at all
-MOSTLY = by_level(3, 12)
+MOSTLY = by_level(3, 20)
 EVERYWHERE = ("127.0.0.1", "[::1]", "10.9.9.9", "169.254.169.254", "168.63.129.16", "[fd00:ec2::254]")
 
 

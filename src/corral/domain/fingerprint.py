@@ -51,7 +51,7 @@ _COUNTERS = _Counters()
 def sketch(text: str) -> tuple[int, tuple[int, ...]]:
     """The fingerprint of a text and its `rare_words`, for little more than the price of one of them."""
     named, numbers = _hashes(text)
-    return _print(named, numbers), (*named[:_SAMPLED], *numbers[:_SAMPLED])
+    return _print(named, numbers), _sample(named, numbers)
 
 
 def fingerprint(text: str) -> int:
@@ -69,7 +69,10 @@ def rare_words(text: str) -> tuple[int, ...]:
     a short text it is every word. What is a number itself is not among them, but where there are many, they follow;
     they are those from `NUMBERS_FROM` on.
     """
-    named, numbers = _hashes(text)
+    return _sample(*_hashes(text))
+
+
+def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
     return (*named[:_SAMPLED], *numbers[:_SAMPLED])
 
 
