@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from typing import Any
 
 import openpyxl
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 
 # How Excel writes characters that XML cannot; the reader leaves them as they are.
 _ESCAPED = re.compile("_x([0-9A-F]{4})_")
-_FORMULA = re.compile("'+[=+\\-@\t\r\n＝＋－＠]")
+# The rule of docs/howto/exports.md, written down a second time.
+_STARTS = frozenset("=+-@\t\r\n\u2010\u2011\u2012\u2013\u2212\ufe58")
+_BLANK = frozenset("'\u115f\u1160\u3164\uffa0\u2800")
 
 
 def jsonl(data: bytes) -> list[Any]:
@@ -21,8 +24,16 @@ def jsonl(data: bytes) -> list[Any]:
 def from_csv(data: bytes) -> list[dict[str, str]]:
     """With the apostrophe taken away that the documentation tells of."""
     rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
-    plain = [[cell[1:] if _FORMULA.match(cell) else cell for cell in row] for row in rows]
+    plain = [[cell[1:] if cell.startswith("'") and starts_formula(cell) else cell for cell in row] for row in rows]
     return [dict(zip(plain[0], row, strict=True)) for row in plain[1:]]
+
+
+def starts_formula(cell: str) -> bool:
+    for each in cell:
+        if each not in _STARTS and (each in _BLANK or unicodedata.category(each)[0] in "CMZ"):
+            continue
+        return each in _STARTS or unicodedata.normalize("NFKC", each) in _STARTS
+    return False
 
 
 def parquet(data: bytes) -> list[dict[str, Any]]:

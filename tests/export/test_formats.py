@@ -72,9 +72,55 @@ def test_csv_is_exact_but_for_the_apostrophe_that_is_told_of() -> None:
 def test_any_text_comes_back_from_csv_and_none_of_it_is_a_formula(texts: list[str]) -> None:
     data = written(Format.CSV, [{"text": text, "n": -1} for text in texts])
     assert [row["text"] for row in reading.from_csv(data)] == texts
-    starts = tuple("=+-@\t\r\n＝＋－＠")
     raw = csv.reader(io.StringIO(data.decode(), newline=""))
-    assert [row for row in raw if row[1].startswith(starts)] == []
+    assert [row for row in raw if reading.starts_formula(row[1]) and not row[1].startswith("'")] == []
+
+
+# Zero width, byte order mark, no-break and other spaces, direction marks, soft hyphen, variation selectors, tags, fillers,
+# combining marks, and several of them.
+HIDING = [
+    "\u200b",
+    "\u200c\u200d",
+    "\ufeff",
+    "\u2060",
+    "\u00a0",
+    "\u3000",
+    "\u202e",
+    "\u2066",
+    "\u061c",
+    "\u00ad",
+    "\ufe0f",
+]
+HIDING += [
+    "\U000e0100",
+    "\U000e0041",
+    "\u3164",
+    "\u115f",
+    "\u2800",
+    "\u034f",
+    "\u180e",
+    "\u2028",
+    " ",
+    "\x01",
+    "\x85",
+    "\u0301",
+]
+HIDING += ["'\u200b", "\u200b' \ufeff", "\ue000"]
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "＝", "﹦", "⁼", "＠", "\u2212"])
+def test_a_formula_behind_characters_that_nobody_sees_gets_its_apostrophe(hiding: str, start: str) -> None:
+    text = f"{hiding}{start}HYPERLINK(1)"
+    data = written(Format.CSV, [{"text": text}])
+    assert data.decode().split("\r\n")[1].strip('"').startswith("'")
+    assert reading.from_csv(data) == [{"text": text}]
+    assert reading.xlsx(written(Format.XLSX, [{"text": text}]))["records"][1] == [text]
+
+
+@pytest.mark.parametrize("text", ["plain", "\u200bplain", " a=b", "\u05e9=1", "'quoted'", "1-2", "\ufeffé"])
+def test_a_text_that_is_no_formula_stays_as_it_is(text: str) -> None:
+    assert written(Format.CSV, [{"text": text}]).decode() == f"text\r\n{text}\r\n"
 
 
 def test_the_columns_are_those_asked_for_and_then_all_others_by_name() -> None:

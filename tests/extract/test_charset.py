@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.extract.charset import clean_text, decode
+from corral.extract.charset import CharsetSource, clean_text, decode
 
 HTML = "text/html"
 
@@ -54,3 +54,51 @@ def test_decoding_never_raises_and_the_text_can_be_stored(body: bytes, content_t
 @given(st.text())
 def test_clean_text_can_be_stored(text: str) -> None:
     clean_text(text + "\ud800").encode("utf-8")
+
+
+# A language, a short text in it, and the encodings its pages used before UTF-8.
+UNDECLARED = [
+    ("Каталог товаров: ноутбуки и телефоны", ["cp1251", "koi8-r", "iso8859-5", "cp866"]),
+    ("Цена", ["cp1251", "koi8-r"]),
+    ("Новини України: їжак, ґанок і єнот", ["cp1251", "koi8-u"]),
+    ("Été à la plage : découvrez nos crêpes", ["cp1252"]),
+    ("Größe und Länge der Straße in München", ["cp1252"]),
+    ("It’s “quoted” – done", ["cp1252"]),
+    ("Zażółć gęślą jaźń, łóżko, miód i śnieg", ["iso8859-2", "cp1250"]),
+    ("Příliš žluťoučký kůň úpěl ďábelské ódy", ["iso8859-2", "cp1250"]),
+    ("Καλημέρα κόσμε, νέα προϊόντα", ["cp1253", "iso8859-7"]),
+    ("Türkçe ürünler ve şişe fiyatları ığdır", ["cp1254"]),
+    ("שלום עולם, מוצרים חדשים בחנות", ["cp1255"]),
+    ("مرحبا بالعالم منتجات جديدة", ["cp1256"]),
+    ("สวัสดีชาวโลก สินค้าใหม่", ["cp874"]),
+    ("日本語のページです。新しい商品", ["cp932", "euc-jp", "iso2022-jp"]),
+    ("東京都", ["cp932", "euc-jp"]),
+    ("欢迎光临，新产品价格优惠", ["gb18030"]),
+    ("北京新闻", ["gb18030"]),
+    ("歡迎光臨，新產品價格優惠", ["big5hkscs"]),
+    ("안녕하세요 새로운 상품입니다", ["cp949"]),
+]
+
+
+@pytest.mark.parametrize("text, codec", [(text, codec) for text, codecs in UNDECLARED for codec in codecs])
+def test_an_encoding_that_nobody_declares_is_detected(text: str, codec: str) -> None:
+    page = f"<!doctype html><title>{text}</title><style>p {{ color: red }}</style><h1>{text}</h1>"
+    for body in (text, page):
+        found = decode(body.encode(codec), "text/html")
+        assert found.text == body
+        assert found.source is CharsetSource.DETECTED
+        assert 0 < found.confidence <= 1
+
+
+def test_the_confidence_grows_with_the_evidence() -> None:
+    short, long = (decode(("é" * 1 + "Цена " * count).encode("cp1251", "ignore")) for count in (1, 40))
+    assert short.confidence < 0.6 < 0.9 < long.confidence
+    assert (decode(b"abc").confidence, decode("é".encode()).confidence) == (1.0, 1.0)
+    assert decode(b"\xff\xfea\0").source is CharsetSource.BOM
+    assert decode("é".encode(), "text/html; charset=utf-8").source is CharsetSource.HEADER
+    assert decode("<meta charset=utf-8>é".encode()).source is CharsetSource.META
+
+
+@pytest.mark.parametrize("host", ["", "example.ru", "EXAMPLE.RU", "127.0.0.1", "::1", "a.é", "x.", "a..b", "localhost"])
+def test_any_host_can_be_named(host: str) -> None:
+    assert decode("Каталог товаров".encode("cp1251"), None, host).text == "Каталог товаров"

@@ -75,6 +75,21 @@ async def test_a_bad_status_is_a_failure(egress: Egress, hostile: Hostile, statu
     assert outcome.stats["http_status"] == status
 
 
+async def test_the_guess_at_an_undeclared_encoding_is_on_record(
+    egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "<!doctype html><html><head><title>Каталог товаров</title></head><body><h1>Новые телефоны</h1></body></html>"
+    serve(monkeypatch, "/guessed", page.encode("koi8-r"), "Content-Type: text/html")
+    serve(monkeypatch, "/declared", page.encode("cp1251"), "Content-Type: text/html; charset=windows-1251")
+    guessed = await execute(egress, hostile.url("/guessed"), "title")
+    declared = await execute(egress, hostile.url("/declared"), "title")
+    assert isinstance(guessed, Fetched)
+    assert guessed.records == ({"title": "Каталог товаров"},)
+    assert guessed.stats["charset"]["source"] == "detected"
+    assert 0.7 < guessed.stats["charset"]["confidence"] < 1
+    assert declared.stats["charset"] == {"source": "header", "confidence": 1.0}
+
+
 async def test_json_fills_fields_by_key(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     body = b'{"name": "Lamp\\u0000\\ud800", "list_price": 1e999, "big": 99999999999999999999, "tags": ["a"]}'
     serve(monkeypatch, "/json", body, "Content-Type: application/json")

@@ -8,10 +8,9 @@ from typing import Any
 import orjson
 
 from corral.export.columns import Columns, json_text
+from corral.export.formulas import is_formula
 from corral.export.outbox import Outbox
 
-# What a spreadsheet takes for the start of a formula, the full-width forms included.
-_FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 _OPTIONS = orjson.OPT_NON_STR_KEYS
 
 
@@ -78,5 +77,5 @@ def cell(value: Any) -> Any:
     if isinstance(value, str):
         plain = value.replace("\0", "")
         # Apostrophes before such a start are doubled, so that taking one away always gives the text back.
-        return f"'{plain}" if plain.lstrip("'").startswith(_FORMULA_STARTS) else plain
+        return f"'{plain}" if is_formula(plain) else plain
     return value

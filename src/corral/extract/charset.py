@@ -2,7 +2,11 @@
 
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from chardetng_py import EncodingDetector
 
 # Names and aliases of the encodings browsers know. Python knows many more that are no character sets (`zlib`,
 # `unicode_escape`), and UTF-7, with which a page can hide markup from every filter.
@@ -62,21 +66,51 @@ _REPLACEMENT = "\ufffd".encode()
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
+# The detector looks at no more than this; a page that is ASCII for so long says little by what follows.
+_DETECTED_WITHIN_BYTES = 1024 * 1024
+# Non-ASCII bytes after which a guess is as good as half certain.
+_HALF_CERTAIN_BYTES = 6
+_ESCAPE = b"\x1b$"
+_TLD = re.compile(r"[a-z0-9-]{2,63}")
+
+
+class CharsetSource(StrEnum):
+    """What named the encoding of a document."""
+
+    BOM = "bom"
+    HEADER = "header"
+    META = "meta"
+    DETECTED = "detected"
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     text: str
     encoding: str
     replacements: int
     utf8: bytes | None = None  # the same text, where it came like that
+    source: CharsetSource = CharsetSource.DETECTED
+    confidence: float = 1.0  # of a detected encoding, 0..1; what is declared is not doubted
+
+    def notes(self) -> dict[str, Any]:
+        """For the statistics of a run."""
+        return {"source": self.source.value, "confidence": self.confidence}
 
 
-def decode(body: bytes, content_type: str | None = None) -> Decoded:
-    """BOM, else the header, else the page's own meta, else what the bytes look like."""
+def decode(body: bytes, content_type: str | None = None, host: str = "") -> Decoded:
+    """BOM, else the header, else the page's own meta, else what the bytes look like.
+
+    The top-level domain of `host` decides between encodings that the bytes alone cannot tell apart.
+    """
     for bom, codec in _BOMS:
         if body.startswith(bom):
-            return _decoded(body[len(bom) :], codec)
-    codec_name = _declared(content_type) or _in_meta(body) or _looks_like(body)
-    return _decoded(body, codec_name)
+            return replace(_decoded(body[len(bom) :], codec), source=CharsetSource.BOM)
+    if (codec_name := _declared(content_type)) is not None:
+        return replace(_decoded(body, codec_name), source=CharsetSource.HEADER)
+    if (codec_name := _in_meta(body)) is not None:
+        return replace(_decoded(body, codec_name), source=CharsetSource.META)
+    codec_name, confidence = _looks_like(body, host)
+    return replace(_decoded(body, codec_name), confidence=confidence)
 
 
 def clean_text(text: str) -> str:
@@ -122,19 +156,44 @@ def _in_meta(body: bytes) -> str | None:
     return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec
 
 
-def _looks_like(body: bytes) -> str:
+def _looks_like(body: bytes, host: str) -> tuple[str, float]:
+    """The encoding, and how sure the guess is."""
     sample = body[:4096]
     if len(sample) >= 8:
         odd, even = sample[1::2].count(0), sample[0::2].count(0)
         if odd > 0.4 * len(sample) / 2 and even < 0.1 * len(sample) / 2:
-            return "utf-16-le"
+            return "utf-16-le", 0.9
         if even > 0.4 * len(sample) / 2 and odd < 0.1 * len(sample) / 2:
-            return "utf-16-be"
+            return "utf-16-be", 0.9
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
         high = sum(byte >= 0x80 for byte in sample)
         broken = sample.decode("utf-8", "replace").count("\ufffd")
-        # Mostly whole multi-byte sequences: UTF-8 with damage. Mostly broken ones: an old single-byte page.
-        return "utf-8" if high and broken < high / 4 else "cp1252"
-    return "utf-8"
+        # Mostly whole multi-byte sequences: UTF-8 with damage.
+        if high and broken < high / 4:
+            return "utf-8", round(1 - broken / high, 2)
+        return _detected(body, host)
+    # Encodings of seven bits (ISO-2022-JP) are valid UTF-8 as well; only their escapes tell them apart.
+    return _detected(body, host) if _ESCAPE in body else ("utf-8", 1.0)
+
+
+def _detected(body: bytes, host: str) -> tuple[str, float]:
+    """The guess of the detector that Firefox uses."""
+    sample = body[:_DETECTED_WITHIN_BYTES]
+    detector = EncodingDetector()
+    detector.feed(sample, last=len(sample) == len(body))
+    tld = host.rpartition(".")[2].lower()
+    # The detector panics on what is no label of a host name.
+    label = tld.encode() if _TLD.fullmatch(tld) and not tld.isdigit() else None
+    name, beats_another = detector.guess_assess(tld=label, allow_utf8=True)
+    codec = _CODEC_OF.get(name.lower(), "cp1252")
+    if codec in ("utf-8", "iso2022-jp"):
+        return codec, 0.9
+    high = sum(byte >= 0x80 for byte in sample[:_META_WITHIN_BYTES]) or sum(byte >= 0x80 for byte in sample)
+    confidence = high / (high + _HALF_CERTAIN_BYTES)
+    if not beats_another:
+        confidence /= 4
+    elif detector.guess(tld=None, allow_utf8=True) != name:
+        confidence /= 2  # the domain decided, not the text
+    return codec, round(confidence, 2)

@@ -6,6 +6,7 @@ It is pure and takes all it needs as values, so that it can be done in a process
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from selectolax.lexbor import SelectolaxError
@@ -83,6 +84,7 @@ class ReadAnswer:
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
     links_dropped: int = 0
     crawled: dict[str, Any] | None = None  # what a crawl asked for
+    charset: dict[str, Any] | None = None  # what named the encoding, and how sure that is
 
     def notes(self) -> dict[str, Any]:
         """What was not done to the end, for the statistics."""
@@ -137,6 +139,7 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
                 replacements=decoded.replacements,
                 refused=str(refused),
                 refused_as=refused.fault,
+                charset=decoded.notes(),
             )
         read = _Read()  # its status says what it is, and nothing of it is read
     if request.survey is not None:
@@ -159,6 +162,7 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         verdict,
         failure,
         dropped=extraction.dropped,
+        charset=decoded.notes(),
         crawled=_crawled(request, read, extraction) if failure is None else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
@@ -185,7 +189,14 @@ def _decoded(request: ReadRequest, content_type: str) -> Decoded:
     declared = request.content_type
     if is_xml(content_type) and "charset" not in declared.lower() and (named := declared_encoding(request.body)):
         declared = f"{content_type}; charset={named}"
-    return decode(request.body, declared)
+    return decode(request.body, declared, _host(request.url))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # an address that only a browser can read
+        return ""
 
 
 def _document(decoded: Decoded, content_type: str, url: str) -> _Read:

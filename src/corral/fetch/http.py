@@ -131,5 +131,7 @@ async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: Pa
     if isinstance(read, Failed):
         return replace(read, stats={**stats, **read.stats})
     stats |= {"encoding": read.encoding, "replacements": read.replacements, "title": read.title}
+    if read.charset is not None:
+        stats["charset"] = read.charset
     stats |= read.notes()
     return failure_read(read, stats) or Fetched(stats, (read.record,), read.missing)
