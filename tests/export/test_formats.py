@@ -76,7 +76,7 @@ def test_any_text_comes_back_from_csv_and_none_of_it_is_a_formula(texts: list[st
     assert [row for row in raw if reading.starts_formula(row[1]) and not row[1].startswith("'")] == []
 
 
-# Zero width, byte order mark, no-break and other spaces, direction marks, soft hyphen, variation selectors, tags, fillers,
+# Zero width, byte order mark, spaces, direction marks, soft hyphen, variation selectors, tags, fillers,
 # combining marks, and several of them.
 HIDING = [
     "\u200b",
