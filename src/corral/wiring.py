@@ -126,6 +126,9 @@ class App:
 
     async def stop_work(self) -> None:
         """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
+        node, self.node = self.node, None
+        # Before anything else is waited for: nothing is claimed after a stop was asked for.
+        stopping = None if node is None else asyncio.create_task(node.stop(), name="stop node")
         roll, self.roll = self.roll, None
         if roll is not None:
             roll.say_stopping()
@@ -134,9 +137,8 @@ class App:
             timer.cancel()
         await asyncio.gather(*timers, return_exceptions=True)
         await self.errands.close()
-        node, self.node = self.node, None
-        if node is not None:
-            await node.stop()
+        if stopping is not None:
+            await stopping
             await self.learning.flush()
         door, self.door = self.door, None
         if door is not None:
@@ -201,7 +203,12 @@ def _asked(
 ) -> Asked | None:
     if is_told is None or broker is None:
         return None
-    return Asked(store, queues, is_told, functools.partial(broker.has_messages, queues))
+
+    def hears() -> bool:
+        # A broker that is frozen keeps its connections open: that the consumer is connected does not say enough.
+        return is_told() and broker.is_up
+
+    return Asked(store, queues, hears, functools.partial(broker.has_messages, queues))
 
 
 def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]":

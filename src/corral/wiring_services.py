@@ -29,7 +29,8 @@ _SCHEMES = ("redis", "rediss")
 _SERVERS = ("redis-server", "valkey-server")
 _PING_S = 1.0
 _REDIS_STARTS_S = 30.0
-_STOP_MARGIN_S = 2.0
+# Within the two seconds that a stop may take beyond the grace period; the broker, which stops last, needs a moment.
+_STOP_MARGIN_S = 1.5
 _USUAL_DATABASES = 16
 _CORRAL = (sys.executable, "-m", "corral")
 
@@ -99,15 +100,16 @@ class Installation:
     # -- the services -----------------------------------------------------------------------------------
 
     def services(self, *, workers: int | None = None, api: tuple[str, int] | None = None) -> list[Service]:
-        """In the order of starting. Without a number of workers, one, and none where one answers already."""
+        """In the order of starting. Without a number of workers, one, and none where one answers already.
+
+        The API is started before the workers: it needs none of them to answer, and accepts runs that wait for them.
+        """
         base = [self._redis(), *([self._postgres()] if self.has_postgres else [])]
         below = tuple(service.name for service in base)
         names = [f"worker-{number}" for number in range(1, (workers or 1) + 1)]
         adopts = Adopts.FIRST if workers is None else Adopts.NEVER
         at_work = [self._worker(name, below, adopts) for name in names]
-        if api is None:
-            return [*base, *at_work]
-        return [*base, *at_work, self._api(*api, needs=(*below, *names))]
+        return [*base, *([] if api is None else [self._api(*api, needs=below)]), *at_work]
 
     def _redis(self) -> Service:
         program = redis_program()

@@ -4,6 +4,8 @@ import logging
 import os
 import platform
 import signal
+import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +18,8 @@ from corral.celery_app import app, hosting
 from corral.domain.queues import Queue
 from corral.log import configure_logging
 from corral.settings import Settings
+
+_CELERY_ENDS_WITHIN_S = 0.8
 
 
 def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: Callable[[], None]) -> int:
@@ -54,8 +58,16 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
     return int(worker.exitcode or 0)
 
 
+def _leave_without_celery() -> None:
+    """End soon after the node has: a broker that does not answer would keep Celery from ending at all."""
+    hosting.wait_stopped()
+    time.sleep(_CELERY_ENDS_WITHIN_S)
+    logging.shutdown()
+    os._exit(0)
+
+
 def _hurry_at_the_second_signal() -> None:
-    """The first one is Celery's: it stops consuming and has the node stop."""
+    """The first one makes Celery stop consuming, which takes it a while; the node stops claiming at once."""
     for number in (signal.SIGTERM, signal.SIGINT):
         first = signal.getsignal(number)
         asked: list[int] = []
@@ -64,7 +76,10 @@ def _hurry_at_the_second_signal() -> None:
             asked.append(caught)
             if len(asked) > 1:
                 hosting.hurry()
-            elif callable(first):
+                return
+            hosting.begin_stop()
+            threading.Thread(target=_leave_without_celery, name="leave", daemon=True).start()
+            if callable(first):
                 first(caught, frame)
 
         signal.signal(number, stop)

@@ -1,9 +1,12 @@
 """The node of a Celery worker: one event loop, in a thread of its own, that carries many runs."""
 
 import asyncio
+import contextlib
+import functools
 import os
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
@@ -15,6 +18,7 @@ from corral.engine.sources import Asked, Errand
 from corral.settings import Settings
 
 if TYPE_CHECKING:
+    from corral.engine.node import Node
     from corral.wiring import App
 
 log = structlog.get_logger()
@@ -34,6 +38,7 @@ class Host:
         self._ready: Future[tuple[asyncio.AbstractEventLoop, App, Asked]] = Future()
         self._thread = threading.Thread(target=self._run, name="node", daemon=True)
         self._stop = asyncio.Event()
+        self._node: Node | None = None  # its application forgets it as soon as it stops
         self.is_hearing = True  # set by whoever takes the messages
 
     # -- from any thread ---------------------------------------------------------------------------
@@ -43,32 +48,45 @@ class Host:
         self._ready.result(_START_S)
 
     def ask(self, errand: Errand) -> None:
-        loop, _, asked = self._ready.result(_START_S)
-        loop.call_soon_threadsafe(asked.ask, errand)
+        _, _, asked = self._ready.result(_START_S)
+        self._soon(functools.partial(asked.ask, errand))
 
     def look_up(self, run_id: str, errand: Errand) -> None:
         """For a message that says no more than the id."""
         loop, app, asked = self._ready.result(_START_S)
-        asyncio.run_coroutine_threadsafe(_looked_up(app, asked, run_id, errand), loop)
+        looking_up = _looked_up(app, asked, run_id, errand)
+        try:
+            asyncio.run_coroutine_threadsafe(looking_up, loop)
+        except RuntimeError:  # the node has ended, and its loop is closed
+            looking_up.close()
 
     def sweep(self) -> None:
-        loop, app, _ = self._ready.result(_START_S)
+        _, app, _ = self._ready.result(_START_S)
         if app.sweeper is not None:
-            loop.call_soon_threadsafe(app.sweeper.sweep_now)
+            self._soon(app.sweeper.sweep_now)
 
     def hurry(self) -> None:
         """A second request to stop."""
-        if self._ready.done():
-            loop, app, _ = self._ready.result()
-            if app.node is not None:
-                loop.call_soon_threadsafe(app.node.hurry)
+        if self._node is not None:
+            self._soon(self._node.hurry)
+
+    def begin_stop(self) -> None:
+        """Claims nothing more; what runs finishes within its grace, or is given back. Does not wait for that."""
+        if self._ready.done() and self._ready.exception() is None:
+            self._soon(self._stop.set)
 
     def stop(self) -> None:
-        """Claims nothing more; what runs finishes within its grace, or is given back."""
-        if self._thread.is_alive() and self._ready.done():
-            loop, _, _ = self._ready.result()
-            loop.call_soon_threadsafe(self._stop.set)
+        self.begin_stop()
+        self.wait_stopped()
+
+    def wait_stopped(self) -> None:
+        if self._thread.is_alive():
             self._thread.join(self._settings.grace_seconds + _LAST_WRITES_S)
+
+    def _soon(self, call: Callable[[], object]) -> None:
+        loop, _, _ = self._ready.result(_START_S)
+        with contextlib.suppress(RuntimeError):  # the node has ended, and its loop is closed
+            loop.call_soon_threadsafe(call)
 
     # -- in its own thread -------------------------------------------------------------------------
 
@@ -91,6 +109,7 @@ class Host:
         async with opened(self._settings, works=True, queues=self._queues, is_told=lambda: self.is_hearing) as app:
             assert app.node is not None
             assert app.asked is not None
+            self._node = app.node
             watching = asyncio.create_task(_watch(app, app.asked, self._queues), name="watch")
             telling = asyncio.create_task(_tell_ends(app, app.asked), name="ends")
             self._ready.set_result((asyncio.get_running_loop(), app, app.asked))

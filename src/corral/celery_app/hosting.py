@@ -50,6 +50,16 @@ def hears(*, is_heard: bool) -> None:
         _host.is_hearing = is_heard
 
 
+def begin_stop() -> None:
+    if _host is not None:
+        _host.begin_stop()
+
+
+def wait_stopped() -> None:
+    if _host is not None:
+        _host.wait_stopped()
+
+
 def hurry() -> None:
     if _host is not None:
         _host.hurry()

@@ -14,7 +14,7 @@ from pathlib import Path
 from corral.supervisor import launch, logs, warden
 from corral.supervisor.records import MARKER, Record, Records, started_at
 
-_POLL_S = 0.02
+STOP_POLL_S = 0.02
 _PLAIN_PYTHON = (sys.executable, "-I", "-S")  # our two little programs need nothing else
 
 
@@ -96,18 +96,14 @@ class Child:
                 self._reap()
         return self._process.returncode
 
-    def stop(self, within_s: float, hurry: threading.Event) -> int:
-        """TERM, so many seconds, then KILL for it and all it started. Whoever is in a hurry does not wait."""
+    def terminate(self) -> None:
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + within_s
-        while self.exit_code is None:
-            if time.monotonic() >= deadline or hurry.is_set():
-                with self._ending:
-                    self._reap()
-                break
-            time.sleep(_POLL_S)
-        return self._process.returncode
+
+    def kill(self) -> None:
+        """KILL for it and all it started."""
+        with self._ending:
+            self._reap()
 
     def _has_ended(self) -> bool:
         """Looked at without taking its number back: until then nobody else can have it."""
@@ -124,6 +120,24 @@ class Child:
             self._process.wait()
             self._guard.release(self.pid)
             self._records.forget(self.name)
+
+
+class Stopping:
+    """A stop under way: TERM at once, KILL when `within_s` have passed. The owner polls `is_over`."""
+
+    def __init__(self, child: Child | None, within_s: float) -> None:
+        self._child = child
+        self._deadline = time.monotonic() + within_s
+        if child is not None:
+            child.terminate()
+
+    def is_over(self, *, hurry: bool = False) -> bool:
+        if self._child is None or self._child.exit_code is not None:
+            return True
+        if hurry or time.monotonic() >= self._deadline:
+            self._child.kill()
+            return True
+        return False
 
 
 def spawn(
@@ -151,7 +165,7 @@ def spawn(
             guard.guard(process.pid)
             records.write(Record(name, process.pid, started_at(process.pid) or 0, marker))
         except BaseException:  # what is not on record must not run
-            child.stop(0.0, threading.Event())
+            child.kill()
             raise
         os.write(goes, b"!")
     finally:

@@ -1,7 +1,6 @@
 """One service as its supervisor sees it: what was found, since when, and what became of its processes."""
 
 import signal
-import threading
 import time
 from concurrent.futures import Future
 from datetime import UTC, datetime
@@ -68,6 +67,8 @@ class Kept:
     def unwant(self) -> None:
         self.is_wanted = False
         self.checks += 1
+
+    def stopping(self) -> None:
         if self.child is not None:
             self.enter(State.STOPPING)
 
@@ -99,7 +100,7 @@ class Kept:
         self._why_ended = f"it was not well within {self.service.start_s:g} s{found}"
         child, self.child = self.child, None
         if child is not None:
-            child.stop(0.0, threading.Event())
+            child.kill()
 
     def adopted(self) -> None:
         self._is_adopted = self._was_up = True

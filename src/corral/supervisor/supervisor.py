@@ -1,4 +1,4 @@
-"""Starts services in order, watches them, starts again what ended, and stops them in reverse.
+"""Starts services as soon as what they need is up, watches and restarts them, and stops them in reverse.
 
 One thread does all of that. It lives as long as this process, because the kernel ends what a thread started when that
 thread ends. Whoever owns the supervisor only says what is wanted, waits, and looks.
@@ -18,7 +18,7 @@ import structlog
 
 from corral.domain.errors import BadConfiguration, CorralError
 from corral.supervisor import logs
-from corral.supervisor.child import Warden, spawn
+from corral.supervisor.child import STOP_POLL_S, Stopping, Warden, spawn
 from corral.supervisor.kept import Kept
 from corral.supervisor.plan import Health, Service, State, Step, next_step, shown_state, start_order, with_needs
 from corral.supervisor.records import AlreadySupervised, Records
@@ -119,14 +119,35 @@ class Supervisor:
         self.want([name])
 
     def stop(self, names: Iterable[str] | None = None) -> None:
-        """Stop what we started of these, whoever needs something before it; what we only use is left alone."""
-        for kept in reversed(self._in_order(self._kept if names is None else names)):
+        """Stop what we started of these; what we only use is left alone.
+
+        All stop at the same time, except that a service outlives those that need it.
+        """
+        left = self._in_order(self._kept if names is None else names)
+        with self._lock:
+            for kept in left:
+                kept.unwant()  # at once: nothing is restarted while others still stop
+        stops: dict[str, Stopping] = {}
+        while left:
+            for kept in [each for each in left if not self._is_needed(each, left)]:
+                self._stop_step(kept, stops)
+            left = [kept for kept in left if kept.child is not None or kept.service.name not in stops]
+            if left:
+                time.sleep(STOP_POLL_S)
+
+    def _is_needed(self, kept: Kept, by: Iterable[Kept]) -> bool:
+        name = kept.service.name
+        return any(name in with_needs(other.service.needs, self._services) for other in by if other is not kept)
+
+    def _stop_step(self, kept: Kept, stops: "dict[str, Stopping]") -> None:
+        """Send TERM the first time; later, notice that the process has ended, or kill it when its time is up."""
+        stopping = stops.get(kept.service.name)
+        if stopping is None:
             with self._lock:
-                kept.unwant()
-                child = kept.child
+                kept.stopping()
             self._tell()
-            if child is not None:
-                child.stop(kept.service.stop_s, self.hurry)
+            stops[kept.service.name] = stopping = Stopping(kept.child, kept.service.stop_s)
+        if stopping.is_over(hurry=self.hurry.is_set()):
             with self._lock:
                 kept.stopped()
             self._tell()

@@ -8,14 +8,15 @@ from redis.exceptions import RedisError
 
 from corral.domain.queues import EVERY_QUEUE, Queue
 
-_EVERY_S = 1.0
-_ANSWERS_WITHIN_S = 2.0
+# Workers rely on messages until this notices that none can come, so it decides how long a frozen broker delays a run.
+_EVERY_S = 0.5
+_ANSWERS_WITHIN_S = 1.0
 # How the client library names the list of a queue for a step of priority.
 _STEP = "\x06\x16"
 
 
 class Broker:
-    """Asked once a second. `is_up` is what it said last; before it was asked, the best is hoped."""
+    """Asked twice a second. `is_up` is what it said last; before it was asked, the best is hoped."""
 
     def __init__(self, url: str, steps: Sequence[int]) -> None:
         self._is_redis = url.startswith(("redis://", "rediss://", "redis+socket://", "unix://"))

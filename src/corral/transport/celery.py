@@ -27,6 +27,7 @@ _MAX_UNSENT = 20_000
 _AT_ONCE = 200
 _PAUSE_S = 1.0
 _FLUSH_S = 2.0
+_SENT_WITHIN_S = 2.0
 
 
 def make_celery(broker_url: str, **more: Any) -> Celery:
@@ -79,6 +80,9 @@ class CeleryHints:
     """Sends hints one after the other, away from whoever gives them; drops them where there is no broker."""
 
     def __init__(self, app: Celery) -> None:
+        # A frozen broker must not hold on to the thread that sends: later hints would wait behind the first for ever.
+        options = {**app.conf.broker_transport_options, "socket_timeout": _SENT_WITHIN_S}
+        app.conf.broker_transport_options = options
         self._app = app
         self._unsent: deque[Hint] = deque(maxlen=_MAX_UNSENT)
         self._news = threading.Event()
