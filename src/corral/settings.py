@@ -55,6 +55,9 @@ class Settings(BaseSettings):
     browser_nav_timeout_ms: int = Field(30_000, gt=0, le=3_600_000)
     probe_timeout_seconds: float = Field(3.0, gt=0, le=60)
     max_body_bytes: int = Field(10 * 1024 * 1024, ge=1024, le=1024**3)
+    max_file_bytes: int = Field(
+        50 * 1024 * 1024, ge=1024, le=1024**3, description="of a file that a crawl with save_files keeps"
+    )
     retry_base_seconds: float = Field(10.0, ge=0, le=86_400)
     retry_factor: float = Field(3.0, ge=1, le=100)
     retry_cap_seconds: float = Field(300.0, ge=0, le=86_400)
@@ -137,6 +140,10 @@ class Settings(BaseSettings):
     @property
     def cache_dir(self) -> Path:
         return self.data_dir / "cache"
+
+    @property
+    def files_dir(self) -> Path:
+        return self.data_dir / "files"
 
     @property
     def artifacts_dir(self) -> Path:

@@ -44,6 +44,7 @@ from corral.fetch.egress import Egress
 from corral.fetch.limits import FetchLimits
 from corral.fetch.parse_pool import ParsePool
 from corral.fetch.probe import probe
+from corral.files import FileFolder
 from corral.log import hide
 from corral.presence import Presence
 from corral.settings import Settings, Transport
@@ -356,7 +357,7 @@ def _assembled(
     bell = _Bell(pulse, node, hints)
     submitter = Submitter(store, probe, wake=bell.wake, abort=bell.abort)
     folder = ArtifactFolder(settings.artifacts_dir)
-    tidying = Tidying(store, folder, settings.artifacts_max_bytes)
+    tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
     scheduler = Scheduler(store, submitter)
     tell = None if hints is None else hints.tell
     kept = retention(settings)

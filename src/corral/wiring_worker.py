@@ -23,6 +23,7 @@ from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_home import sweep_homes
 from corral.fetch.cache import NO_CACHE, PageCache
 from corral.fetch.cache_disk import DiskCache
+from corral.fetch.crawl_files import FileKeeper
 from corral.fetch.crawl_visit import HttpVisitor
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies
@@ -33,6 +34,7 @@ from corral.fetch.proxied import WithProxy
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession
 from corral.fetch.survey import SurveyExecutor, as_it_is, closing
+from corral.files import FileFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class WorkerConfig:
     max_body_bytes: int
     browser_concurrency: int
     artifacts_dir: str | None = None  # where failed pages are kept; None keeps none
+    files_dir: str | None = None  # where crawls keep files
+    max_file_bytes: int = 0
     cache_mode: str = CacheMode.OFF.value
     cache_dir: str = ""
     cache_max_bytes: int = 0
@@ -70,6 +74,10 @@ def egress_policy(allow: list[str]) -> EgressPolicy:
 def _known(executors: dict[Strategy, Executor], keys: SessionKeys, gates: Gates) -> PageKind:
     """With the sessions and the proxies of the jobs."""
     return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}, gates)
+
+
+def _file_keeper(config: WorkerConfig) -> FileKeeper:
+    return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
 
 
 @asynccontextmanager
@@ -110,7 +118,7 @@ async def worker_kinds(
         Strategy.HTTP: SurveyExecutor(http_for, pool),
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
-    crawl = CrawlKind(HttpVisitor(egress, robots, pool, gates=gates), retry)
+    crawl = CrawlKind(HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config)), retry)
     try:
         yield {
             "page": _known(executors, keys, gates),

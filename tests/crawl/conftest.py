@@ -6,6 +6,7 @@ import pytest
 from corral.wiring import App
 from tests import services
 from tests.chaos.level import LEVEL
+from tests.cli.command import Corral
 from tests.engine.build import settings_for, working
 from tests.services import PostgresCluster, RedisServer
 from tests.stack import Stack, corral_distributed, corral_up
@@ -27,6 +28,12 @@ async def app(database: str | None, tmp_path: Path) -> AsyncIterator[App]:
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", http_timeout_seconds=5)
     async with working(settings) as opened:
         yield opened
+
+
+@pytest.fixture
+def corral(tmp_path: Path) -> Corral:
+    """The command line with a data folder of its own."""
+    return Corral(tmp_path)
 
 
 @pytest.fixture(scope="package", params=(*DATABASES, "distributed"))

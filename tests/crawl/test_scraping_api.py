@@ -56,7 +56,7 @@ def test_a_task_from_its_submission_to_its_results(stack: Stack) -> None:
         assert {item["url"].removeprefix(site.url) for item in told["results"]} == set(site.pages)
         assert set(told["results"][0]) == {
             *("url", "title", "text", "full_text", "depth", "source", "timestamp", "word_count", "char_count"),
-            *("retry_attempt", "scrape_duration"),
+            *("retry_attempt", "scrape_duration", "http_status"),
         }
         assert told["errors"] is None
         summary = told["summary"]

@@ -50,6 +50,8 @@ FULL = {
     "use_sitemaps": True,
     "avoid_traps": False,
     "keep_pages": True,
+    "save_files": True,
+    "links": True,
     "workers": 3,
     "since": "01900000-0000-7000-8000-000000000000",
     "fields": [{"name": "title", "css": "h1"}],

@@ -8,6 +8,7 @@ import pytest
 from corral.artifacts import ArtifactFolder
 from corral.domain.artifact import UNNAMED_FOR_S, Artifact, ArtifactKind
 from corral.engine.tidying import Tidying
+from corral.files import FileFolder
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store.build import claim_new, failed
@@ -73,7 +74,7 @@ async def test_files_that_no_run_names_are_swept_and_strangers_are_not(tmp_path:
     await named(store, aged(folder, kept, 10 * UNNAMED_FOR_S))
     aged(folder, orphan, UNNAMED_FOR_S + 60)
     (root / "notes.txt").write_text("somebody's")
-    await Tidying(store, folder, 1000).tidy()
+    await Tidying(store, folder, 1000, FileFolder(tmp_path / "files")).tidy()
     assert names(root) == {kept.file_name, fresh.file_name, "notes.txt"}
     await store.close()
 
@@ -82,7 +83,7 @@ async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path:
     folder = ArtifactFolder(tmp_path / "artifacts")
     made = [aged(folder, folder.keep(ArtifactKind.HTML, b"x" * 100), 100 - number) for number in range(10)]
     run_id = await named(store, *made)
-    await Tidying(store, folder, 550).tidy()
+    await Tidying(store, folder, 550, FileFolder(tmp_path / "files")).tidy()
     left = {each.artifact.id for each in await store.artifacts_of(run_id)}
     assert left == {each.id for each in made[6:]}
     assert {file.id for file in folder.held()} == left
@@ -90,5 +91,20 @@ async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path:
 
 
 async def test_a_folder_that_is_not_there_is_tidy(tmp_path: Path, store: Store) -> None:
-    await Tidying(store, ArtifactFolder(tmp_path / "nowhere"), 10).tidy()
+    await Tidying(store, ArtifactFolder(tmp_path / "nowhere"), 10, FileFolder(tmp_path / "none")).tidy()
+    await store.close()
+
+
+async def test_saved_files_go_with_the_run_that_saved_them(tmp_path: Path, store: Store) -> None:
+    files = FileFolder(tmp_path / "files")
+    lease = await claim_new(store)
+    saved = files.save(lease.run_id, "a.pdf", b"%PDF")
+    again = files.save(lease.run_id, "a.pdf", b"%PDF")
+    assert saved == again
+    forgotten = files.save("0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b", "../../b c.pdf", b"%PDF")
+    assert Path(forgotten.path).name.endswith("-_.._b_c.pdf")
+    await Tidying(store, ArtifactFolder(tmp_path / "artifacts"), 10, files).tidy()
+    assert Path(saved.path).read_bytes() == b"%PDF"
+    assert not Path(forgotten.path).exists()
+    assert files.runs() == [lease.run_id]
     await store.close()

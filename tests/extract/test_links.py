@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.extract.links import Directives, directives_of, links_of
+from corral.extract.links import Directives, Refresh, directives_of, header_directives, links_of, refresh_of
 from corral.extract.page import Page
 
 
@@ -15,11 +15,55 @@ def test_links_come_in_the_order_of_the_page_each_once() -> None:
     assert links_of(page).references == ("/b", "/a", "c d", "/e/f")
 
 
-def test_frames_of_a_frameset_are_links_and_inline_frames_are_not() -> None:
+def test_frames_are_links() -> None:
     framed = Page("<html><frameset><frame src='/menu'><frame src='/main'></frameset></html>")
 
     assert links_of(framed).references == ("/menu", "/main")
-    assert links_of(Page("<iframe src='/ad'></iframe>")).references == ()
+    assert links_of(Page("<iframe src='/inside'></iframe><IFRAME src='about:blank'>")).references == ("/inside",)
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        ("0;url=/there", (0, "/there")),
+        ("0; URL='/there'", (0, "/there")),
+        (' 5.5 , url = "/there" ', (5, "/there")),
+        ("3 /there", (3, "/there")),
+        ("0;url=/there?a=b;c", (0, "/there?a=b;c")),
+        ("30", None),
+        ("0;url=", None),
+        ("0;url=javascript:x()", None),
+        ("soon;url=/there", None),
+    ],
+)
+def test_a_refresh_is_read_as_browsers_do(content: str, expected: tuple[float, str] | None) -> None:
+    assert refresh_of(content) == (None if expected is None else Refresh(*expected))
+
+
+def test_a_refresh_for_browsers_without_scripts_is_a_link() -> None:
+    page = Page("<noscript><meta http-equiv=refresh content='0;url=/plain'></noscript><a href=/a>x</a>")
+    assert (links_of(page).refresh, links_of(page).references) == (None, ("/a", "/plain"))
+    page = Page("<meta HTTP-EQUIV=Refresh content='0;url=/there'>")
+    assert links_of(page).refresh == Refresh(0, "/there")
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        (["noindex"], (True, False)),
+        (["NoIndex, NoFollow"], (True, True)),
+        (["none"], (True, True)),
+        (["googlebot: noindex"], (False, False)),
+        (["Corral: noindex"], (True, False)),
+        (["googlebot: noindex, nofollow", "nofollow"], (False, True)),
+        (["googlebot: noindex, corral: nofollow"], (False, True)),
+        (["*: noindex"], (True, False)),
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], (True, False)),
+        (["max-snippet: 20"], (False, False)),
+    ],
+)
+def test_headers_speak_to_every_robot_or_to_the_one_they_name(values: list[str], expected: tuple[bool, bool]) -> None:
+    assert header_directives(values, "Corral/0.1 (+https://example.com)") == Directives(*expected)
 
 
 @pytest.mark.parametrize(

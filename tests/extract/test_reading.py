@@ -134,6 +134,9 @@ def test_requests_and_answers_survive_the_way_to_another_process(status: int) ->
         ("", b"text", True),
         ("", b"\x89PNG\0", False),
         ("application/json", b"{}", True),
+        ("application/atom+xml", b"<feed/>", True),
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", b"PK", False),
+        ("application/pdf", b"%PDF", False),
     ],
 )
 def test_text_is_told_by_its_type_or_else_by_its_bytes(content_type: str, body: bytes, expected: bool) -> None:

@@ -86,6 +86,9 @@ class ListConfig(_Strict):
     allowed_domains: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] | None = Field(
         None, max_length=100, description="where items, or pages of a site, may lie beside the target's own"
     )
+    save_files: StrictBool | None = Field(
+        None, description="keep what is no page as a file, with a record that says where it is"
+    )
 
     def document(self) -> dict[str, Any]:
         """What was said, and nothing else."""

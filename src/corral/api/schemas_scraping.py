@@ -22,7 +22,7 @@ _MAX_PAGES = 1_000
 _AS_THEY_ARE = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
     *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
-    *("order", "keywords", "workers"),
+    *("order", "keywords", "workers", "save_files", "links"),
 )
 
 
@@ -56,6 +56,8 @@ class AsyncScrapeRequest(BaseModel):
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
     avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
+    save_files: StrictBool = Field(False, description="keep what is no page as a file, with a record of its own")
+    links: StrictBool = Field(False, description="say in each record where its page leads (`outlinks`)")
     workers: Workers | Literal["auto"] = Field("auto", description="that share it at most, each with its own hosts")
 
     def plan(self) -> CrawlPlan:

@@ -21,6 +21,9 @@ MaxItems = Annotated[int | None, typer.Option(min=1, help="With --items: so many
 AllowDomain = Annotated[
     list[str] | None, typer.Option(metavar="DOMAIN", help="With --items or --site: belongs to them, too.")
 ]
+SaveFiles = Annotated[
+    bool, typer.Option("--save-files", help="With --items or --site: keep what is no page as a file, with a record.")
+]
 
 
 class Pages(NamedTuple):
@@ -30,6 +33,7 @@ class Pages(NamedTuple):
     max_pages: int | None
     max_items: int | None
     domains: list[str] | None
+    save_files: bool = False
 
 
 def with_pages(job: Job, pages: Pages) -> Job:
@@ -39,7 +43,8 @@ def with_pages(job: Job, pages: Pages) -> Job:
     if pages.items and pages.site:
         raise BadInput("--items and --site are two things", field="site", hint="leave one of them out")
     links = {"item_links": _selected(pages.items), "pagination": _selected(pages.following)}
-    bounds = {"max_pages": pages.max_pages, "max_items": pages.max_items, "allowed_domains": pages.domains or None}
+    bounds: dict[str, Any] = {"max_pages": pages.max_pages, "max_items": pages.max_items}
+    bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
     config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
     mode = CrawlMode.LIST if pages.items else CrawlMode.CRAWL if pages.site else CrawlMode.SINGLE
     made = replace(job, crawl_mode=mode, list_config=config or None)

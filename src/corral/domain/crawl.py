@@ -1,7 +1,7 @@
 """What a crawl is asked to do, how far it is, and how it ends."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ CANONICAL = "canonical"
 LISTING = "listing"  # a page of a list, read for its links
 NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
+META_REFRESH = "meta_refresh"  # it sends its reader to another page at once
 GONE = "gone"
 SITEMAP = "sitemap"  # read, and no page itself
 SITEMAP_CUT = "sitemap_cut"  # the same, of one that breaks off: what it named before that is taken
@@ -121,6 +122,8 @@ _FLAGS = frozenset(
         "avoid_traps",
         "keep_pages",
         "only_fields",
+        "save_files",
+        "links",
     }
 )
 
@@ -147,6 +150,8 @@ class CrawlPlan:
     use_sitemaps: bool = False
     avoid_traps: bool = True  # without: for sites whose pages are all alike, and all wanted
     keep_pages: bool = False  # what came is kept as it came, beside what was read from it
+    save_files: bool = False  # what is no page is kept as a file, with a record of its own
+    links: bool = False  # records say where their page leads
     since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
     workers: int | str = AUTO  # that share it at most, each with hosts of its own
     fields: tuple[dict[str, Any], ...] = ()
@@ -198,7 +203,7 @@ class CrawlPlan:
         depth = numbers.pop("max_depth", 1)
         return CrawlPlan(
             start_urls=starts,
-            scope=_scope(document.get("scope", {}), starts, depth),
+            scope=_scope(document.get("scope", {}), starts, depth, with_files=document.get("save_files") is True),
             **numbers,
             **{name: _flag(name, document[name]) for name in _FLAGS if name in document},
             order=(order := _order(document.get("order", Order.BREADTH))),
@@ -306,12 +311,12 @@ def _starts(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _scope(value: object, starts: tuple[str, ...], depth: Any) -> Scope:
+def _scope(value: object, starts: tuple[str, ...], depth: Any, *, with_files: bool) -> Scope:
     if not isinstance(value, Mapping):
         raise BadInput("the scope is no object", field="scope", hint='write it as {"mode": "site"}')
     if "max_depth" in value:
         raise BadInput("the depth is an option of the crawl", field="scope.max_depth", hint="write it as `max_depth`")
-    return Scope.of({**value, "max_depth": depth}, starts)
+    return replace(Scope.of({**value, "max_depth": depth}, starts), with_files=with_files)
 
 
 def _number(name: str, value: object, max_depth: int) -> Any:

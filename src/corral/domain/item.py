@@ -95,6 +95,7 @@ class Seen(NamedTuple):
     canonical: Found | None = None  # the page of which this one says that it is the same
     print: int | None = None  # what its text is about, as a number
     words: tuple[int, ...] = ()  # a sample of them: see domain.fingerprint
+    is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
 
 
 class Ended(NamedTuple):

@@ -19,7 +19,7 @@ ITEM_LINKS, PAGINATION = "item_links", "pagination"
 _SITE_PAGES = 1_000
 _SITE_DEPTH = 5
 _MAX_RETRIES = 5
-_OF_SITE = frozenset({"max_pages", "allowed_domains"})
+_OF_SITE = frozenset({"max_pages", "allowed_domains", "save_files"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
         "retry_attempts": min(max_attempts, _MAX_RETRIES),
         "fields": [spec.document() for spec in job.fields],
         "only_fields": True,
+        "save_files": config.get("save_files", False),
     }
     if job.timeout_s is not None:
         document["max_seconds"] = max(1.0, job.timeout_s)

@@ -96,6 +96,7 @@ class Scope:
     exclude: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     max_depth: int = 1
+    with_files: bool = False  # files are wanted, too: the plan says so
 
     def document(self) -> dict[str, Any]:
         """All but the starts, which the plan of the crawl has."""
@@ -169,7 +170,7 @@ class Scope:
             return Refusal.TOO_DEEP
         if self._homes and not self._is_home(url, path_at):
             return Refusal.OUT_OF_SCOPE
-        if _is_file(url, path_at):
+        if not self.with_files and _is_file(url, path_at):
             return Refusal.NOT_A_PAGE
         if self.exclude and any(pattern.matches(url, path_at) for pattern in self._excluded):
             return Refusal.EXCLUDED

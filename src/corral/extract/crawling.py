@@ -21,13 +21,13 @@ from corral.domain.score import score_of
 from corral.domain.traps import shape_of
 from corral.domain.url import Target, parse_target
 from corral.extract.article import Article, article_of
+from corral.extract.documents import Document
 from corral.extract.links import MAX_LINKS, Links, link_texts, links_of
 from corral.extract.page import Page
 
 _TEXT_CHARS = 2000
 _REMEMBERED_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 600  # beside its texts
-_NOTHING = Article(None, "", 0, 0)
 # Of one page: as many as fit into the largest that is fetched.
 _MAX_LOOKED_AT = 500_000
 _MAX_CHARS = 8 * 1024 * 1024
@@ -55,6 +55,16 @@ class CrawlAsk:
     began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
     level: int = 0  # of a sitemap, from 1; a page has none
     listing: tuple[int, int] | None = None  # of a list page: its number, and how many items were named before it
+    noindex: bool = False  # what the headers of the answer ask of crawlers
+    nofollow: bool = False
+
+
+class Answered(NamedTuple):
+    """Where a document came from, and what is asked of it."""
+
+    url: str
+    status: int
+    ask: CrawlAsk
 
 
 class _Judge:
@@ -125,32 +135,38 @@ class _Memory:
 _memory = _Memory()
 
 
-def crawled(page: Page | None, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it.
-
-    Only HTML leads anywhere and has a text; of other documents there are the fields.
-    """
+def crawled(source: Page | Document, title: str | None, answered: Answered, fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it."""
+    url, _, ask = answered
     judge = _judge(ask.plan)
-    links = links_of(page, limit=_MAX_LOOKED_AT) if page is not None else None
-    texts = link_texts(page) if page is not None and judge.plan.keywords else {}
-    found, dropped = _kept(_judged(judge, links, url, ask.depth + 1, texts)) if links is not None else ([], 0)
-    is_noindex = links is not None and links.directives.noindex
+    if isinstance(source, Page):
+        links, article = links_of(source, limit=_MAX_LOOKED_AT), article_of(source)
+        texts = link_texts(source) if judge.plan.keywords else {}
+    else:
+        (article, links), texts = source, {}
+    is_nofollow = links.directives.nofollow or ask.nofollow
+    found, dropped = _kept(_judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow))
+    is_noindex = links.directives.noindex or ask.noindex
     is_kept = not (is_noindex and judge.plan.obey_noindex)
-    article = article_of(page) if page is not None else _NOTHING
     return {
-        "record": _record(article, title, url, ask, fields) if is_kept else None,
+        "record": _record(article, title, answered, fields, found) if is_kept else None,
         "found": found,
-        "dropped": links.dropped + dropped if links is not None else 0,
+        "dropped": links.dropped + dropped,
         "is_noindex": is_noindex,
-        "canonical": _canonical(judge.plan, links, url, ask.depth) if links is not None else None,
+        "canonical": _canonical(judge.plan, links, url, ask.depth),
+        "refresh": _refresh(judge.plan, links, url, ask.depth),
         "digest": digest_of(article.title, article.text),
         # What it is about, to see when nothing new comes any more.
         "sketch": sketch(article.text) if judge.plan.avoid_traps else None,
     }
 
 
-def _record(article: Article, title: str | None, url: str, ask: CrawlAsk, fields: dict[str, Any]) -> str:
-    if plan_of(ask.plan).only_fields:
+def _record(
+    article: Article, title: str | None, answered: Answered, fields: dict[str, Any], found: list[list[Any]]
+) -> str:
+    url, status, ask = answered
+    plan = plan_of(ask.plan)
+    if plan.only_fields:
         return orjson.dumps({"url": url, **fields}).decode()
     record = {
         "url": url,
@@ -158,23 +174,25 @@ def _record(article: Article, title: str | None, url: str, ask: CrawlAsk, fields
         "text": article.text[:_TEXT_CHARS],
         "full_text": article.text,
         "depth": ask.depth,
+        "http_status": status,
         "source": parse_target(url, max_chars=len(url)).host,
         "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "word_count": article.word_count,
         "char_count": article.char_count,
         "retry_attempt": ask.attempt - 1,
         "scrape_duration": round(time.monotonic() - ask.began, 4),
+        **({"outlinks": [each[0] for each in found]} if plan.links else {}),
         **fields,
     }
     return orjson.dumps(record).decode()
 
 
-def listed(url: str, record: dict[str, Any], base_url: str, ask: CrawlAsk) -> dict[str, Any]:
+def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -> dict[str, Any]:
     """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
     plan, (number, before) = plan_of(ask.plan), ask.listing or (1, 0)
     listing = Listing.of(plan.listing or {})
     try:
-        base = parse_target(base_url or url)
+        base = parse_target((page.base_url if page is not None else "") or url)
     except BadInput:
         return {"found": [], "listed": 0}
     items: dict[str, list[Any]] = {}
@@ -188,7 +206,12 @@ def listed(url: str, record: dict[str, Any], base_url: str, ask: CrawlAsk) -> di
         kind, key = listing_kind(number + 1, named), listing_key(following.key)
         reason = plan.scope.refuses(following.url, 0)
         found.append([following.url, key, _host_of(following.url), 0, reason, 0.0, None, kind])
-    return {"found": found, "listed": len(items), "has_next": following is not None}
+    refresh = _refresh(plan, links_of(page), url, 0) if page is not None and not items else None
+    if refresh is not None:
+        # The list is where it sends its reader.
+        target = parse_target(refresh[1][0])
+        refresh[1][1], refresh[1][6:] = listing_key(url_key(target)), [None, listing_kind(number, before)]
+    return {"found": found, "listed": len(items), "has_next": following is not None, "refresh": refresh}
 
 
 def digest_of(title: str | None, text: str) -> str:
@@ -222,14 +245,15 @@ def plan_of(packed: str) -> CrawlPlan:
     return _judge(packed).plan
 
 
-def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, str]) -> list[list[Any]]:
+def _judged(
+    judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, str], *, is_nofollow: bool
+) -> list[list[Any]]:
     """As the fields of domain.item.Found; the rule that refuses a link comes with it."""
     try:
         base = parse_target(links.base_url or url)
     except BadInput:
         return []
     plan = judge.plan
-    is_nofollow = links.directives.nofollow
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
     judged = judge.judged(base, links.references, is_too_deep=depth > plan.max_depth)
@@ -243,6 +267,22 @@ def _judged(judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, 
             rank = rank_of(plan, url, depth, texts.get(reference, ""))
         found[key] = [url, short, host, depth, reason, rank]
     return list(found.values())
+
+
+def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float, list[Any]] | None:
+    """After how many seconds the page sends its reader elsewhere, and where to, at the depth of the page itself."""
+    if links.refresh is None:
+        return None
+    try:
+        here, base = parse_target(url), parse_target(links.base_url or url)
+    except BadInput:
+        return None
+    link = link_to(base, links.refresh.reference)
+    if link is None or link.key == url_key(here):
+        return None
+    reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date())
+    found = [link.url, short_key(link.key), _host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
+    return links.refresh.delay_s, found
 
 
 def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any] | None:

@@ -1,6 +1,7 @@
 """Where a page leads, and what it asks of those who follow."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +15,10 @@ _SPACE = " \t\n\r\f"
 _BREAKS = re.compile("[\t\n\r]")
 # Nothing that could be fetched begins like this, whatever follows.
 _ELSEWHERE = re.compile("(?:javascript|mailto|tel|data|about|blob|sms|ftp|file):", re.IGNORECASE)
+# The delay may have a fraction, which is not counted; `url=` may be left out.
+_REFRESH = re.compile(r"\s*(?P<delay>\d{0,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?P<url>.*)", re.IGNORECASE | re.DOTALL)
+_VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_ROBOT = re.compile(r"[\w*.-]+")
 
 
 class Directives(NamedTuple):
@@ -35,10 +40,18 @@ class Links(NamedTuple):
     base_url: str
     canonical: str | None
     directives: Directives
+    refresh: "Refresh | None" = None
+
+
+class Refresh(NamedTuple):
+    """Where a page sends its reader by itself, and after how many seconds."""
+
+    delay_s: float
+    reference: str
 
 
 def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
-    """Links of `a`, `area` and `frame` in the order of the page. What an `iframe` shows is no page of the site."""
+    """Links of `a`, `area`, `frame` and `iframe` in the order of the page."""
     found: dict[str, bool] = {}
     dropped: set[str] = set()
     followed = {""}  # as they are written; of those there is nothing more to learn, and most links of a page are such
@@ -60,6 +73,8 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         found[reference] = is_followed or found.get(reference, False)
         if is_followed:
             followed.add(written)
+    refresh, fallbacks = _refreshes(page)
+    found |= dict.fromkeys(fallbacks, True)
     return Links(
         references=tuple(found),
         nofollow=frozenset(reference for reference, is_followed in found.items() if not is_followed),
@@ -67,13 +82,15 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         base_url=page.base_url,
         canonical=_canonical(page),
         directives=_directives(page),
+        refresh=refresh,
     )
 
 
 def _leading(page: Page) -> str:
     areas = ", area[href]" if b"<area" in page.mentioned else ""
     frames = ", frame[src]" if b"<frame" in page.mentioned else ""
-    return f"a[href]{areas}{frames}"
+    inline = ", iframe[src]" if b"<iframe" in page.mentioned else ""
+    return f"a[href]{areas}{frames}{inline}"
 
 
 def link_texts(page: Page) -> dict[str, str]:
@@ -95,6 +112,27 @@ def directives_of(text: str) -> Directives:
     )
 
 
+def header_directives(values: Iterable[str], agent: str) -> Directives:
+    """Of the X-Robots-Tag headers of an answer, as far as they are addressed to this user agent.
+
+    A name with a colon addresses what follows it in its header to one robot, unless it is a directive with a value.
+    """
+    ours = {word.partition("/")[0].lower() for word in agent.split()}
+    found = Directives()
+    for value in values:
+        is_ours = True
+        for part in value.split(","):
+            name, colon, rest = part.partition(":")
+            name = name.strip().lower()
+            if colon and name in _VALUED:
+                continue
+            is_addressed = bool(colon and _ROBOT.fullmatch(name))
+            is_ours = name == "*" or name in ours if is_addressed else is_ours
+            if is_ours:
+                found = found.also(directives_of(rest if is_addressed else part))
+    return found
+
+
 def _cleaned(reference: str) -> str:
     """As browsers read an attribute: outer space and inner line breaks are not meant. Empty where nothing is left."""
     text = reference.partition("#")[0].strip(_SPACE)
@@ -104,6 +142,33 @@ def _cleaned(reference: str) -> str:
 
 
 _cleaned_before = lru_cache(maxsize=_REMEMBERED)(_cleaned)
+
+
+def refresh_of(content: str) -> Refresh | None:
+    """Of the content of a refresh meta element, as browsers read it; None where it names no other address."""
+    found = _REFRESH.fullmatch(content)
+    if found is None:
+        return None
+    text = found["url"].strip(_SPACE)
+    quote = text[:1] if text[:1] in ("'", '"') else ""
+    reference = _cleaned(text[1:].partition(quote)[0] if quote else text)
+    return Refresh(float(found["delay"] or 0), reference) if reference else None
+
+
+def _refreshes(page: Page) -> tuple[Refresh | None, list[str]]:
+    """The refresh a browser obeys, and the addresses of those that are meant for browsers without scripts."""
+    first: Refresh | None = None
+    fallbacks: list[str] = []
+    for node in page.tree.css("meta[http-equiv][content]") if b"http-equiv" in page.mentioned else ():
+        attributes = node.attributes
+        if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
+            continue
+        refresh = refresh_of(attributes.get("content") or "")
+        if refresh is not None and node.parent is not None and node.parent.tag == "noscript":
+            fallbacks.append(refresh.reference)
+        else:
+            first = first or refresh
+    return first, fallbacks
 
 
 def _canonical(page: Page) -> str | None:

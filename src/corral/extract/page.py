@@ -32,7 +32,7 @@ GUARD_WORDS = (
 WORDS = (
     *GUARD_WORDS,
     *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
-    *b"<nav <footer <aside <form <svg canonical".split(),
+    *b"<nav <footer <aside <form <svg canonical <iframe http-equiv".split(),
 )
 # Only of this kind the searcher goes through the text many bytes at a time.
 _SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)

@@ -15,7 +15,8 @@ from corral.domain.classify import failure_of_status
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.charset import Decoded, decode
-from corral.extract.crawling import CrawlAsk, crawled, listed, plan_of
+from corral.extract.crawling import Answered, CrawlAsk, crawled, listed, plan_of
+from corral.extract.documents import NOTHING, document_of
 from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
@@ -30,6 +31,7 @@ TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger 
 PACKED = b"\x1f\x8b\x08"  # by gzip, and nobody said so: a browser would not unpack it either
 _MARKUP = ("html", "xml")
 _MAX_TITLE_CHARS = 500
+_TEXTS = frozenset({"application/xml", "application/html", "application/xhtml", "application/rss", "application/atom"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +165,22 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         failure,
         dropped=extraction.dropped,
         charset=decoded.notes(),
-        crawled=_crawled(request, read, extraction) if failure is None else None,
+        crawled=_crawled(request, read, extraction, decoded.text, content_type) if failure is None else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
 
 
-def _crawled(request: ReadRequest, read: _Read, extraction: Extraction) -> dict[str, Any] | None:
+def _crawled(
+    request: ReadRequest, read: _Read, extraction: Extraction, text: str, content_type: str
+) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
     if request.crawl.listing is not None:
-        return listed(request.url, extraction.record, read.page.base_url if read.page else "", request.crawl)
-    return crawled(read.page, read.title, request.url, request.crawl, extraction.record)
+        return listed(request.url, extraction.record, read.page, request.crawl)
+    root = getattr(read.source, "root", None) if read.page is None else None
+    document = document_of(text, content_type, read.title, root) if read.page is None else None
+    about = Answered(request.url, request.status, request.crawl)
+    return crawled(read.page or document or NOTHING, read.title, about, extraction.record)
 
 
 def _sitemap(request: ReadRequest, ask: CrawlAsk) -> ReadAnswer:
@@ -244,8 +251,15 @@ def is_text(content_type: str, body: bytes) -> bool:
         return False
     if not content_type:
         return b"\0" not in body[:1024]
-    kinds = ("text/", "html", "xml", "json", "javascript")
-    return any(kind in content_type for kind in kinds)
+    return is_text_type(content_type)
+
+
+def is_text_type(content_type: str) -> bool:
+    """Not by a part of the name: office documents are `…openxmlformats…` and are packed."""
+    kind, _, subtype = content_type.partition("/")
+    if kind == "text" or content_type in _TEXTS or subtype.endswith(("+xml", "+json", "/xml")):
+        return True
+    return kind == "application" and any(word in subtype for word in ("json", "javascript", "ecmascript", "yaml"))
 
 
 def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:

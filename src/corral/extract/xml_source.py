@@ -31,6 +31,10 @@ class XmlSource:
         self._url = url
 
     @property
+    def root(self) -> Any:
+        return self._elements.root
+
+    @property
     def title(self) -> str | None:
         return next(iter(self.values("title")), None)
 

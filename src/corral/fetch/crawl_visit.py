@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import LISTING, NO_FIELDS, NOINDEX, CrawlPlan, ItemState
+from corral.domain.crawl import LISTING, META_REFRESH, NO_FIELDS, NOINDEX, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, listing_place, short_key
@@ -17,8 +17,10 @@ from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.scope import Refusal
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
-from corral.extract.reading import ReadAnswer, ReadRequest, is_text
+from corral.extract.links import header_directives
+from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.fetch.crawl_again import change_of, conditions, version_of
+from corral.fetch.crawl_files import FileKeeper, is_file
 from corral.fetch.crawl_sitemap import SitemapVisitor
 from corral.fetch.egress import Egress
 from corral.fetch.faults import fault
@@ -30,14 +32,23 @@ from corral.fetch.verdict import failure_read
 
 _MAX_PLANS = 64
 _NOT_MODIFIED = 304
+_SENT_ON_S = 2.0  # nobody reads a page that is left sooner
 _WELL: Outcome = Fetched()
 
 
 class HttpVisitor:
     def __init__(
-        self, egress: Egress, robots: Robots, reader: PageReader, page_s: float = 20.0, *, gates: Gates = NO_GATES
+        self,
+        egress: Egress,
+        robots: Robots,
+        reader: PageReader,
+        page_s: float = 20.0,
+        *,
+        gates: Gates = NO_GATES,
+        files: FileKeeper | None = None,
     ) -> None:
         self._gates = gates
+        self._files = files or FileKeeper(None, egress.limits.max_bytes)
         self._page_s = page_s
         self._plans: dict[int, tuple[CrawlPlan, str]] = {}
         self._egress = egress
@@ -83,6 +94,7 @@ class HttpVisitor:
             trusted_hosts=trusted_hosts,
             visit=turn,
             allows=allows,
+            body_limit=self._files.body_limit(plan),
         )
         answer = await fetched(headers=conditions(item))
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
@@ -94,7 +106,12 @@ class HttpVisitor:
         if answer.status == _NOT_MODIFIED and item.known is not None:
             ended = Ended(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
             return ended._replace(version=item.known, change=Change.UNCHANGED)
-        ask = CrawlAsk(self._packed(plan, task), item.depth, item.attempt, began, listing=listing)
+        tags = (value for name, value in answer.headers if name == "x-robots-tag")
+        noindex, nofollow = header_directives(tags, self._egress.user_agent)
+        if is_file(answer.headers, answer.body):
+            return await self._files.ended(item, plan, answer, task.run_id, noindex=noindex)
+        packed = self._packed(plan, task)
+        ask = CrawlAsk(packed, item.depth, item.attempt, began, 0, listing, noindex, nofollow)
         return await self._read(item, plan, answer, ask, began)
 
     def _packed(self, plan: CrawlPlan, task: Task) -> str:
@@ -116,11 +133,6 @@ class HttpVisitor:
         return await self._robots.refusal(target, trusted_hosts=trusted_hosts, visit=turn)
 
     async def _read(self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlAsk, began: float) -> Ended | Failed:
-        content_type = (answer.header("content-type") or "").split(";")[0].strip().lower()
-        if not is_text(content_type, answer.body):
-            return Ended(
-                item.id, item.key, ItemState.SKIPPED, "not_a_page", http_status=answer.status, size=answer.raw_bytes
-            )
         asked_url = answer.chain[0] if answer.chain else answer.url
         fields = fields_of({"fields": plan.fields})
         if ask.listing is not None and plan.listing is not None:
@@ -135,6 +147,8 @@ class HttpVisitor:
             return failure
         if ask.listing is not None:
             return _listed(item, answer, read, is_first=ask.listing[0] == 1)
+        if (sent_on := _sent_on(item, answer, read)) is not None:
+            return sent_on
         has_none = plan.only_fields and len(read.missing) == len(fields)
         if has_none and plan.listing is not None:
             names = ", ".join(read.missing)
@@ -147,12 +161,26 @@ class HttpVisitor:
 
 def _listed(item: Item, answer: Response, read: ReadAnswer, *, is_first: bool) -> Ended | Failed:
     told = read.crawled or {}
+    if (sent_on := _sent_on(item, answer, read)) is not None:
+        return sent_on
     if is_first and not told.get("listed"):
         return Failed(FailureCode.EXTRACTION, "item_links finds no link on the first page of the list", "item_links")
     found = tuple(Found(*each) for each in told.get("found", ()))
     said = f"{told.get('listed', 0)} items; {'another page follows' if told.get('has_next') else 'the last page'}"
     ended = Ended(item.id, item.key, ItemState.SKIPPED, LISTING, said, found=found, http_status=answer.status)
     return ended._replace(size=answer.raw_bytes)
+
+
+def _sent_on(item: Item, answer: Response, read: ReadAnswer) -> Ended | None:
+    """The end of a page that nobody sees, because it sends its reader to another one at once; None for any other."""
+    delay_s, target = (read.crawled or {}).get("refresh") or (_SENT_ON_S, None)
+    if target is None or delay_s >= _SENT_ON_S:
+        return None
+    there = Found(*target)
+    said = f"it sends its reader to {there.url}" + (f", which is {there.reason}" if there.reason else "")
+    found = (there, *(Found(*each) for each in (read.crawled or {}).get("found", ()) if each[1] != there.key))
+    ended = Ended(item.id, item.key, ItemState.SKIPPED, META_REFRESH, said, found=found, http_status=answer.status)
+    return ended._replace(size=answer.raw_bytes, seen=Seen(is_sent_on=True))
 
 
 def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> Ended:
@@ -163,7 +191,7 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
         key = short_key(url_key(target))
         if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
             return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
-    found = tuple(Found(*each) for each in seen.get("found", ()))
+    found = _found(seen)
     if seen.get("is_noindex") and plan.obey_noindex:
         ended = Ended(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status, size=answer.raw_bytes)
         return ended._replace(found=found, dropped=seen.get("dropped", 0), seen=_seen(seen))
@@ -183,6 +211,15 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
         dropped=seen.get("dropped", 0),
         seen=_seen(seen),
     )
+
+
+def _found(seen: dict[str, Any]) -> tuple[Found, ...]:
+    """Where the page leads; first to where it sends its reader after a while."""
+    found = [Found(*each) for each in seen.get("found", ())]
+    if seen.get("refresh") is None:
+        return tuple(found)
+    there = Found(*seen["refresh"][1])
+    return (there, *(each for each in found if each.key != there.key))
 
 
 def _with_change(packed: str | None, change: Change | None) -> str | None:
@@ -207,4 +244,5 @@ def _kept(answer: Response) -> dict[str, Any]:
 def _seen(told: dict[str, Any]) -> Seen:
     canonical = told.get("canonical")
     print_, words = told.get("sketch") or (None, ())
-    return Seen(None if canonical is None else Found(*canonical), print_, tuple(words))
+    original = None if canonical is None else Found(*canonical)
+    return Seen(original, print_, tuple(words), is_sent_on=told.get("refresh") is not None)

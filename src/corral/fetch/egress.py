@@ -32,6 +32,8 @@ _USUAL_HEADERS = {**_DEFAULT_HEADERS, "accept-encoding": ACCEPT_ENCODING}
 _CARRIED = frozenset({"accept", "accept-language", "user-agent"})
 
 
+# How many bytes are read of a body whose answer has this status and these headers; None is as many as of any.
+BodyLimit = Callable[[int, tuple[tuple[str, str], ...]], int | None]
 # Whether a redirect may be followed there; why not, where it may not.
 Allows = Callable[[Target], Awaitable[Failed | None]]
 
@@ -78,6 +80,7 @@ class Egress:
         cookies: RunCookies | None = None,
         visit: Visit | None = None,
         allows: Allows | None = None,
+        body_limit: BodyLimit | None = None,
     ) -> Response | Failed:
         """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body.
 
@@ -85,12 +88,13 @@ class Egress:
 
         `credentials` are asked for at every hop: what one target may know another may not. `cookies` are those of the
         run; without any, what is set on the way is kept for this fetch. `visit` takes the turns at the hosts.
-        `allows` is asked before a redirect is followed.
+        `allows` is asked before a redirect is followed. A `body_limit` of 0 reads nothing of the body.
         """
         walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
         walk.visit = visit
         walk.allows = allows
+        walk.body_limit = body_limit
         if cookies is not None:
             walk.cookies = cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
@@ -156,6 +160,7 @@ class _Walk:
         self.body: bytes | None = None
         self.visit: Visit | None = None
         self.allows: Allows | None = None
+        self.body_limit: BodyLimit | None = None
         self.cookies = RunCookies()
         self._seen: set[tuple[str, int]] = set()
         self._headers = _USUAL_HEADERS.copy()
@@ -212,7 +217,11 @@ class _Walk:
         return head
 
     async def _answer(self, target: Target, head: Head, max_bytes: int, *, truncate: bool) -> Response | Failed:
-        body = await read_body(head, max_bytes, self._egress.limits, truncate=truncate)
+        limit = None if self.body_limit is None else self.body_limit(head.status, head.headers)
+        if limit == 0:
+            await head.answer.close()
+            return Response(target.url, head.status, head.headers, b"", 0, tuple(self._chain), True, self.timings())
+        body = await read_body(head, limit or max_bytes, self._egress.limits, truncate=truncate)
         if isinstance(body, Failed):
             await head.answer.close()
             return self._told(body)

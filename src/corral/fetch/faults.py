@@ -31,6 +31,7 @@ _MESSAGES = {
     "extraction:shape_changed": "the site answers otherwise than its recipe says",
     "limit:redirects": "too many redirects",
     "limit:body_too_large": "the body is larger than allowed",
+    "limit:disk": "there is no room for the file",
     "limit:parse": "the document is too much to be read",
     "bad_response:headers": "the answer has too many, too large or malformed headers",
     "bad_response:protocol": "the answer is not valid HTTP",

@@ -4,13 +4,14 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from corral.api import render
 from corral.api.deps import Corral, Id
 from corral.api.schemas_artifacts import ArtifactRead, artifact_read
 from corral.domain.artifact import ArtifactKind
 from corral.domain.errors import ArtifactNotFound
+from corral.files import FileFolder
 
 router = APIRouter(tags=["artifacts"])
 
@@ -39,3 +40,16 @@ async def read_artifact(run_id: Id, artifact_id: Annotated[str, Path(max_length=
     how = "inline" if artifact.kind is ArtifactKind.SCREENSHOT else "attachment"
     headers = {**_HEADERS, "Content-Disposition": f'{how}; filename="{artifact.file_name}"'}
     return Response(data, media_type=artifact.kind.content_type, headers=headers)
+
+
+_FILE = {200: {"content": {"application/octet-stream": {}}, "description": "The file itself"}}
+
+
+@router.get("/jobs/runs/{run_id}/files/{name}", response_class=Response, responses=_FILE)  # type: ignore[arg-type]
+async def read_file(run_id: Id, name: Annotated[str, Path(max_length=200)], corral: Corral) -> Response:
+    """A file that a crawl with `save_files` kept, by the last part of the `path` in its record."""
+    path = await asyncio.to_thread(FileFolder(corral.settings.files_dir).path, str(run_id), name)
+    if path is None:
+        raise ArtifactNotFound(name)
+    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return FileResponse(path, media_type="application/octet-stream", headers=headers)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corral.cli.crawl_fetching import OutLinks, SaveFiles
 from corral.cli.options import AsJson, DryRun
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def crawl(
     allow_domain: Domains = None,
     no_robots: NoRobots = False,
     keep_pages: KeepPages = False,
+    save_files: SaveFiles = False,
+    links: OutLinks = False,
     follow_nofollow: FollowNofollow = False,
     keep_noindex: KeepNoindex = False,
     no_canonical: NoCanonical = False,
@@ -133,7 +136,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
     patterns = {name: given[name] or [] for name in ("include", "exclude")}
-    same = ("max_pages", "max_per_host", "concurrency", "follow_nofollow", "since")
+    same = ("max_pages", "max_per_host", "concurrency", "follow_nofollow", "since", "save_files", "links")
     return {
         **{name: given[name] for name in same},
         "start_urls": [given["url"]],

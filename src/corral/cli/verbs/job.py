@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corral.cli.job_pages import AllowDomain, Items, MaxItems, MaxPages, Next, Pages, WholeSite, with_pages
+from corral.cli.job_pages import AllowDomain, Items, MaxItems, MaxPages, Next, Pages, SaveFiles, WholeSite, with_pages
 from corral.cli.options import (
     AsJson,
     Css,
@@ -50,6 +50,7 @@ def add(
     max_pages: MaxPages = None,
     max_items: MaxItems = None,
     allow_domain: AllowDomain = None,
+    save_files: SaveFiles = False,
     frequency: Frequency = "on_demand",
     strategy: StrategyOption = Strategy.AUTO,
     priority: Annotated[PriorityName, typer.Option(help="Higher ones are served first.")] = PriorityName.MEDIUM,
@@ -78,7 +79,7 @@ def add(
     how |= {"verify_tls": not no_verify_tls, "requires_auth": requires_auth}
     how["proxy"] = proxy_of(settings, proxy, dry_run=dry_run)
     job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how)
-    pages = Pages(items, next_, site, max_pages, max_items, allow_domain)
+    pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files)
     finish(_add(settings, with_pages(job, pages), dry_run=dry_run, as_json=as_json))
 
 

@@ -48,7 +48,7 @@ class CrawlMemory:
         if self.traps is not None:
             self.traps.saw(item, seen, new)
         # One that comes late may know shorter ways than those that were told.
-        came_late = item.attempt > 1 or item.is_back
+        came_late = item.attempt > 1 or item.is_back or seen.is_sent_on
         found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 

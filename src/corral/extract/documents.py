@@ -1,0 +1,129 @@
+"""Text and links of documents that are not HTML: plain text, JSON, feeds and other XML."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from corral.extract.article import Article
+from corral.extract.charset import clean_text
+from corral.extract.links import MAX_LINKS, Directives, Links
+from corral.extract.page import MAX_VALUE_CHARS
+
+# What a server sends as text and what a program reads: no address in it is meant as a link.
+_CODE = ("javascript", "ecmascript", "css")
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]]+", re.IGNORECASE)
+_MARKDOWN = re.compile(r"\]\(\s*<?([^)\s>]+)")
+# Punctuation that ends a sentence, not an address.
+_TRAILING = ".,;:!?'\""
+_RELATIVE = ("/", "./", "../", "?")
+# Keys of JSON and names of XML whose values are addresses, also where they are relative.
+_ELEMENTS = ("url", "uri", "href", "link", "links", "src", "loc", "permalink", "guid", "enclosure", "comments")
+_NAMES = frozenset((*_ELEMENTS, "html_url", "next", "prev", "previous", "first", "last", "self"))
+_MAX_NODES = 200_000
+
+
+class Document(NamedTuple):
+    article: Article
+    links: Links
+
+
+NOTHING = Document(Article(None, "", 0, 0), Links((), frozenset(), 0, "", None, Directives()))
+
+
+def document_of(text: str, content_type: str, title: str | None, root: Any = None) -> Document:
+    """`root` is the first element of a document of XML; without one it is JSON or text."""
+    if root is not None:
+        body, references = " ".join(_texts(root)), _of_elements(root)
+    elif "json" in content_type:
+        body, references = text, _of_json(text)
+    elif any(kind in content_type for kind in _CODE):
+        body, references = text, iter(())
+    else:
+        body, references = text, _of_text(text, is_markdown="markdown" in content_type)
+    found: dict[str, None] = {}
+    dropped: set[str] = set()
+    for reference in references:
+        if reference not in found and len(found) >= MAX_LINKS:
+            dropped.add(reference)
+        else:
+            found[reference] = None
+    links = Links(tuple(found), frozenset(), len(dropped), "", None, Directives())
+    return Document(_article(body, title), links)
+
+
+def _article(body: str, title: str | None) -> Article:
+    """Lines stay lines: they carry meaning in a text."""
+    text = clean_text(body[:MAX_VALUE_CHARS]).strip()
+    return Article(title, text, word_count=len(text.split()), char_count=len(text))
+
+
+def _of_text(text: str, *, is_markdown: bool) -> Iterator[str]:
+    for found in _ADDRESS.finditer(text):
+        yield _ended(found[0])
+    if is_markdown:
+        for found in _MARKDOWN.finditer(text):
+            reference = found[1].partition("#")[0]
+            if reference and "://" not in reference and ":" not in reference.partition("/")[0]:
+                yield reference
+
+
+def _ended(address: str) -> str:
+    """Without the punctuation behind it, and without a bracket that was opened before it."""
+    address = address.partition("#")[0].rstrip(_TRAILING)
+    while address.endswith(")") and address.count("(") < address.count(")"):
+        address = address[:-1].rstrip(_TRAILING)
+    return address
+
+
+def _of_json(text: str) -> Iterator[str]:
+    try:
+        document = json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        yield from _of_text(text, is_markdown=False)
+        return
+    stack: list[tuple[str, Any]] = [("", document)]
+    seen = 0
+    while stack and seen < _MAX_NODES:
+        name, value = stack.pop()
+        seen += 1
+        if isinstance(value, dict):
+            stack.extend((str(key), each) for key, each in reversed(value.items()))
+        elif isinstance(value, list):
+            stack.extend((name, each) for each in reversed(value))
+        elif isinstance(value, str) and _is_address(value, name):
+            yield value.partition("#")[0]
+
+
+def _texts(root: Any) -> Iterator[str]:
+    for piece in root.itertext():
+        if piece and (text := " ".join(piece.split())):
+            yield text
+
+
+def _of_elements(root: Any) -> Iterator[str]:
+    for place, element in enumerate(root.iter()):
+        if place >= _MAX_NODES:
+            return
+        if not isinstance(element.tag, str):  # a comment, or an instruction
+            continue
+        for name, value in element.attrib.items():
+            if _is_address(value, _local(name)):
+                yield value.strip().partition("#")[0]
+        text = (element.text or "").strip()
+        if _is_address(text, _local(element.tag)):
+            yield text.partition("#")[0]
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2].rpartition(":")[2]
+
+
+def _is_address(value: str, name: str) -> bool:
+    """An absolute address wherever it stands alone; a relative one only where the name says that it is one."""
+    value = value.strip()
+    if not value or len(value) > 8192 or any(char.isspace() for char in value):
+        return False
+    if value[:8].lower().startswith(("http://", "https://")):
+        return True
+    return name.lower() in _NAMES and (value.startswith(_RELATIVE) or "." in value or "/" in value) and ":" not in value

@@ -1,0 +1,82 @@
+"""The folder of files that crawls keep: one folder for each run, each file written whole before anything names it."""
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+_PRIVATE_FILE = 0o600
+_PRIVATE_FOLDER = 0o700
+_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# The last of a disk belongs to the database.
+_KEPT_FREE_BYTES = 128 * 1024 * 1024
+_MAX_NAME_CHARS = 80
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_RUN_ID = re.compile(r"[0-9a-f-]{36}")
+_NAME = re.compile(r"[0-9a-f]{16}-[A-Za-z0-9_-][A-Za-z0-9._-]*")
+
+
+class SavedFile(NamedTuple):
+    path: str
+    sha256: str
+    size: int
+
+
+class FileFolder:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def save(self, run_id: str, name: str, data: bytes) -> SavedFile:
+        """Write a file under a name made of its content and its own name, so that saving it again changes nothing.
+
+        OSError where that cannot be done; then nothing is left of it.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        folder = self._root / run_id
+        folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        path = folder / f"{digest[:16]}-{_safe(name)}"
+        saved = SavedFile(str(path), digest, len(data))
+        if path.is_file() and path.stat().st_size == len(data):
+            return saved
+        room = os.statvfs(folder)
+        if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES + len(data):
+            raise OSError(errno.ENOSPC, "the disk is nearly full")
+        draft = folder / f".{secrets.token_hex(8)}"
+        try:
+            with os.fdopen(os.open(draft, _WRITE_NEW, _PRIVATE_FILE), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        return saved
+
+    def path(self, run_id: str, name: str) -> Path | None:
+        """Of a saved file; None for a name that cannot be one, or where it is not on this machine."""
+        if not _RUN_ID.fullmatch(run_id) or not _NAME.fullmatch(name):
+            return None
+        path = self._root / run_id / name
+        return path if path.is_file() and not path.is_symlink() else None
+
+    def runs(self) -> list[str]:
+        """The runs that have files here."""
+        try:
+            return [entry.name for entry in os.scandir(self._root) if _RUN_ID.fullmatch(entry.name)]
+        except FileNotFoundError:
+            return []
+
+    def remove(self, run_ids: Iterable[str]) -> None:
+        for run_id in run_ids:
+            shutil.rmtree(self._root / run_id, ignore_errors=True)
+
+
+def _safe(name: str) -> str:
+    """The end of a name says more than its beginning: it has the suffix."""
+    return _ODD.sub("_", name)[-_MAX_NAME_CHARS:].lstrip(".") or "file"
