@@ -18,6 +18,7 @@ from corral.domain.errors import StorageUnavailable
 from corral.store.crash import CommitPoints
 from corral.store.feed import Gaps
 from corral.store.postgres_errors import ServerGone, translated
+from corral.store.postgres_probe import ServerProbe
 from corral.store.tx import Compiler, Row, Tx
 
 _MAX_GROUP = 64
@@ -26,6 +27,8 @@ _READERS = 4
 _TRIES = 3
 # How long a caller waits for an answer: longer than any statement may take, so only a hanging server meets it.
 _ANSWER_S = 15.0
+# An answer later than this makes us look whether the server answers anybody. With that look, less than two seconds.
+_SLOW_S = 1.0
 _ASK_AGAIN_S = 0.02
 _SETTINGS = {"lock_timeout": 2000, "statement_timeout": 10000, "idle_in_transaction_session_timeout": 10000}
 _CONNECT: dict[str, Any] = {
@@ -103,12 +106,19 @@ class _Unanswered(Exception):
         self.cause = cause
 
 
-class _Pending:
-    __slots__ = ("asked_at", "done", "op")
+class _Abandoned(Exception):
+    """Nobody waits for this transaction any more: the callers have been told that it did not happen."""
 
-    def __init__(self, op: Op, done: Callable[[Any, BaseException | None], None]) -> None:
+
+class _Pending:
+    __slots__ = ("asked_at", "done", "is_wanted", "op")
+
+    def __init__(
+        self, op: Op, done: Callable[[Any, BaseException | None], None], is_wanted: Callable[[], bool]
+    ) -> None:
         self.op = op
         self.done = done
+        self.is_wanted = is_wanted
         self.asked_at = time.monotonic()
 
 
@@ -122,11 +132,12 @@ class PostgresDatabase:
         self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="pg-read")
         self._gaps = Gaps()
+        self._probe = ServerProbe(url)
         self._local = threading.local()
         self._connections: set[Connection] = set()
         self._guard = threading.Lock()
         self._closed = False
-        # The last attempt to connect that failed, and when: who asked before then shares its answer.
+        # The last attempt to connect that failed, and when it began: operations that waited then share its answer.
         self._refusal: tuple[float, psycopg.OperationalError] | None = None
         self._writers = [
             threading.Thread(target=self._write_loop, name=f"pg-write-{number}", daemon=True)
@@ -135,7 +146,8 @@ class PostgresDatabase:
         for thread in self._writers:
             thread.start()
 
-    async def write(self, op: Op, *, essential: bool = False) -> Any:  # noqa: ARG002 - there is no ballast here
+    async def write(self, op: Op, *, essential: bool = False) -> Any:
+        """Essential writes wait for a hanging server: asking again for what may have happened helps nobody."""
         self._check_open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -144,8 +156,8 @@ class PostgresDatabase:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_resolve, future, result, error)
 
-        self._waiting.put(_Pending(op, done))
-        return await _answered(future)
+        self._waiting.put(_Pending(op, done, lambda: not future.cancelled()))
+        return await self._answered(future, is_patient=essential)
 
     def write_from_thread(self, op: Op) -> Any:
         self._check_open()
@@ -155,9 +167,24 @@ class PostgresDatabase:
         self._check_open()
         loop = asyncio.get_running_loop()
         asked_at = time.monotonic()
-        return await _answered(loop.run_in_executor(self._readers, lambda: self._alone(op, asked_at, writes=False)))
+        reading = loop.run_in_executor(self._readers, lambda: self._alone(op, asked_at, writes=False))
+        return await self._answered(reading)
 
     read_slow = read
+
+    async def _answered(self, future: asyncio.Future[Any], *, is_patient: bool = False) -> Any:
+        """What comes of it; StorageUnavailable, and nothing done, where the server does not answer."""
+        deadline = time.monotonic() + _ANSWER_S
+        try:
+            while True:
+                done, _ = await asyncio.wait({future}, timeout=_ANSWER_S if is_patient else _SLOW_S)
+                if done:
+                    return future.result()
+                is_late = is_patient or time.monotonic() >= deadline
+                if (is_late or not await self._probe.answers()) and not future.done():
+                    raise StorageUnavailable("PostgreSQL does not answer", hint="check that the server is not stopped")
+        finally:
+            future.cancel()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -171,6 +198,7 @@ class PostgresDatabase:
         if self._closed:
             return
         self._closed = True
+        self._probe.close()
         for _ in self._writers:
             self._waiting.put(None)
         for thread in self._writers:
@@ -201,8 +229,15 @@ class PostgresDatabase:
             self._commit(group)
 
     def _commit(self, group: list[_Pending]) -> None:
+        group = [pending for pending in group if pending.is_wanted()]
+        if not group:
+            return
+        is_wanted = [pending.is_wanted for pending in group]
         try:
-            results = self._transaction([pending.op for pending in group], group[0].asked_at, writes=True)
+            ops, asked_at = [pending.op for pending in group], group[0].asked_at
+            results = self._transaction(ops, asked_at, writes=True, is_wanted=lambda: any(each() for each in is_wanted))
+        except _Abandoned:
+            return
         except ServerGone as error:
             # One wait for all of them: asking again for each would make the last wait many times as long.
             for pending in group:
@@ -221,13 +256,16 @@ class PostgresDatabase:
     def _alone(self, op: Op, asked_at: float, *, writes: bool) -> Any:
         return self._transaction([op], asked_at, writes=writes)[0]
 
-    def _transaction(self, ops: list[Op], asked_at: float, *, writes: bool) -> list[Any]:
+    def _transaction(
+        self, ops: list[Op], asked_at: float, *, writes: bool, is_wanted: Callable[[], bool] = lambda: True
+    ) -> list[Any]:
         """All of them in one transaction, again where that can help: each try starts from nothing."""
         is_repeat = False
         error: psycopg.Error
         for _ in range(_TRIES):
             try:
-                return self._try(self._connected(asked_at), ops, writes=writes, is_repeat=is_repeat)
+                connection = self._connected(asked_at)
+                return self._try(connection, ops, writes=writes, is_repeat=is_repeat, is_wanted=is_wanted)
             except _Unanswered as lost:
                 if self._was_committed(lost.number, asked_at):
                     return lost.results
@@ -246,12 +284,16 @@ class PostgresDatabase:
                 raise translated(found) from found
         raise translated(error) from error
 
-    def _try(self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool) -> list[Any]:
+    def _try(
+        self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool, is_wanted: Callable[[], bool]
+    ) -> list[Any]:
         tx = PostgresTx(connection, self._compiler, self._gaps, is_repeat=is_repeat)
         try:
             [(tx.now_ms, number)] = connection.execute(_WRITE if writes else _READ, prepare=True).fetchall()
             tx.wall_ms = tx.now_ms
             results = [op(tx) for op in ops]
+            if not is_wanted():
+                raise _Abandoned
         except BaseException:
             if not connection.closed:
                 connection.rollback()
@@ -302,25 +344,16 @@ class PostgresDatabase:
         refusal = self._refusal
         if refusal is not None and asked_at <= refusal[0]:
             raise ServerGone(translated(refusal[1])) from refusal[1]
+        began = time.monotonic()
         try:
             connection = psycopg.connect(self._url, **_CONNECT)
         except psycopg.OperationalError as error:
-            self._refusal = (time.monotonic(), error)
+            self._refusal = (began, error)
             raise ServerGone(translated(error)) from error
         self._local.connection = connection
         with self._guard:
             self._connections.add(connection)
         return connection
-
-
-async def _answered(future: asyncio.Future[Any]) -> Any:
-    try:
-        async with asyncio.timeout(_ANSWER_S):
-            return await future
-    except TimeoutError:
-        raise StorageUnavailable(
-            f"PostgreSQL has not answered for {_ANSWER_S:.0f} s", hint="check that the server is not stopped"
-        ) from None
 
 
 def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

@@ -1,0 +1,45 @@
+"""Tells a slow statement from a server that answers nobody: stopped, swapped out, or behind a dead network."""
+
+import asyncio
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import psycopg
+
+_ANSWERS_WITHIN_S = 0.7
+_CONNECT_S = 2  # the shortest that the driver takes
+
+
+class ServerProbe:
+    """Opens a connection of its own to see whether the server says anything at all; all who wait share one attempt."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pg-probe")
+        self._guard = threading.Lock()
+        self._asked: tuple[float, Future[bool]] | None = None
+
+    async def answers(self) -> bool:
+        began, asked = self._ask()
+        left_s = began + _ANSWERS_WITHIN_S - time.monotonic()
+        if not asked.done() and left_s > 0:
+            await asyncio.wait({asyncio.wrap_future(asked)}, timeout=left_s)
+        return asked.done() and asked.result()
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _ask(self) -> "tuple[float, Future[bool]]":
+        with self._guard:
+            if self._asked is None or self._asked[1].done():
+                self._asked = (time.monotonic(), self._thread.submit(self._connect))
+            return self._asked
+
+    def _connect(self) -> bool:
+        try:
+            psycopg.connect(self._url, connect_timeout=_CONNECT_S).close()
+        except psycopg.OperationalError as error:
+            # A refusal (too many connections, starting up) is an answer, and carries the code of one.
+            return error.sqlstate is not None
+        return True
