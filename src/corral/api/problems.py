@@ -23,8 +23,8 @@ from corral.domain.errors import (
     PagesNotKept,
     SessionChanged,
     StorageFull,
-    StorageMoved,
     StorageUnavailable,
+    StorageUnusable,
     TooManyExports,
     TooManyLooks,
     WrongState,
@@ -45,7 +45,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (BadConfiguration, 503),
     (StorageFull, 507),
     (StorageUnavailable, 503),
-    (StorageMoved, 503),
+    (StorageUnusable, 503),
     (TooManyStreams, 503),
 )
 # What may be sent as an object or, in short, as a string.
@@ -76,6 +76,8 @@ def request_id(request: Request) -> str:
 async def _on_corral_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CorralError)
     status = next((number for kind, number in _STATUS if isinstance(error, kind)), 500)
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("unhandled error", path=request.url.path, reason=error.message, exc_info=error)
     headers = {"Retry-After": "1"} if status in (429, 503, 507) else None
     return problem(
         status,

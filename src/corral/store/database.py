@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from corral.store.damage import Damage
 from corral.store.tx import Tx
 
 
 class Database(Protocol):
     is_postgres: bool
+    damage: Damage
 
     async def write(self, op: Callable[[Tx], Any], *, essential: bool = False) -> Any: ...
     def write_from_thread(self, op: Callable[[Tx], Any]) -> Any: ...

@@ -16,6 +16,7 @@ from sqlalchemy.sql import ClauseElement
 
 from corral.domain.errors import StorageUnavailable
 from corral.store.crash import CommitPoints
+from corral.store.damage import Damage
 from corral.store.feed import Gaps
 from corral.store.postgres_errors import ServerGone, translated
 from corral.store.postgres_probe import ServerProbe
@@ -127,6 +128,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, *, points: CommitPoints | None = None) -> None:
         self._url = url
+        self.damage = Damage()
         self._points = points or CommitPoints()
         self._compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
         self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
@@ -281,8 +283,8 @@ class PostgresDatabase:
                 if not self._forget_dead():
                     break
             except (psycopg.Error, OverflowError) as found:
-                raise translated(found) from found
-        raise translated(error) from error
+                raise self.damage.notice(translated(found)) from found
+        raise self.damage.notice(translated(error)) from error
 
     def _try(
         self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool, is_wanted: Callable[[], bool]

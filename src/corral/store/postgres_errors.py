@@ -14,8 +14,6 @@ from corral.domain.errors import (
 from corral.domain.masking import masked
 
 _UNUSABLE = (
-    errors.UndefinedTable,
-    errors.UndefinedColumn,
     errors.DuplicateTable,
     errors.InvalidCatalogName,
     errors.InsufficientPrivilege,
@@ -37,6 +35,10 @@ def translated(error: Exception) -> CorralError:
     text = masked(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
     if isinstance(error, errors.DiskFull):
         return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
+        return StorageUnusable(
+            f"PostgreSQL: {text}", hint="restore what is missing from a backup; Corral goes on by itself then"
+        )
     if isinstance(error, _UNUSABLE):
         return StorageUnusable(f"PostgreSQL: {text}", hint="check APP_DATABASE_URL")
     if isinstance(error, psycopg.DataError | OverflowError):

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from corral.domain.errors import CorralError, StorageUnavailable, StorageUnusable
 from corral.store import sqlite_file
 from corral.store.clock import Clock, SystemClock
+from corral.store.damage import Damage
 from corral.store.sqlite import SqliteTx
 from corral.store.tx import Compiler, Row, Tx
 
@@ -21,6 +22,9 @@ class _ReadOnly:
     """What all of them have in common: they refuse to write."""
 
     is_postgres = False
+
+    def __init__(self) -> None:
+        self.damage = Damage()
 
     async def write(self, op: Op, *, essential: bool = False) -> Any:  # noqa: ARG002 - the shape of a database
         raise self._refusal()
@@ -45,6 +49,7 @@ class ReadOnlyFile(_ReadOnly):
     """A SQLite file, opened anew for every read: whoever starts to write in between is seen by the next one."""
 
     def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
+        super().__init__()
         self._path = path
         self._clock = clock or SystemClock()
         self._compiler = Compiler(sqlite_dialect(paramstyle="qmark"))

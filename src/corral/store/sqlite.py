@@ -23,6 +23,7 @@ from corral.store import moved_mark, sqlite_file
 from corral.store.ballast import Ballast
 from corral.store.clock import Clock, SystemClock
 from corral.store.crash import CommitPoints
+from corral.store.damage import Damage
 from corral.store.feed import Gaps
 from corral.store.sqlite_file import StillLocked
 from corral.store.tx import Compiler, Row, Tx
@@ -91,6 +92,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path | None, *, clock: Clock | None = None, points: CommitPoints | None = None) -> None:
         self._path = path
+        self.damage = Damage(path)
         self._clock = clock or SystemClock()
         self._points = points or CommitPoints()
         self._compiler = Compiler(sqlite_dialect(paramstyle="qmark"))
@@ -194,7 +196,7 @@ class SqliteDatabase:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
         except (pysqlite3.Error, OverflowError) as error:
-            raise sqlite_file.translated(error, self._path) from error
+            raise self.damage.notice(sqlite_file.translated(error, self._path)) from error
 
     async def close(self) -> None:
         """Finish what was asked for, and close."""
@@ -310,7 +312,7 @@ class SqliteDatabase:
             except pysqlite3.IntegrityError:
                 return self._transaction(op, is_repeat=True)
         except (pysqlite3.Error, OverflowError) as error:
-            raise sqlite_file.translated(error, self._path) from error
+            raise self.damage.notice(sqlite_file.translated(error, self._path)) from error
 
     def _transaction(self, op: Op, *, is_repeat: bool = False) -> Any:
         self._begin_patiently()

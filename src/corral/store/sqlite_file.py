@@ -161,7 +161,8 @@ def translated(error: Exception, path: Path | None, hint: str | None = None) -> 
         return StorageUnavailable(
             f"{where} is locked by another program", hint="close whatever else has it open for writing"
         )
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
+    is_incomplete = text.startswith(("no such table", "no such column"))
+    if is_incomplete or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
         return StorageUnusable(
             f"{where} is damaged ({text})", hint=hint or f"restore {where} from a backup; nothing was changed"
         )

@@ -343,6 +343,14 @@ class Store(Upkeep, HostMethods, StepMethods):
         found: list[Finding] = await self._db.read_slow(_op(audit.findings))
         return found
 
+    async def check_damage(self) -> None:
+        """StorageUnusable where the database has been damaged since it was opened. Looks at most every few seconds."""
+        damage = self._db.damage
+        if damage.is_check_due():
+            await self._db.read_slow(damage.check)
+        if damage.problem is not None:
+            raise damage.problem
+
     async def ping(self) -> None:
         """Prove that a write would go through."""
         await self._db.write(_nothing)

@@ -22,6 +22,7 @@ async def _database(corral: Corral) -> dict[str, Any]:
     try:
         async with asyncio.timeout(_ANSWER_S):
             counts = await corral.store.count_live()
+            await corral.store.check_damage()
     except (CorralError, TimeoutError) as error:
         return {"status": "down", "reason": str(error) or "no answer in time"}
     return {"status": "up", "runs": counts}

@@ -1,0 +1,56 @@
+"""What goes wrong with a database that was sound when it was opened: pages overwritten, tables dropped."""
+
+import time
+from pathlib import Path
+
+import sqlalchemy as sa
+import structlog
+
+from corral.domain.errors import CorralError, StorageMoved, StorageUnusable
+from corral.store.tables import metadata
+from corral.store.tx import Tx
+
+log = structlog.get_logger()
+
+_CHECK_EVERY_S = 5.0
+# A check reads the whole file. Above this size damage counts as lasting until the next start.
+_CHECKED_BYTES = 128 * 1024 * 1024
+_TABLES = [sa.select(table).limit(0) for table in metadata.sorted_tables]
+_QUICK_CHECK = sa.text("PRAGMA quick_check(1)")
+
+
+class Damage:
+    """Remembers damage that any operation met, so that `/health` tells it and the log says it once."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._next_check = 0.0
+        self.problem: StorageUnusable | None = None
+
+    def notice(self, error: CorralError) -> CorralError:
+        """The same error, remembered where it is damage. A database that was moved away is none."""
+        if isinstance(error, StorageUnusable) and not isinstance(error, StorageMoved):
+            if self.problem is None:
+                log.error("database_damaged", reason=error.message, hint=error.hint)
+            self.problem = error
+        return error
+
+    def is_check_due(self) -> bool:
+        now = time.monotonic()
+        if now < self._next_check:
+            return False
+        self._next_check = now + _CHECK_EVERY_S
+        return True
+
+    def check(self, tx: Tx) -> None:
+        """Look for every table and column; where damage was met before, whether it is still there."""
+        for statement in _TABLES:
+            tx.all(statement)
+        if self.problem is not None and (self._path is None or _is_sound(self._path, tx)):
+            log.info("database_sound_again")
+            self.problem = None
+
+
+def _is_sound(path: Path, tx: Tx) -> bool:
+    is_checkable = path.exists() and path.stat().st_size <= _CHECKED_BYTES
+    return is_checkable and bool(tx.all(_QUICK_CHECK)[0][0] == "ok")
