@@ -12,7 +12,7 @@ from corral.demo import RunningSite, running_site
 from corral.domain.outcome import Failed, Fetched
 from corral.fetch import browser_engine
 from corral.fetch.browser import BrowserExecutor
-from corral.fetch.browser_args import CHROMIUM_ARGS, FORBIDDEN_VARIABLE, UNWANTED_ARGS, find_chromium
+from corral.fetch.browser_args import CHROMIUM_ARGS, DISABLED_FEATURES, FORBIDDEN_VARIABLE, UNWANTED_ARGS, find_chromium
 from corral.fetch.browser_faults import fault_of_net_error
 from corral.fetch.forward_proxy import ProxyLimits
 from corral.fetch.http import HttpExecutor
@@ -278,7 +278,7 @@ async def test_it_does_not_start_where_loopback_would_go_around_the_proxy(
 
 
 async def test_the_arguments_are_these() -> None:
-    assert CHROMIUM_ARGS == (
+    assert (
         "--disable-background-networking",
         "--disable-breakpad",
         "--disable-client-side-phishing-detection",
@@ -286,6 +286,7 @@ async def test_the_arguments_are_these() -> None:
         "--disable-default-apps",
         "--disable-domain-reliability",
         "--disable-extensions",
+        f"--disable-features={','.join(DISABLED_FEATURES)}",
         "--disable-gpu",
         "--disable-notifications",
         "--disable-print-preview",
@@ -303,7 +304,7 @@ async def test_the_arguments_are_these() -> None:
         "--no-pings",
         "--proxy-bypass-list=<-loopback>",
         "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    )
+    ) == CHROMIUM_ARGS
 
 
 async def test_chromium_is_started_with_them_and_sees_little_else(browser: BrowserExecutor, site: RunningSite) -> None:

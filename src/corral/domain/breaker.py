@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from corral.domain.outcome import Failed, FailureCode, Outcome
+from corral.domain.proxy import Route
 from corral.domain.retry import NEEDS_LOGIN
 
 
@@ -30,8 +31,21 @@ _ILL = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED, FailureCode.TIM
 _PROXY = frozenset({"proxy", "no_proxy"})
 
 
-def sign_of(outcome: Outcome) -> Sign:
-    """A page that is missing, forbidden to strangers, or not as expected is not the host's failure."""
+def sign_of(outcome: Outcome, route: Route = Route.DIRECT) -> Sign:
+    """A page that is missing, forbidden to strangers, or not as expected is not the host's failure.
+
+    Through a proxy only a 5xx that certainly came from the host counts against it. Everything else can be the proxy's
+    doing, or be meant for the proxy's address: refused and cut connections, timeouts, blocks, made-up answers.
+    """
+    sign = _sign_of(outcome)
+    if sign is not Sign.ILL or route is Route.DIRECT:
+        return sign
+    status = outcome.http_status if isinstance(outcome, Failed) else None
+    is_own = route is Route.PROXY_TLS and status is not None and status >= 500
+    return Sign.ILL if is_own else Sign.NOTHING
+
+
+def _sign_of(outcome: Outcome) -> Sign:
     if not isinstance(outcome, Failed):
         return Sign.WELL
     if outcome.code is FailureCode.NETWORK and outcome.detail in _PROXY:

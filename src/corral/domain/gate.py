@@ -13,6 +13,7 @@ from corral.domain.breaker import Breaker, BreakerRules, BreakerState, Sign
 from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.pace import Pace, PaceRules
+from corral.domain.proxy import Route
 from corral.domain.run import Lease
 from corral.domain.url import Target, parse_target
 
@@ -214,7 +215,7 @@ class Parking(NamedTuple):
 class Visit(Protocol):
     """One page's way past the gates of the hosts it asks; from the first request to the last, one turn at each host."""
 
-    async def enter(self, target: Target) -> Failed | None:
+    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:
         """Wait for a turn at this host; `waiting` where that takes longer than a moment."""
         ...
 
@@ -240,7 +241,7 @@ class Gates(Protocol):
 class _Free:
     """Where nobody keeps a gate."""
 
-    async def enter(self, target: Target) -> Failed | None:  # noqa: ARG002
+    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:  # noqa: ARG002
         return None
 
     def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,6 +12,20 @@ from corral.domain.secret import SHOWN, Secret
 from corral.domain.url import Target, parse_target
 
 DIRECT = "direct"
+
+
+class Route(StrEnum):
+    """How a request reached its host: what decides whose fault a failure can be."""
+
+    DIRECT = "direct"
+    PROXY = "proxy"  # a proxy can have made up the whole answer
+    PROXY_TLS = "proxy_tls"  # an answer is the host's own: its certificate was verified through the proxy
+
+    @staticmethod
+    def through_proxy(scheme: str, *, verifies_tls: bool) -> "Route":
+        return Route.PROXY_TLS if scheme == "https" and verifies_tls else Route.PROXY
+
+
 SCHEMES = ("http", "https", "socks5")
 _FORM = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://(?:([^@/?#]*)@)?([^@/?#]+:[0-9]{1,5})/?")
 _HINT = "write direct, or http://host:port, https://host:port or socks5://host:port, with user:password@ where needed"

@@ -20,6 +20,7 @@ from typing import Any
 from corral.domain.breaker import Sign, sign_of
 from corral.domain.gate import Answer, WaitReason, place_of, waiting
 from corral.domain.outcome import Failed, Outcome
+from corral.domain.proxy import Route
 from corral.domain.retry import retry_after_s
 from corral.domain.url import Target
 
@@ -64,6 +65,7 @@ class _Stay:
     status: int | None = None
     latency_s: float | None = None
     retry_after: str | None = None
+    route: Route = Route.DIRECT
 
 
 class Permits:
@@ -240,7 +242,7 @@ class PermitVisit:
         self._stays: dict[str, _Stay] = {}
         self._place: str | None = None  # that was asked last
 
-    async def enter(self, target: Target) -> Failed | None:
+    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:
         place = place_of(target)
         stay = self._stays.get(place)
         if stay is None:
@@ -253,6 +255,7 @@ class PermitVisit:
                 kind = given
             stay = self._stays[place] = _Stay(kind)
         stay.status = stay.retry_after = None
+        stay.route = route
         self._place = place
         return None
 
@@ -278,6 +281,9 @@ class PermitVisit:
 
 
 def _judged(stay: _Stay, outcome: Outcome) -> Answer:
+    if stay.route is Route.PROXY:
+        # The status may be the proxy's own: it must not slow the host down either.
+        return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
     status, told = stay.status, stay.retry_after
     if status is None:  # a browser was there, and its outcome knows
         seen = outcome.http_status if isinstance(outcome, Failed) else outcome.stats.get("http_status")
@@ -285,4 +291,4 @@ def _judged(stay: _Stay, outcome: Outcome) -> Answer:
     if told is None and isinstance(outcome, Failed):
         told = outcome.retry_after
     wait_s = retry_after_s(told, datetime.now(UTC)) if status in (429, 503) else None
-    return Answer(sign_of(outcome), status, stay.latency_s, wait_s)
+    return Answer(sign_of(outcome, stay.route), status, stay.latency_s, wait_s)

@@ -11,6 +11,27 @@ from corral.fetch.limits import MIB
 
 BYPASS_NOTHING: Final = "<-loopback>"  # Chromium leaves loopback and link-local addresses out of a proxy by default
 
+# Chromium takes the last list it is given, so ours repeats Playwright's own. `ScriptStreaming` is the one added: a
+# script that is compiled while it arrives is not reported as data, and nobody could tell how large it becomes.
+DISABLED_FEATURES: Final = (
+    "AimEnabled",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ScriptStreaming",
+    "TcpPortRandomizationWin",
+    "ThirdPartyStoragePartitioning",
+    "msEdgeUpdateLaunchServicesPreferredVersion",
+    "msForceBrowserSignIn",
+)
 CHROMIUM_ARGS: Final = (
     "--disable-background-networking",
     "--disable-breakpad",
@@ -19,6 +40,7 @@ CHROMIUM_ARGS: Final = (
     "--disable-default-apps",
     "--disable-domain-reliability",
     "--disable-extensions",
+    f"--disable-features={','.join(DISABLED_FEATURES)}",
     "--disable-gpu",
     "--disable-notifications",
     "--disable-print-preview",
@@ -82,7 +104,9 @@ class BrowserLimits:
     # Beyond this some page is to blame: the largest one is ended before the machine suffers.
     kill_resident_bytes: int = 2048 * MIB
     max_at_once: int = 2 * (os.cpu_count() or 1)
-    max_content_bytes: int = 10 * MIB
+    max_content_bytes: int = 10 * MIB  # of a document, decoded
+    max_body_bytes: int = 32 * MIB  # of anything else a page loads, decoded
+    max_decoded_bytes: int = 128 * MIB  # of all bodies of a run together, decoded
     max_popups: int = 20
     max_navigations: int = 20
     max_redirects: int = 10

@@ -18,7 +18,7 @@ from corral.fetch.browser_faults import browser_fault, fault_of_net_error
 from corral.fetch.browser_visit import Arrival, Snapshot, Visit
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
-from corral.fetch.forward_proxy_wire import FAULT_HEADER
+from corral.fetch.forward_proxy_wire import FAULT_HEADER, fault_named
 from corral.fetch.verdict import failure_behind, failure_read
 
 _COST = 100
@@ -193,8 +193,10 @@ def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:
     try:
         target = parse_target(arrival.url, max_chars=len(arrival.url))
     except BadInput:
-        return None
-    return granted.faults.get((target.host, target.port))
+        return granted.unreadable
+    # Inside a tunnel the header would be the target's own.
+    named = fault_named(arrival.headers.get(FAULT_HEADER)) if target.scheme == "http" else None
+    return granted.faults.get((target.host, target.port)) or named
 
 
 def _stats(

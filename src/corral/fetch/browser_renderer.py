@@ -11,6 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 from corral.artifacts import ArtifactFolder
 from corral.domain.errors import BadInput
 from corral.domain.outcome import Failed, Outcome, Task, wants_evidence
+from corral.domain.proxy import Route
 from corral.domain.session import SessionState
 from corral.domain.url import BadScheme, Target, parse_target
 from corral.fetch.browser_args import BrowserLimits
@@ -83,7 +84,7 @@ class Renderer:
         self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunWay | None
     ) -> Outcome:
         # One turn for all that the page loads; what it loads from elsewhere is not asked for by us.
-        if task.visit is not None and (refused := await task.visit.enter(target)) is not None:
+        if task.visit is not None and (refused := await task.visit.enter(target, _route(task, target))) is not None:
             return refused
         engine = await self._engine(clock)
         if isinstance(engine, Failed):
@@ -194,6 +195,12 @@ async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Out
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def _route(task: Task, target: Target) -> Route:
+    if task.proxy is None:
+        return Route.DIRECT
+    return Route.through_proxy(target.scheme, verifies_tls=task.payload.get("verify_tls", True))
 
 
 def _parsed(url: str) -> Target | Failed:

@@ -16,6 +16,7 @@ from corral.fetch.browser_args import BLOCKED_TYPES, BYPASS_NOTHING, VIEWPORT_HE
 from corral.fetch.browser_calls import CallLog
 from corral.fetch.browser_engine import Engine
 from corral.fetch.browser_faults import browser_fault, net_error_of
+from corral.fetch.browser_weight import BodyWeights
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
 from corral.fetch.forward_proxy_wire import FAULT_HEADER
@@ -117,6 +118,7 @@ class Visit:
         page.on("framenavigated", self._on_commit)
         page.on("domcontentloaded", lambda _: self._parsed.set())
         self._session = await context.new_cdp_session(page)
+        await BodyWeights(self._limits, self._end, self._later).watch(self._session)
 
     async def _new_context(
         self,

@@ -12,6 +12,7 @@ from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
 from corral.domain.gate import Visit
 from corral.domain.outcome import Failed
+from corral.domain.proxy import Route
 from corral.domain.url import BadScheme, Target, join, parse_target
 from corral.fetch.codings import ACCEPT_ENCODING
 from corral.fetch.egress_dns import PinnedAddress, Resolver
@@ -43,6 +44,8 @@ class Way(Protocol):
 
     @property
     def limits(self) -> FetchLimits: ...
+
+    def route(self, target: Target) -> Route: ...
 
     async def resolve(
         self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()
@@ -120,6 +123,9 @@ class Egress:
     @property
     def limits(self) -> FetchLimits:
         return self._limits
+
+    def route(self, target: Target) -> Route:  # noqa: ARG002 - the same for every target
+        return Route.DIRECT
 
     @property
     def user_agent(self) -> str:
@@ -204,7 +210,7 @@ class _Walk:
         if sent := self.cookies.header_for(target, now_s, known_by.get("cookie", "")):
             known_by["cookie"] = sent
         self._seen.add((target.request_url, self.cookies.version))
-        if self.visit is not None and (refused := await self.visit.enter(target)) is not None:
+        if (refused := await self._enter(target)) is not None:
             return refused
         began = time.monotonic()
         head = await self._egress.ask(target, pinned, {**self._headers, **known_by}, self.body)
@@ -215,6 +221,9 @@ class _Walk:
             self.cookies.take(target, (value for name, value in head.headers if name == "set-cookie"), now_s)
         self._marks["first_byte_ms"] = self._elapsed_ms()
         return head
+
+    async def _enter(self, target: Target) -> Failed | None:
+        return None if self.visit is None else await self.visit.enter(target, self._egress.route(target))
 
     async def _answer(self, target: Target, head: Head, max_bytes: int, *, truncate: bool) -> Response | Failed:
         limit = None if self.body_limit is None else self.body_limit(head.status, head.headers)

@@ -9,14 +9,14 @@ import wreq
 from wreq import redirect
 
 from corral.domain.outcome import Failed
-from corral.domain.proxy import OpenProxy
+from corral.domain.proxy import OpenProxy, Route
 from corral.domain.url import Target
 from corral.fetch.egress import Egress
 from corral.fetch.egress_dns import PinnedAddress
 from corral.fetch.egress_wire import Head, send, tls_options
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
-from corral.fetch.forward_proxy_wire import FAULT_HEADER
+from corral.fetch.forward_proxy_wire import FAULT_HEADER, fault_named
 from corral.fetch.limits import MIB, FetchLimits
 
 _HERE = "127.0.0.1"
@@ -49,7 +49,7 @@ class Proxies:
         )
         try:
             through = proxy.address if verifies_tls else f"{proxy.address} {_UNVERIFIED}"
-            yield ProxiedWay(self._egress, client, self._forward.port, granted, through)
+            yield ProxiedWay(self._egress, client, self._forward.port, granted, through, verifies_tls=verifies_tls)
         finally:
             client.close()
             self._forward.revoke(granted)
@@ -71,6 +71,9 @@ class UnverifiedWay:
     def limits(self) -> FetchLimits:
         return self._egress.limits
 
+    def route(self, target: Target) -> Route:  # noqa: ARG002 - the same for every target
+        return Route.DIRECT
+
     async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
 
@@ -83,7 +86,10 @@ class UnverifiedWay:
 class ProxiedWay:
     """What `Egress.fetch` walks on instead of the egress itself."""
 
-    def __init__(self, egress: Egress, client: wreq.Client, port: int, granted: ProxyPass, through: str) -> None:
+    def __init__(
+        self, egress: Egress, client: wreq.Client, port: int, granted: ProxyPass, through: str, *, verifies_tls: bool
+    ) -> None:
+        self._verifies_tls = verifies_tls
         self._egress = egress
         self._client = client
         self._port = port
@@ -93,6 +99,9 @@ class ProxiedWay:
     @property
     def limits(self) -> FetchLimits:
         return self._egress.limits
+
+    def route(self, target: Target) -> Route:
+        return Route.through_proxy(target.scheme, verifies_tls=self._verifies_tls)
 
     async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
@@ -107,9 +116,11 @@ class ProxiedWay:
         noted = self._granted.faults.get(where)
         if isinstance(head, Failed):
             return noted or head
-        if any(name == FAULT_HEADER for name, _ in head.headers):
+        # Inside a tunnel the header would be the target's own.
+        named = next((value for name, value in head.headers if name == FAULT_HEADER), None)
+        if named is not None and target.scheme == "http":
             await head.answer.close()
-            return noted or fault("network:proxy")
+            return noted or fault_named(named) or fault("network:proxy")
         peer = head.answer.remote_addr
         # Second wall: it came by way of our relay and no other.
         if peer is None or peer.port() != self._port:

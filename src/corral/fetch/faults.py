@@ -42,6 +42,10 @@ _MESSAGES = {
 }
 
 
+def is_fault(name: str) -> bool:
+    return name in _MESSAGES
+
+
 def fault(name: str, more: str = "", **stats: Any) -> Failed:
     """`fault("network:dns")`; `more` is appended to the sentence for people."""
     code, _, detail = name.partition(":")

@@ -26,7 +26,6 @@ from corral.fetch.limits import MIB
 
 _PIECE_BYTES = 64 * 1024
 _MAX_CHALLENGES = 3
-_MAX_FAULTS = 100
 _MAX_INTERIM = 10
 _ENDINGS = (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
 T = TypeVar("T")
@@ -57,6 +56,7 @@ class ProxyPass:
     exceeded: str | None = None  # which budget of the run is used up
     on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # told once, at once
     faults: dict[tuple[str, int], Failed] = field(default_factory=dict, repr=False)  # by host and port, the first one
+    unreadable: Failed | None = field(default=None, repr=False)  # the last refusal of an address that names no host
     tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
 
     def exceed(self, budget: str) -> None:
@@ -66,8 +66,7 @@ class ProxyPass:
                 self.on_exceeded(budget)
 
     def note(self, target: Target, failure: Failed) -> None:
-        if len(self.faults) < _MAX_FAULTS:
-            self.faults.setdefault((target.host, target.port), failure)
+        self.faults.setdefault((target.host, target.port), failure)  # as many as requests at most, which are bounded
 
     @property
     def refused(self) -> list[str]:
@@ -201,6 +200,7 @@ class ForwardProxy:
                 return
             target = target_of(request)
             if isinstance(target, Failed):
+                granted.unreadable = target
                 await client.send(refusal(target))
                 return
             failure = await self._forward(granted, request, target, client)

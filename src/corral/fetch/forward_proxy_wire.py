@@ -8,7 +8,7 @@ from corral.domain.outcome import Failed, FailureCode
 from corral.domain.url import Target, parse_target
 from corral.fetch.body import BodyFault, content_coding
 from corral.fetch.codings import CODINGS
-from corral.fetch.faults import fault
+from corral.fetch.faults import fault, is_fault
 
 FAULT_HEADER = "x-corral-fault"
 
@@ -103,6 +103,11 @@ def answer(status: int, reason: str, *headers: str, closes: bool = True) -> byte
 def refusal(failure: Failed) -> bytes:
     status, reason = (403, "Forbidden") if failure.code is FailureCode.POLICY else (502, "Bad Gateway")
     return answer(status, reason, f"{FAULT_HEADER}: {failure.code.value}:{failure.detail}")
+
+
+def fault_named(value: str | None) -> Failed | None:
+    """The failure that a refusal of ours names in its header."""
+    return fault(value) if value is not None and is_fault(value) else None
 
 
 def final_head(head: bytes, max_headers: int) -> bytes | Failed:
