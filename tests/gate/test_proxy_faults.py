@@ -21,7 +21,8 @@ from tests.engine.build import ended, put, working
 from tests.fetch.browsing import needs_chromium
 from tests.gate.test_runs import gated, host_of
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 Behaviour = Callable[[Reader, Writer], Awaitable[None]]
 OPEN = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
