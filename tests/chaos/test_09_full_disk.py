@@ -52,7 +52,10 @@ async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -
         waiting = await put(app, *[drill("sleep", seconds=0.1, record=True, pad="x" * 1000) for _ in range(200)])
         filler = fill(small_disk)
         await until(lambda: refuses(app, ids, waiting), timeout_s=40)
-        await until(lambda: node_of(app).storage_problem == "full", timeout_s=15)
+        await until(lambda: str(small_disk) in (node_of(app).storage_problem or ""), timeout_s=15)
+        told = node_of(app).storage_problem or ""
+        assert "10 MiB are needed to go on" in told
+        assert f"more on the disk of {small_disk}" in told
         assert all([(await app.store.run(id_)).id == id_ for id_ in ids]), "reading goes on"
         await asyncio.sleep(1)
         filler.unlink()

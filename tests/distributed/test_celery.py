@@ -47,6 +47,7 @@ def test_beat_asks_for_a_sweep_each_second(stack: Stack) -> None:
     before = sweeps()
     time.sleep(2)
     assert sweeps() > before
+    assert not list(folder_of(stack).glob("celerybeat-schedule*")), "it has nothing to remember"
 
 
 def test_health_speaks_of_the_broker(stack: Stack) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -47,6 +48,11 @@ def _fill(disk: Path) -> Path:
     return filler
 
 
+def _leave_free(filler: Path, free: int) -> None:
+    missing = free - shutil.disk_usage(filler.parent).free
+    os.truncate(filler, filler.stat().st_size - missing)
+
+
 async def _write_until_full(store: Store) -> None:
     """The write-ahead log may have some room left from before."""
     for _ in range(200):
@@ -86,7 +92,12 @@ async def test_a_full_disk_stops_new_work_and_nothing_else(small_disk: Path) -> 
     with pytest.raises(StorageFull):
         await add(store)  # the rest of the reserve is not for new work, however small
 
-    filler.unlink()
+    # The reserve, and a little to work with: no more than that has to be freed, and it says how much.
+    _leave_free(filler, 8 * MIB)
+    with pytest.raises(StorageFull) as refused:
+        await add(store)
+    assert f"free 2 MiB more on the disk of {small_disk}" in (refused.value.hint or "")
+    _leave_free(filler, 11 * MIB)
     await _small_writes_work(store)
     assert (small_disk / "corral.db-ballast").stat().st_size == 8 * MIB
     assert await store.findings() == []

@@ -31,8 +31,9 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
     def ready(**_: Any) -> None:
         _hurry_at_the_second_signal()
         if beat:
-            # A thread: a fork would hold on to the connections of the node.
-            EmbeddedService(app, thread=True).start()
+            # A thread: a fork would hold on to the connections of the node. The embedded service does not look at
+            # the configured scheduler by itself, and its own keeps a file in the working directory.
+            EmbeddedService(app, thread=True, scheduler_cls=app.conf.beat_scheduler).start()
         announce()
 
     def logging_as_ours(**_: Any) -> None:

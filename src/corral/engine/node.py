@@ -217,7 +217,7 @@ class Node:
     def _storage_failed(self, error: StorageError) -> None:
         if self.storage_problem is None:
             log.warning("claiming is paused", reason=error.message, hint=error.hint)
-        self.storage_problem = "full" if isinstance(error, StorageFull) else error.message
+        self.storage_problem = f"{error.message}; {error.hint}" if error.hint else error.message
 
     # -- what the workers say --------------------------------------------------------------------
 

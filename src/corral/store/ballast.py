@@ -4,7 +4,25 @@ import os
 import shutil
 from pathlib import Path
 
-_SIZE = 8 * 1024 * 1024
+from corral.domain.errors import StorageFull
+
+_MIB = 1024 * 1024
+_SIZE = 8 * _MIB
+# To go on after the disk was full: the reserve, and room for the work of a while.
+NEEDED_BYTES = _SIZE + 2 * _MIB
+
+
+def full(path: Path | None) -> StorageFull:
+    """What to do about a database that cannot be written for want of room: how much, and where."""
+    if path is None:
+        return StorageFull("no room left to write the database in memory", hint="give the process more memory")
+    free = shutil.disk_usage(path.parent).free
+    missing_mib = -(-(NEEDED_BYTES - free) // _MIB)
+    hint = f"free {missing_mib} MiB more on the disk of {path.parent}; Corral goes on by itself then"
+    if missing_mib <= 0:
+        hint = f"the disk of {path.parent} has room, so look for a quota; Corral goes on by itself then"
+    needed = f"{free / _MIB:.1f} MiB are free, and {NEEDED_BYTES // _MIB} MiB are needed to go on"
+    return StorageFull(f"no room left to write {path}: {needed}", hint=hint)
 
 
 class Ballast:
@@ -17,7 +35,7 @@ class Ballast:
         if self._path.exists():
             self._is_spent = False
             return
-        if shutil.disk_usage(self._path.parent).free < 3 * _SIZE:
+        if shutil.disk_usage(self._path.parent).free < NEEDED_BYTES:
             return
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

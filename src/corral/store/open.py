@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import pysqlite3
 import sqlalchemy as sa
 
-from corral.domain.errors import StorageFull, StorageUnusable
+from corral.domain.errors import StorageUnusable
 from corral.domain.ids import new_owner
 from corral.store import moved_mark, schema, sqlite_file
+from corral.store.ballast import full
 from corral.store.clock import Clock
 from corral.store.reading import Nothing, ReadOnlyFile
 from corral.store.sqlite import SqliteDatabase
@@ -115,7 +116,7 @@ def _open_sqlite(url: str, clock: Clock | None) -> SqliteDatabase:
         raise sqlite_file.translated(error, path) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise StorageFull(f"no room left to write {path}", hint="free some disk space") from error
+            raise full(path) from error
         raise StorageUnusable(
             f"{path} cannot be opened ({error.strerror})", hint="check the owner and mode of the folder"
         ) from error

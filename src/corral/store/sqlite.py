@@ -20,7 +20,7 @@ from sqlalchemy.sql import ClauseElement
 
 from corral.domain.errors import StorageError, StorageFull, StorageUnavailable
 from corral.store import moved_mark, sqlite_file
-from corral.store.ballast import Ballast
+from corral.store.ballast import Ballast, full
 from corral.store.clock import Clock, SystemClock
 from corral.store.crash import CommitPoints
 from corral.store.damage import Damage
@@ -145,7 +145,7 @@ class SqliteDatabase:
         """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
         self._check_open()
         if not essential and self._ballast is not None and self._ballast.is_spent:
-            raise sqlite_file.full(self._path)
+            raise full(self._path)
         loop = asyncio.get_running_loop()
         pending = _Pending(op, loop.create_future(), essential)
         self._waiting.append(pending)

@@ -15,12 +15,11 @@ from corral.domain.errors import (
     BadInput,
     CorralError,
     StorageError,
-    StorageFull,
     StorageMoved,
     StorageUnavailable,
     StorageUnusable,
 )
-from corral.store import moved_mark
+from corral.store import ballast, empty_file, moved_mark
 
 _MAGIC = b"SQLite format 3\x00"
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
@@ -95,7 +94,10 @@ def prepare(connection: Connection) -> None:
 def check_file(path: Path) -> None:
     """Refuse a file that is not a sound SQLite database, without changing a byte of it."""
     _refuse_network_file_system(path)
-    if not path.exists() or path.stat().st_size == 0:
+    if not path.exists():
+        return
+    if path.stat().st_size == 0:
+        empty_file.refuse_emptied(path)
         return
     remedy = f"restore {path} from a backup, or move it away to start empty; nothing was changed"
     with path.open("rb") as file:
@@ -139,11 +141,6 @@ def _refuse_network_file_system(path: Path) -> None:
         )
 
 
-def full(path: Path | None) -> StorageFull:
-    where = str(path) if path is not None else "the database in memory"
-    return StorageFull(f"no room left to write {where}", hint="free some disk space; Corral goes on by itself")
-
-
 def translated(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
     """SQLite's complaint in our words, decided by its error code."""
     name = getattr(error, "sqlite_errorname", "") or ""
@@ -156,7 +153,7 @@ def translated(error: Exception, path: Path | None, hint: str | None = None) -> 
     if isinstance(error, pysqlite3.IntegrityError):
         return StorageError(f"{where} refused a row: {text}", hint="please report this")
     if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_IOERR") and _is_full(path)):
-        return full(path)
+        return ballast.full(path)
     if is_busy(error):
         return StorageUnavailable(
             f"{where} is locked by another program", hint="close whatever else has it open for writing"
