@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from corral import __version__
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
@@ -45,7 +47,7 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.parse_pool import ParsePool
 from corral.fetch.probe import probe
 from corral.files import FileFolder
-from corral.log import hide
+from corral.log import configure_logging, hide
 from corral.presence import Presence
 from corral.settings import Settings, Transport
 from corral.stalls import watched_loop
@@ -167,6 +169,8 @@ async def opened(
     One that does not work, but `serves`, keeps gates of its own for what it looks at.
     """
     hide(settings.secrets())
+    if not structlog.is_configured():  # without this, warnings would go to the standard output
+        configure_logging("warning")
     store = open_store(settings.store_url)
     pulse = Pulse()
     turns = Permits()

@@ -25,7 +25,7 @@ def test_an_empty_file_alone_is_a_new_installation_and_is_said(corral: Corral, s
     corral.data.mkdir(parents=True)
     (corral.data / "corral.db").touch()
     (corral.data / "corral.db-lock").touch()  # as a first start leaves it that was killed
-    done = corral.here("job", "add", f"{site}/articles", "--fields", "title", APP_EGRESS_ALLOW="127.0.0.0/8:*")
+    done = corral("job", "add", f"{site}/articles", "--fields", "title", APP_EGRESS_ALLOW="127.0.0.0/8:*")
     assert done.code == 0, done
     assert "database_empty" in done.err
     assert (corral.data / "corral.db").stat().st_size > 0
