@@ -51,6 +51,13 @@ TABLE = {
 }
 
 
+# A replay that fails so is given to the browser at once, and the attempt is not counted.
+REPLAY_GIVEN_UP = {
+    *(FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION),
+    *(FailureCode.LIMIT, FailureCode.NETWORK, FailureCode.TIMEOUT),
+}
+
+
 def test_the_table_covers_every_code() -> None:
     assert set(TABLE) == set(FailureCode)
 
@@ -59,8 +66,6 @@ def test_the_table_covers_every_code() -> None:
 def test_decisions_about_failures_follow_the_table(run: object, failure: Failed) -> None:
     assert isinstance(run, type(A_RUN))
     retried, escalated = TABLE[failure.code]
-    if failure.code is FailureCode.EXTRACTION and run.resolved_strategy is Strategy.API_REPLAY:
-        retried, escalated = True, True  # the recipe is out of date; the browser records another
     if retried is None:
         retried = failure.http_status is not None and failure.http_status >= 500
     transition = decide(run, failure, POLICY, NOW)
@@ -69,7 +74,7 @@ def test_decisions_about_failures_follow_the_table(run: object, failure: Failed)
     if failure.code is FailureCode.UNKNOWN and failure.detail == "browser_crash" and CRASHED not in run.attempts:
         assert (transition.move, kinds, transition.due_in_s) == (Move.RELEASE, [EventKind.RELEASED], 0.0)
         return
-    if failure.code is FailureCode.EXTRACTION and retried and run.attempt >= run.max_attempts:
+    if run.resolved_strategy is Strategy.API_REPLAY and failure.code in REPLAY_GIVEN_UP:
         assert (transition.move, transition.strategy) == (Move.RELEASE, Strategy.BROWSER)
         assert kinds == [EventKind.ESCALATED, EventKind.RELEASED]
         return
@@ -95,14 +100,22 @@ def test_what_is_decided_is_what_the_events_say(run: object, outcome: Failed | F
         assert run.attempt < run.max_attempts
 
 
-def test_a_replay_that_was_asked_for_has_no_attempt_beyond_its_last() -> None:
-    changed = Failed(FailureCode.EXTRACTION, "", "shape_changed")
-    for asked, move in ((Strategy.AUTO, Move.RELEASE), (Strategy.API_REPLAY, Move.FAIL)):
-        run = A_RUN._replace(
-            requested_strategy=asked, resolved_strategy=Strategy.API_REPLAY, max_attempts=A_RUN.attempt
-        )
-        assert decide(run, changed, POLICY, NOW).move is move
-        assert decide(run, changed, replace(POLICY, offers=frozenset({Strategy.HTTP})), NOW).move is Move.FAIL
+@pytest.mark.parametrize(
+    "code, detail, move",
+    [
+        (FailureCode.EXTRACTION, "shape_changed", Move.RELEASE),
+        (FailureCode.POLICY, "no_recipe", Move.RELEASE),
+        (FailureCode.POLICY, "robots", Move.FAIL),
+        (FailureCode.NETWORK, "refused", Move.RELEASE),
+        (FailureCode.NETWORK, "proxy", Move.FAIL),
+    ],
+)
+@pytest.mark.parametrize("asked", [Strategy.AUTO, Strategy.API_REPLAY])
+def test_a_replay_that_fails_costs_no_attempt(asked: Strategy, code: FailureCode, detail: str, move: Move) -> None:
+    run = A_RUN._replace(requested_strategy=asked, resolved_strategy=Strategy.API_REPLAY, max_attempts=A_RUN.attempt)
+    assert decide(run, Failed(code, "", detail), POLICY, NOW).move is move
+    without_browser = replace(POLICY, offers=frozenset({Strategy.HTTP}))
+    assert decide(run, Failed(code, "", detail), without_browser, NOW).move is Move.FAIL
 
 
 def test_a_good_answer_completes_with_its_records() -> None:
@@ -110,11 +123,11 @@ def test_a_good_answer_completes_with_its_records() -> None:
     assert (transition.to, transition.records, transition.stats) == (RunState.COMPLETED, ({"a": 1},), {"n": 1})
 
 
-@pytest.mark.parametrize("strategy", [Strategy.HTTP, Strategy.API_REPLAY])
-def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy) -> None:
+@pytest.mark.parametrize("strategy, move", [(Strategy.HTTP, Move.RETRY), (Strategy.API_REPLAY, Move.RELEASE)])
+def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy, move: Move) -> None:
     run = A_RUN._replace(resolved_strategy=strategy)
     transition = decide(run, Fetched(records=({"a": 1},), missing=("b",)), POLICY, NOW)
-    assert (transition.move, transition.strategy, transition.records) == (Move.RETRY, Strategy.BROWSER, ())
+    assert (transition.move, transition.strategy, transition.records) == (move, Strategy.BROWSER, ())
 
 
 def test_what_is_no_page_is_not_given_to_the_browser() -> None:

@@ -1,5 +1,6 @@
 """A shop drawn by JavaScript whose API changes under it, and misbehaves on request."""
 
+import secrets
 import socket
 import threading
 import time
@@ -28,6 +29,17 @@ asked.then((answer) => answer.json()).then((found) => {
 });
 </script></body></html>"""
 
+# A page whose call carries a token that the page was sent with, and that is good for one call.
+_ONCE = """<!doctype html><html><head><title>Shop</title></head><body><div id="root"></div>
+<noscript>You need to enable JavaScript to run this app.</noscript><script>
+const id = location.pathname.split("/")[2];
+fetch(`%s`).then((answer) => answer.json()).then((item) => {
+  document.getElementById("root").innerHTML = `<h1 class="name"></h1><p class="price">€ ${item.price.toFixed(2)}</p>`;
+  document.querySelector(".name").textContent = item.name;
+});
+</script></body></html>"""
+ONCE_IN = {"query": "/api/once/${id}?t=%s", "path": "/api/once/%s/${id}"}
+
 
 @dataclass
 class Changing:
@@ -35,6 +47,9 @@ class Changing:
     is_old: bool = True
     robots: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list)
+    tokens: set[str] = field(default_factory=set)
+    token_in: str = "query"
+    token_status: int = 403
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}{path}"
@@ -64,6 +79,20 @@ class Changing:
             return JSONResponse({"message": "bad request"}, 400)
         return JSONResponse({"data": {"item": {"title": f"Item number {number}", "cost": number * 1.5}}})
 
+    async def once_shell(self, request: Request) -> Response:
+        token = secrets.token_hex(8)
+        self.tokens.add(token)
+        return HTMLResponse(_ONCE % (ONCE_IN[self.token_in] % token))
+
+    async def once(self, request: Request) -> Response:
+        self.asked.append((request.method, request.url.path))
+        number = request.path_params["number"]
+        token = request.path_params.get("token") or request.query_params.get("t", "")
+        if token not in self.tokens:
+            return JSONResponse({"message": "used"}, self.token_status)
+        self.tokens.discard(token)
+        return JSONResponse({"name": f"Item number {number}", "price": number * 1.5})
+
     async def status(self, request: Request) -> Response:
         self.asked.append((request.method, request.url.path))
         return JSONResponse({"name": "an error"}, request.path_params["number"], {"retry-after": "7"})
@@ -84,6 +113,9 @@ class Changing:
     def app(self) -> Starlette:
         routes = [
             Route("/shop/{number:int}", self.shell),
+            Route("/once/{number:int}", self.once_shell),
+            Route("/api/once/{number:int}", self.once),
+            Route("/api/once/{token}/{number:int}", self.once),
             Route("/api/items/{number:int}", self.item),
             Route("/api/v2/query", self.query, methods=["POST"]),
             Route("/api/status/{number:int}", self.status),

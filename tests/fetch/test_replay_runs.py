@@ -14,7 +14,7 @@ from corral.domain.job import FieldSpec, Job, Strategy
 from corral.domain.recipe import recipe_key
 from corral.domain.run import Run, RunState
 from corral.wiring import App
-from tests.engine.build import ended, kinds, settings_for, working
+from tests.engine.build import ended, kinds, settings_for, until, working
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.changing import Changing, changing_site
 
@@ -48,6 +48,10 @@ async def run_of(app: App, url: str, fields: tuple[FieldSpec, ...] = FIELDS, str
 async def record_of(app: App, run: Run) -> object:
     [record] = await app.store.records_of(run.id, "", 10)
     return record.data
+
+
+async def replay_is_remembered(app: App) -> bool:
+    return any(memory.strategy is Strategy.API_REPLAY for memory in await app.store.site("127.0.0.1"))
 
 
 async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path) -> None:
@@ -98,7 +102,7 @@ async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, 
 
     site.is_old = False
     run = await run_of(app, site.url("/shop/3"))
-    assert (run.state, run.attempt, run.resolved_strategy) == (RunState.COMPLETED, 2, Strategy.BROWSER), run
+    assert (run.state, run.attempt, run.resolved_strategy) == (RunState.COMPLETED, 1, Strategy.BROWSER), run
     assert [(entry["strategy"], entry["outcome"]) for entry in run.attempts] == [
         ("api_replay", "extraction"),
         ("browser", "fetched"),
@@ -131,6 +135,34 @@ async def test_a_job_of_one_attempt_does_not_fail_for_a_recipe_that_is_out_of_da
     ]
 
 
+@pytest.mark.parametrize("token_in, status", [("query", 403), ("path", 410), ("query", 500)])
+async def test_a_recipe_with_a_token_that_is_good_once_fails_no_run_and_is_tried_once(
+    app: App, site: Changing, token_in: str, status: int
+) -> None:
+    site.token_in, site.token_status = token_in, status
+    runs = []
+    for _ in range(5):
+        job = Job(JobId(new_id()), site.url("/once/3"), FIELDS, datetime.now(UTC), max_attempts=1)
+        stored, _ = await app.jobs.create(job)
+        run, _ = await app.submitter.start(stored.job.id)
+        runs += await ended(app, [run.id])
+        if len(runs[-1].attempts) > 1:
+            await until(lambda: replay_is_remembered(app))  # what was learnt is written once a second
+    assert {run.state for run in runs} == {RunState.COMPLETED}
+    assert [await record_of(app, run) for run in runs] == [site.record(3)] * 5
+    strategies = [[entry["strategy"] for entry in run.attempts] for run in runs]
+    assert strategies == [["browser"], ["api_replay", "browser"], ["browser"], ["browser"], ["browser"]]
+
+
+async def test_a_replay_that_is_asked_for_without_a_recipe_goes_to_the_browser(app: App, site: Changing) -> None:
+    run = await run_of(app, site.url("/shop/5"), strategy=Strategy.API_REPLAY)
+    assert (run.state, run.resolved_strategy) == (RunState.COMPLETED, Strategy.BROWSER)
+    assert [entry["detail"] for entry in run.attempts if "detail" in entry] == ["no_recipe"]
+    assert "recipe_recorded" in await kinds(app, run.id)
+    run = await run_of(app, site.url("/shop/6"), strategy=Strategy.API_REPLAY)
+    assert run.resolved_strategy is Strategy.API_REPLAY
+
+
 @pytest.mark.long
 async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> None:
     await run_of(app, site.url("/shop/1"))
@@ -146,8 +178,10 @@ async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> N
 
 @pytest.mark.long
 async def test_a_retried_run_takes_the_recipe_as_it_is_now(app: App, site: Changing) -> None:
-    run = await run_of(app, site.url("/shop/1"), strategy=Strategy.API_REPLAY)
-    assert (run.state, run.failure_detail) == (RunState.FAILED, "no_recipe")
+    run = await run_of(app, site.url("/shop/1"))
+    run = await run_of(app, site.url("/shop/1"))
+    assert run.resolved_strategy is Strategy.API_REPLAY
+    site.is_old = False
     await run_of(app, site.url("/shop/2"), strategy=Strategy.BROWSER)
     again, _ = await app.submitter.retry(run.id)
     [again] = await ended(app, [again.id])

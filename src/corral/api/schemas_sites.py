@@ -41,6 +41,7 @@ def recipe_read(stored: StoredRecipe) -> dict[str, Any]:
         "document": stored.document,
         "pinned": stored.pinned,
         "version": stored.version,
+        "failed": not stored.is_offered,
         "created_at": stored.created_at,
         "updated_at": stored.updated_at,
     }

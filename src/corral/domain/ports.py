@@ -154,6 +154,10 @@ class SiteStore(Protocol):
         """Every recipe for these fields on the host, whichever its pages."""
         ...
 
+    async def mark_recipe_failed(self, recipe_id: str, version: int) -> None:
+        """A replay of this version failed: the recipe is not offered again until its shape changes."""
+        ...
+
     async def save_recipe(self, lesson: Lesson) -> StoredRecipe | None:
         """Keep what a run was taught; None where it is known already, or pinned otherwise by a person."""
         ...

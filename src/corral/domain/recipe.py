@@ -9,6 +9,7 @@ from urllib.parse import quote
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.json_path import ABSENT, Path, at, parse_path, path_text
+from corral.domain.recipe_shape import shape_of
 from corral.domain.recipe_text import (
     Template,
     check_slots,
@@ -134,6 +135,12 @@ class StoredRecipe:
     version: int
     created_at: datetime
     updated_at: datetime
+    failed_shape: str | None = None  # what its calls looked like when a replay last failed
+
+    @property
+    def is_offered(self) -> bool:
+        """False once it has failed, until a recording of another shape, or a person, replaces it."""
+        return self.failed_shape is None or self.failed_shape != shape_of(self.document)
 
     def payload(self) -> dict[str, Any]:
         """What a run carries of it."""
@@ -158,7 +165,7 @@ def _beyond_css(spec: FieldSpec) -> str:
 
 def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | None:
     """The recipe to take for a page: a pinned one before others, then the one that says most about the URL."""
-    fitting = [recipe for recipe in recipes if matches(recipe.url_pattern, target)]
+    fitting = [recipe for recipe in recipes if recipe.is_offered and matches(recipe.url_pattern, target)]
     return min(fitting, key=lambda each: (not each.pinned, each.url_pattern.count("*"), each.id), default=None)
 
 

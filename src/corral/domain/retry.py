@@ -28,6 +28,17 @@ RETRIED = frozenset(
     }
 )
 _ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
+# A replay that ends so is not repeated: the browser gets the page. Where the host asks for patience it gets it.
+_GIVES_UP_REPLAY = frozenset(
+    {
+        FailureCode.BLOCKED,
+        FailureCode.BAD_RESPONSE,
+        FailureCode.EXTRACTION,
+        FailureCode.LIMIT,
+        FailureCode.NETWORK,
+        FailureCode.TIMEOUT,
+    }
+)
 # Blocked for want of a login: trying again changes nothing until somebody has logged in.
 NEEDS_LOGIN = frozenset({"no_session", "session_dead"})
 # Its browser ended under it, by itself or by another page: that says little about this one.
@@ -84,7 +95,7 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
         return _hold_for_login(run, outcome)
     if _fell_with_its_browser(run, outcome):
         return _give_back(outcome)
-    if _outdated(run, outcome) and _was_ours_to_choose(run) and _can_escalate(run, policy):
+    if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
         return _give_to_the_browser(run, outcome)
     if not _may_retry(run, outcome, policy):
         return _fail(outcome)
@@ -92,7 +103,7 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
     if told_s is not None and told_s > policy.max_wait_s:
         return _fail(outcome, retry_after_s=round(told_s, 3))
     wait_s = retry_after_s(outcome.retry_after, now)
-    escalates = (outcome.code in _ESCALATED or _outdated(run, outcome)) and _can_escalate(run, policy)
+    escalates = outcome.code in _ESCALATED and _can_escalate(run, policy)
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
 
 
@@ -112,6 +123,8 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         )
     failure = _of_missing(outcome)
     is_page = not outcome.stats.get("is_binary")
+    if is_page and run.resolved_strategy is Strategy.API_REPLAY and _can_escalate(run, policy):
+        return _give_to_the_browser(run, failure)
     may_escalate = failure.code is FailureCode.EXTRACTION and is_page and _can_escalate(run, policy)
     if run.attempt < run.max_attempts and may_escalate:
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
@@ -162,18 +175,17 @@ def _is_filled(record: dict[str, Any]) -> bool:
     return any(value not in (None, "", [], {}) for value in record.values())
 
 
-def _outdated(run: Run, failure: Failed) -> bool:
-    """A replay that found another shape than the recipe says: the browser finds out what it is now."""
-    return run.resolved_strategy is Strategy.API_REPLAY and failure.code is FailureCode.EXTRACTION
-
-
-def _was_ours_to_choose(run: Run) -> bool:
-    """Nobody asked for the replay, and there is no attempt left to make good for it."""
-    return run.requested_strategy is Strategy.AUTO and run.attempt >= run.max_attempts
+def _recipe_is_useless(run: Run, failure: Failed) -> bool:
+    """True where the page may be had although its replay failed, or could not be tried for want of a recipe."""
+    if run.resolved_strategy is not Strategy.API_REPLAY:
+        return False
+    if (failure.code, failure.detail) == (FailureCode.NETWORK, "proxy"):
+        return False  # the browser would go through the same proxy
+    return failure.code in _GIVES_UP_REPLAY or (failure.code, failure.detail) == (FailureCode.POLICY, "no_recipe")
 
 
 def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
-    """A job for which one attempt is enough is not to fail for what we tried in order to spare the browser."""
+    """At once, and the attempt is not counted: a run does not fail for what was tried to spare the browser."""
     to = ESCALATES_TO[run.resolved_strategy]
     return Transition(
         move=Move.RELEASE,
@@ -190,8 +202,6 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
 def _may_retry(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
     if run.attempt >= run.max_attempts:
         return False
-    if _outdated(run, failure):
-        return _can_escalate(run, policy)
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500
     return failure.code in RETRIED

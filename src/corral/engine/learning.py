@@ -22,6 +22,9 @@ _SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.
 # One bad answer is enough to doubt a recipe; a host that does not answer has not given one.
 _NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 
+# What says that the calls of a recipe do not work any more.
+_DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION, FailureCode.LIMIT})
+
 
 def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     """What this attempt says about its site; None where it says nothing."""
@@ -53,12 +56,30 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     )
 
 
+def failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
+    """Id and version of the recipe that this attempt has proven wrong.
+
+    A host that is ill, or not there, proves nothing about the recipe: the memory of the site weighs that.
+    """
+    recipe = run.payload.get("recipe")
+    if run.resolved_strategy is not Strategy.API_REPLAY or not isinstance(recipe, dict):
+        return None
+    if isinstance(outcome, Failed):
+        is_answer = outcome.code in _DISPROVES and (outcome.http_status or 0) < 500
+    else:
+        is_answer = bool(outcome.missing)
+    return (str(recipe.get("id")), int(recipe.get("version") or 0)) if is_answer else None
+
+
 class Learning:
     def __init__(self, store: SiteStore) -> None:
         self._store = store
         self._seen: list[Observation] = []
+        self._failed_recipes: set[tuple[str, int]] = set()
 
     def note(self, run: Run, outcome: Outcome, took_s: float) -> None:
+        if (failed := failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_KEPT:
+            self._failed_recipes.add(failed)
         seen = observed(run, outcome, took_s)
         if seen is not None and len(self._seen) < _MAX_KEPT:
             self._seen.append(seen)
@@ -70,9 +91,12 @@ class Learning:
 
     async def flush(self) -> None:
         seen, self._seen = self._seen, []
-        if not seen:
+        failed, self._failed_recipes = self._failed_recipes, set()
+        if not seen and not failed:
             return
         try:
+            for recipe_id, version in failed:
+                await self._store.mark_recipe_failed(recipe_id, version)
             await self._store.learn(seen)
         except StorageError as error:
             log.warning("what was learnt about sites is lost", observations=len(seen), reason=error.message)

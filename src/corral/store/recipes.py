@@ -9,6 +9,7 @@ from corral.domain.errors import RecipeNotFound
 from corral.domain.ids import new_id
 from corral.domain.job import Strategy
 from corral.domain.recipe import Lesson, StoredRecipe
+from corral.domain.recipe_shape import shape_of
 from corral.domain.site import fields_key
 from corral.store.rows import at, from_json, to_json
 from corral.store.tables import recipes, site_memory
@@ -52,21 +53,47 @@ _FORGET = sa.delete(site_memory).where(
 )
 
 
+_SAME_PAGES = sa.select(recipes).where(
+    recipes.c.host == param("host"),
+    recipes.c.fields_key == param("fields_key"),
+    recipes.c.url_pattern == param("url_pattern"),
+)
+_MARK = _UPDATE.where(recipes.c.version == param("version")).values(document=param("document"))
+# Beside what a recipe says; it is no part of the document that people see and edit.
+_FAILED = "failed_shape"
+
+
 def _stored(row: Row) -> StoredRecipe:
-    id_, host, url_pattern, fields_key, document, pinned, version, created_at, updated_at = row
-    return StoredRecipe(
-        id_, host, url_pattern, fields_key, from_json(document), bool(pinned), version, at(created_at), at(updated_at)
-    )
+    id_, host, url_pattern, fields_key, cell, pinned, version, created_at, updated_at = row
+    document = from_json(cell)
+    failed_shape = document.pop(_FAILED, None)
+    times = (at(created_at), at(updated_at))
+    return StoredRecipe(id_, host, url_pattern, fields_key, document, bool(pinned), version, *times, failed_shape)
+
+
+def _cell(document: dict[str, Any], failed_shape: str | None) -> str:
+    return to_json(document if failed_shape is None else {**document, _FAILED: failed_shape})
 
 
 def save(tx: Tx, lesson: Lesson) -> StoredRecipe | None:
-    """Keep what a run was taught; None where it is known already, or pinned otherwise by a person."""
+    """Keep what a run was taught; None where it is known already, or pinned otherwise by a person.
+
+    A recording of the same shape is no new recipe, even if the values that its calls send are others: what is known
+    of the old one, that it failed above all, holds for it.
+    """
+    known = [_stored(row) for row in tx.all(_SAME_PAGES, _page_of(lesson))]
+    before = known[0] if known else None
+    if before is not None and before.document == lesson.document:
+        return None
+    shape = shape_of(lesson.document)
+    is_same_shape = before is not None and shape_of(before.document) == shape
+    has_failed = before is not None and before.failed_shape == shape
     row_values = values(
         id=new_id(),
         host=lesson.host,
         url_pattern=lesson.url_pattern,
         fields_key=lesson.fields_key,
-        document=to_json(lesson.document),
+        document=_cell(lesson.document, shape if has_failed else None),
         pinned=0,
         version=1,
         created_at=tx.wall_ms,
@@ -75,8 +102,21 @@ def save(tx: Tx, lesson: Lesson) -> StoredRecipe | None:
     [row] = tx.many_returning(_SAVE, [row_values])
     if row is None:
         return None
-    tx.run(_FORGET, values(host=lesson.host, fields_key=lesson.memory_key))
-    return _stored(row)
+    if not is_same_shape:
+        tx.run(_FORGET, values(host=lesson.host, fields_key=lesson.memory_key))
+    return None if has_failed else _stored(row)
+
+
+def _page_of(lesson: Lesson) -> dict[str, Any]:
+    return values(host=lesson.host, fields_key=lesson.fields_key, url_pattern=lesson.url_pattern)
+
+
+def mark_failed(tx: Tx, recipe_id: str, version: int) -> None:
+    """A replay of this version failed for good: it is not offered again until its shape changes."""
+    for row in tx.all(_GET, values(id=recipe_id)):
+        stored = _stored(row)
+        document = _cell(stored.document, shape_of(stored.document))
+        tx.run(_MARK, values(id=recipe_id, version=version, document=document))
 
 
 def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: bool) -> StoredRecipe:

@@ -232,6 +232,9 @@ class Store(Upkeep, HostMethods, StepMethods):
         saved: StoredRecipe | None = await self._db.write(_op(recipes.save, lesson))
         return saved
 
+    async def mark_recipe_failed(self, recipe_id: str, version: int) -> None:
+        await self._db.write(_op(recipes.mark_failed, recipe_id, version))
+
     async def recipe(self, recipe_id: str) -> StoredRecipe:
         found: StoredRecipe = await self._db.read(_op(recipes.get, recipe_id))
         return found
