@@ -19,6 +19,7 @@ class RecipeRead(BaseModel):
     document: dict[str, Any] = Field(description="`calls` to make, and per field in which answer it stands where")
     pinned: bool = Field(description="no run overwrites it")
     version: int
+    failed: bool  # not offered until its shape changes
     created_at: datetime
     updated_at: datetime
 

@@ -1,4 +1,4 @@
-"""What two recordings of one recipe have in common: a one-time token differs each time, and the recipe stays the same."""
+"""What two recordings of one recipe have in common, however the one-time tokens in them differ."""
 
 import hashlib
 import json

@@ -97,7 +97,7 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
         return _give_back(outcome)
     if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
         return _give_to_the_browser(run, outcome)
-    if not _may_retry(run, outcome, policy):
+    if not _may_retry(run, outcome):
         return _fail(outcome)
     told_s = _told_to_wait_s(outcome.retry_after, now)
     if told_s is not None and told_s > policy.max_wait_s:
@@ -199,7 +199,7 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
     )
 
 
-def _may_retry(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
+def _may_retry(run: Run, failure: Failed) -> bool:
     if run.attempt >= run.max_attempts:
         return False
     if failure.code is FailureCode.BAD_RESPONSE:
