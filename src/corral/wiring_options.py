@@ -79,6 +79,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         cache_mode=settings.http_cache.value,
         cache_dir=str(settings.cache_dir.absolute()),
         cache_max_bytes=settings.http_cache_max_bytes,
+        browser_s=settings.browser_nav_timeout_ms / 1000,
         retry_base_s=settings.retry_base_seconds,
         retry_factor=settings.retry_factor,
         retry_cap_s=settings.retry_cap_seconds,

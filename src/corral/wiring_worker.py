@@ -24,6 +24,7 @@ from corral.fetch.browser_home import sweep_homes
 from corral.fetch.cache import NO_CACHE, PageCache
 from corral.fetch.cache_disk import DiskCache
 from corral.fetch.crawl_files import FileKeeper
+from corral.fetch.crawl_strategy import CrawlVisitor, Ways
 from corral.fetch.crawl_visit import HttpVisitor
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies
@@ -52,6 +53,7 @@ class WorkerConfig:
     cache_dir: str = ""
     cache_max_bytes: int = 0
     # Of the items of a crawl.
+    browser_s: float = 30.0
     retry_base_s: float = 10.0
     retry_factor: float = 3.0
     retry_cap_s: float = 300.0
@@ -80,6 +82,14 @@ def _file_keeper(config: WorkerConfig) -> FileKeeper:
     return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
 
 
+def _crawl_kind(
+    config: WorkerConfig, http: HttpVisitor, executors: dict[Strategy, Executor], gates: Gates
+) -> CrawlKind:
+    browser, replay = executors[Strategy.BROWSER], executors[Strategy.API_REPLAY]
+    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, gates)
+    return CrawlKind(CrawlVisitor(ways), RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s))
+
+
 @asynccontextmanager
 async def worker_kinds(
     config: WorkerConfig, keys: SessionKeys | None = None, gates: Gates = NO_GATES
@@ -92,7 +102,6 @@ async def worker_kinds(
     await asyncio.to_thread(sweep_homes)
     browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes, max_at_once=config.browser_concurrency)
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
-    retry = RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s)
     pool = ParsePool(size=2)
     proxies = Proxies(egress)
     browser = BrowserExecutor(
@@ -118,7 +127,8 @@ async def worker_kinds(
         Strategy.HTTP: SurveyExecutor(http_for, pool),
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
-    crawl = CrawlKind(HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config)), retry)
+    visitor = HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config))
+    crawl = _crawl_kind(config, visitor, executors, gates)
     try:
         yield {
             "page": _known(executors, keys, gates),

@@ -11,7 +11,6 @@ from corral.domain.crawl import (
     Bounds,
     Counts,
     CrawlPlan,
-    Order,
     StoppedBy,
     budget_used_up,
     eta_range,
@@ -19,6 +18,7 @@ from corral.domain.crawl import (
     percent,
     room_in,
 )
+from corral.domain.crawl_values import Order
 from corral.domain.errors import BadInput
 from corral.domain.run import RunState
 
@@ -50,6 +50,9 @@ FULL = {
     "use_sitemaps": True,
     "avoid_traps": False,
     "keep_pages": True,
+    "strategy": "browser",
+    "browser_pages": 7,
+    "max_scrolls": 3,
     "save_files": True,
     "links": True,
     "workers": 3,

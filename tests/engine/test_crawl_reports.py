@@ -1,5 +1,8 @@
 """What a crawl says of its pages, where it keeps them and they are large."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 
 from corral.domain import kept
@@ -12,6 +15,10 @@ PLAN = CrawlPlan.of({"start_urls": ["http://a.test/"], "keep_pages": True, "conc
 
 
 class _Visitor:
+    @asynccontextmanager
+    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["_Visitor"]:
+        yield self
+
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:
         return Ended(item.id, item.key, ItemState.DONE, record={}, page={"body": "x" * 100})
 

@@ -1,7 +1,8 @@
 import pytest
 
 from corral.domain.job import FieldSpec
-from corral.extract.spa import is_application_shell
+from corral.extract.page import Page
+from corral.extract.spa import is_application_shell, is_shell_page, loads_more
 
 TITLE, PRICE = FieldSpec("title"), FieldSpec("price")
 ARTICLE = "<p>" + "Words that a reader came for. " * 20 + "</p>"
@@ -38,3 +39,31 @@ def test_a_page_that_can_be_read_is_not(html: str) -> None:
 
 def test_a_rendered_page_without_any_asked_field_is() -> None:
     assert is_application_shell(f"<div id=root>{ARTICLE}</div>", (PRICE,))
+
+
+@pytest.mark.parametrize(
+    "html, expected",
+    [
+        ("<title>x</title><body><div></div><script src=/main.js></script>", True),
+        ("<title>x</title><body><iframe src=/a></iframe><script src=/m.js></script>", False),
+        ('<title>x</title><body><script type="application/ld+json">{}</script>', False),
+    ],
+)
+def test_to_a_crawl_a_page_with_nothing_but_a_script_is_a_shell(html: str, expected: bool) -> None:
+    assert is_shell_page(Page(html), html, (), (), text_chars=0) is expected
+
+
+@pytest.mark.parametrize(
+    "html, expected",
+    [
+        ("<script>new IntersectionObserver(() => fetch('/next'))</script>", True),
+        ("<script>window.onscroll = () => $.get('/next')</script>", True),
+        ("<button class=x> Load more</button><script src=/x.js></script>", True),
+        ("<a href='#' role=button>Show 20 more</a><script>/* load-more */</script>", True),
+        ("<a href='/page/2'>Load more</a><script src=/x.js></script>", False),
+        ("<script>new IntersectionObserver(showPicture)</script>", False),
+        ("<p>There is an infinite number of stories.</p><script></script>", False),
+    ],
+)
+def test_a_page_that_shows_more_when_it_is_scrolled_is_known_by_its_script(html: str, expected: bool) -> None:
+    assert loads_more(Page(html)) is expected

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from corral.domain.crawl import MAX_WORKERS, CrawlPlan, eta_range, percent
+from corral.domain.crawl import CrawlPlan, eta_range, percent
+from corral.domain.crawl_values import MAX_WORKERS
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.run import CRAWL, Run, RunState, spoken
 from corral.store.crawls import CrawlNow
@@ -22,7 +23,7 @@ _MAX_PAGES = 1_000
 _AS_THEY_ARE = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
     *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
-    *("order", "keywords", "workers", "save_files", "links"),
+    *("order", "keywords", "workers", "save_files", "links", "strategy", "browser_pages", "max_scrolls"),
 )
 
 
@@ -56,6 +57,11 @@ class AsyncScrapeRequest(BaseModel):
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
     avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
+    strategy: Literal["auto", "http", "browser"] = Field(
+        "auto", description="`auto` renders pages in a browser that are empty without their scripts"
+    )
+    browser_pages: int = Field(200, ge=0, le=1_000_000, description="with `auto`, so many pages are rendered at most")
+    max_scrolls: int = Field(50, ge=0, le=10_000, description="of a rendered page that shows more when it is scrolled")
     save_files: StrictBool = Field(False, description="keep what is no page as a file, with a record of its own")
     links: StrictBool = Field(False, description="say in each record where its page leads (`outlinks`)")
     workers: Workers | Literal["auto"] = Field("auto", description="that share it at most, each with its own hosts")

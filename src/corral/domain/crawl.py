@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from corral.domain import crawl_values
+from corral.domain.crawl_values import AUTO, Order
 from corral.domain.errors import BadInput
 from corral.domain.outcome import FailureCode
 from corral.domain.run import RunState
@@ -12,16 +14,8 @@ from corral.domain.scope import MAX_DEPTH, Scope
 from corral.domain.url import parse_target
 
 MAX_STARTS = 10_000
-MAX_FIELDS = 200
-MAX_KEYWORDS = 50
-_MAX_KEYWORD_CHARS = 100
-AUTO = "auto"  # as many workers as are worth it
-# So many workers share a crawl at most, whoever says so; where nobody says how many, fewer, each worth its while.
-MAX_WORKERS = 64
 _AUTO_WORKERS = 8
 _AUTO_PAGES = 100
-LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
-_MAX_ID_CHARS = 100
 # How many addresses are kept of a site that has more than will ever be fetched.
 _MIN_ITEMS = 100_000
 _ITEMS_PER_PAGE = 20
@@ -32,15 +26,12 @@ CANONICAL = "canonical"
 LISTING = "listing"  # a page of a list, read for its links
 NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
+SHELL = "application_shell"  # of a page that was read: it is empty without its scripts, which were not run
+SCROLL_LIMIT = "scroll_limit"  # of a page that was read: it shows more when it is scrolled further
 META_REFRESH = "meta_refresh"  # it sends its reader to another page at once
 GONE = "gone"
 SITEMAP = "sitemap"  # read, and no page itself
 SITEMAP_CUT = "sitemap_cut"  # the same, of one that breaks off: what it named before that is taken
-
-
-class Order(StrEnum):
-    BREADTH = "breadth"  # the nearest to the start first
-    BEST = "best"  # the highest score first
 
 
 class ItemState(StrEnum):
@@ -110,6 +101,8 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "max_per_host": (1, 100_000_000, True),
     "concurrency": (1, 256, False),
     "retry_attempts": (1, 5, False),
+    "browser_pages": (0, 1_000_000, False),
+    "max_scrolls": (0, 10_000, False),
 }
 _FLAGS = frozenset(
     {
@@ -152,6 +145,9 @@ class CrawlPlan:
     keep_pages: bool = False  # what came is kept as it came, beside what was read from it
     save_files: bool = False  # what is no page is kept as a file, with a record of its own
     links: bool = False  # records say where their page leads
+    strategy: str = AUTO  # how pages are got: http, browser, or auto (by browser what is empty without its scripts)
+    browser_pages: int = 200  # with auto, so many pages are rendered at most, by each worker
+    max_scrolls: int = 50  # of a page that shows more when it is scrolled
     since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
     workers: int | str = AUTO  # that share it at most, each with hosts of its own
     fields: tuple[dict[str, Any], ...] = ()
@@ -205,13 +201,14 @@ class CrawlPlan:
             start_urls=starts,
             scope=_scope(document.get("scope", {}), starts, depth, with_files=document.get("save_files") is True),
             **numbers,
-            **{name: _flag(name, document[name]) for name in _FLAGS if name in document},
-            order=(order := _order(document.get("order", Order.BREADTH))),
-            keywords=_keywords(document.get("keywords"), order),
-            since=_since(document.get("since")),
-            workers=_workers(document.get("workers", AUTO)),
-            fields=_fields(document.get("fields", ())),
-            listing=_listing(document.get("listing")),
+            **{name: crawl_values.parse_flag(name, document[name]) for name in _FLAGS if name in document},
+            order=(order := crawl_values.parse_order(document.get("order", Order.BREADTH))),
+            keywords=crawl_values.parse_keywords(document.get("keywords"), order),
+            since=crawl_values.parse_since(document.get("since")),
+            strategy=crawl_values.parse_strategy(document.get("strategy", AUTO)),
+            workers=crawl_values.parse_workers(document.get("workers", AUTO)),
+            fields=crawl_values.parse_fields(document.get("fields", ())),
+            listing=crawl_values.parse_listing(document.get("listing")),
         )
 
 
@@ -219,15 +216,23 @@ _FAILURES = frozenset(FailureCode)
 _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
-def final_state(counts: Counts, *, ran_out: StoppedBy | str | None, partial_results_ok: bool = True) -> RunState:
+def left_out_by(reasons: Mapping[str, int]) -> dict[str, int]:
+    """By rule, how many pages a rule of ours did not read to their end."""
+    return {reason: reasons[reason] for reason in (SHELL, SCROLL_LIMIT) if reasons.get(reason)}
+
+
+def final_state(
+    counts: Counts, *, ran_out: StoppedBy | str | None, partial_results_ok: bool = True, left_out: int = 0
+) -> RunState:
     """How a crawl ends: derived from its items, never set beside them.
 
-    A budget that was reached is what was asked for. What is still waiting without a reason is not complete.
+    A budget that was reached is what was asked for. What is still waiting without a reason is not complete, and
+    neither is a crawl from which a rule of ours `left_out` something.
     """
     if counts.done == 0:
         return RunState.FAILED
-    is_short = counts.failed > 0 or ran_out == StoppedBy.TIME or (ran_out is None and counts.waiting > 0)
-    if not is_short:
+    is_late = ran_out == StoppedBy.TIME or (ran_out is None and counts.waiting > 0)
+    if not (is_late or counts.failed or left_out):
         return RunState.COMPLETED
     return RunState.PARTIAL if partial_results_ok else RunState.FAILED
 
@@ -331,63 +336,3 @@ def _number(name: str, value: object, max_depth: int) -> Any:
         what = "a number" if takes_fractions else "a whole number"
         raise BadInput(f"{name} is not {what} in its range", field=name, hint=f"write {least:.0f} to {most:.0f}")
     return value
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise BadInput(f"{name} is neither true nor false", field=name, hint="write true or false")
-    return value
-
-
-def _order(value: object) -> Order:
-    try:
-        return Order(str(value))
-    except ValueError:
-        raise BadInput(
-            f"{str(value)[:80]!r} is no order", field="order", hint=f"write one of {', '.join(Order)}"
-        ) from None
-
-
-def _keywords(value: object, order: Order) -> tuple[str, ...]:
-    if not value:
-        return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
-        raise BadInput("the keywords are no list of words", field="keywords", hint='write ["…", "…"]')
-    if len(value) > MAX_KEYWORDS or any(len(each) > _MAX_KEYWORD_CHARS for each in value):
-        hint = f"give {MAX_KEYWORDS} at most, of {_MAX_KEYWORD_CHARS} characters at most"
-        raise BadInput("these are too many keywords, or too long ones", field="keywords", hint=hint)
-    if order is not Order.BEST:
-        raise BadInput("keywords say what is best, and the order is another one", field="keywords", hint="order=best")
-    return tuple(dict.fromkeys(each.strip().lower() for each in value))
-
-
-def _since(value: object) -> str | None:
-    if value is not None and (not isinstance(value, str) or not 1 <= len(value) <= _MAX_ID_CHARS):
-        raise BadInput("this is no run", field="since", hint=f'write the id of a crawl, or "{LAST}"')
-    return value
-
-
-def _workers(value: object) -> int | str:
-    if value == AUTO:
-        return AUTO
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_WORKERS:
-        hint = f'write 1 to {MAX_WORKERS}, or "{AUTO}"'
-        raise BadInput("this is no number of workers", field="workers", hint=hint)
-    return value
-
-
-def _listing(value: object) -> dict[str, Any] | None:
-    if value is not None and (not isinstance(value, Mapping) or not isinstance(value.get("item_links"), Mapping)):
-        raise BadInput("a list needs links to its items", field="listing", hint='write {"item_links": {"css": "…"}}')
-    return None if value is None else dict(value)
-
-
-def _fields(value: object) -> tuple[dict[str, Any], ...]:
-    """Field specifications as documents; what they mean is checked where they are used."""
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
-        raise BadInput("the fields are no list of objects", field="fields", hint='write [{"name": "title"}]')
-    if len(value) > MAX_FIELDS:
-        raise BadInput(f"there are more than {MAX_FIELDS} fields", field="fields", hint="collect fewer at once")
-    return tuple(dict(each) for each in value)

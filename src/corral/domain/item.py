@@ -95,6 +95,7 @@ class Seen(NamedTuple):
     canonical: Found | None = None  # the page of which this one says that it is the same
     print: int | None = None  # what its text is about, as a number
     words: tuple[int, ...] = ()  # a sample of them: see domain.fingerprint
+    loads_more: bool = False  # its scripts probably bring more when it is scrolled
     is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
 
 
@@ -150,6 +151,7 @@ class Step(NamedTuple):
     is_shared: bool = False  # with other workers
     is_over: bool = False  # to a helper: there is nothing left to help with
     helpers: int = 0  # so many runs that will help were queued just now
+    examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
 
 
 class StoredItem(NamedTuple):

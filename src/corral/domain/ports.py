@@ -124,6 +124,10 @@ class LeaseStore(Protocol):
         """How many items are in which state for which reason."""
         ...
 
+    async def crawl_examples(self, run_id: str, reasons: Sequence[str]) -> dict[str, str]:
+        """For each of these reasons, an address that has it."""
+        ...
+
     async def crawl_changes(self, run_id: str) -> dict[str, int]:
         """How many pages changed in which way since an earlier crawl."""
         ...

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import LAST, CrawlPlan
+from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl_values import LAST
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.crawl import CrawlPlan, ItemState, left_out_by
 from corral.domain.item import Report, Step
 from corral.domain.ports import LeaseStore
 from corral.domain.run import CRAWL, Lease
@@ -52,6 +52,8 @@ class Steps:
             )
             if step is not None and report.is_last and lease.run.kind == CRAWL:
                 step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
+                left_out = list(left_out_by(step.reasons or {}))
+                step = step._replace(examples=await self._store.crawl_examples(lease.run_id, left_out))
                 if plan.since is not None:
                     step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
         except Exception as error:

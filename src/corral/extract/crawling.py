@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from corral.domain.canonical import link_to, links_to, url_key
-from corral.domain.crawl import CrawlPlan, Order
+from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl_values import Order
 from corral.domain.errors import BadInput
 from corral.domain.fingerprint import sketch
 from corral.domain.item import Found, listing_key, listing_kind, short_key
@@ -22,7 +23,7 @@ from corral.domain.traps import shape_of
 from corral.domain.url import Target, parse_target
 from corral.extract.article import Article, article_of
 from corral.extract.documents import Document
-from corral.extract.links import MAX_LINKS, Links, link_texts, links_of
+from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
 
 _TEXT_CHARS = 2000
@@ -55,8 +56,7 @@ class CrawlAsk:
     began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
     level: int = 0  # of a sitemap, from 1; a page has none
     listing: tuple[int, int] | None = None  # of a list page: its number, and how many items were named before it
-    noindex: bool = False  # what the headers of the answer ask of crawlers
-    nofollow: bool = False
+    agent: str = ""  # as whom we come: headers of the answer may be addressed to it
 
 
 class Answered(NamedTuple):
@@ -65,6 +65,7 @@ class Answered(NamedTuple):
     url: str
     status: int
     ask: CrawlAsk
+    tags: tuple[str, ...] = ()  # its X-Robots-Tag headers
 
 
 class _Judge:
@@ -137,16 +138,15 @@ _memory = _Memory()
 
 def crawled(source: Page | Document, title: str | None, answered: Answered, fields: dict[str, Any]) -> dict[str, Any]:
     """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it."""
-    url, _, ask = answered
+    url, ask = answered.url, answered.ask
     judge = _judge(ask.plan)
     if isinstance(source, Page):
         links, article = links_of(source, limit=_MAX_LOOKED_AT), article_of(source)
         texts = link_texts(source) if judge.plan.keywords else {}
     else:
         (article, links), texts = source, {}
-    is_nofollow = links.directives.nofollow or ask.nofollow
+    is_noindex, is_nofollow = links.directives.also(header_directives(answered.tags, ask.agent))
     found, dropped = _kept(_judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow))
-    is_noindex = links.directives.noindex or ask.noindex
     is_kept = not (is_noindex and judge.plan.obey_noindex)
     return {
         "record": _record(article, title, answered, fields, found) if is_kept else None,
@@ -155,6 +155,7 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
         "is_noindex": is_noindex,
         "canonical": _canonical(judge.plan, links, url, ask.depth),
         "refresh": _refresh(judge.plan, links, url, ask.depth),
+        "text_chars": article.char_count,
         "digest": digest_of(article.title, article.text),
         # What it is about, to see when nothing new comes any more.
         "sketch": sketch(article.text) if judge.plan.avoid_traps else None,
@@ -164,7 +165,7 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
 def _record(
     article: Article, title: str | None, answered: Answered, fields: dict[str, Any], found: list[list[Any]]
 ) -> str:
-    url, status, ask = answered
+    url, status, ask, _ = answered
     plan = plan_of(ask.plan)
     if plan.only_fields:
         return orjson.dumps({"url": url, **fields}).decode()

@@ -28,11 +28,14 @@ GUARD_WORDS = (
     *SCRIPT_WORDS,
     *b"challenge- _challenge challenges. turnstile geetest cpt-container arkoselabs data-translate".split(),
 )
+# One of these stands in most pages that show more of a list when they are scrolled.
+MORE_WORDS = (*b"infinite load-more loadmore load_more intersectionobserver scroll".split(), b" more<")
 # None of which begins as another one ends: of two that overlap only the first would be found.
 WORDS = (
     *GUARD_WORDS,
     *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
     *b"<nav <footer <aside <form <svg canonical <iframe http-equiv".split(),
+    *MORE_WORDS,
 )
 # Only of this kind the searcher goes through the text many bytes at a time.
 _SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)

@@ -21,7 +21,7 @@ from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
 from corral.extract.sitemap import NotASitemap, sitemap_read
-from corral.extract.spa import is_application_shell
+from corral.extract.spa import is_application_shell, is_shell_page, loads_more
 from corral.extract.survey import Subject, Survey, surveyed
 from corral.extract.verdict import Answer, failure_behind, merged
 from corral.extract.xml_prolog import declared_encoding, is_xml, prolog_of
@@ -175,12 +175,28 @@ def _crawled(
 ) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
+    page = read.page
     if request.crawl.listing is not None:
-        return listed(request.url, extraction.record, read.page, request.crawl)
-    root = getattr(read.source, "root", None) if read.page is None else None
-    document = document_of(text, content_type, read.title, root) if read.page is None else None
-    about = Answered(request.url, request.status, request.crawl)
-    return crawled(read.page or document or NOTHING, read.title, about, extraction.record)
+        told = listed(request.url, extraction.record, page, request.crawl)
+    else:
+        root = getattr(read.source, "root", None) if page is None else None
+        document = document_of(text, content_type, read.title, root) if page is None else None
+        tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
+        about = Answered(request.url, request.status, request.crawl, tags)
+        told = crawled(page or document or NOTHING, read.title, about, extraction.record)
+    told["missing"] = extraction.missing
+    has_scripts = page is not None and b"<script" in page.mentioned
+    told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told)}
+    return {**told, "loads_more": has_scripts and page is not None and loads_more(page)}
+
+
+def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any]) -> bool:
+    """Fields count where each page is meant to have them: most pages of a whole site have none."""
+    if page is None or request.crawl is None:
+        return False
+    is_meant = plan_of(request.crawl.plan).listing is not None
+    fields, missing = (request.fields, told.get("missing", ())) if is_meant else ((), ())
+    return is_shell_page(page, text, fields, missing, text_chars=told.get("text_chars", 0))
 
 
 def _sitemap(request: ReadRequest, ask: CrawlAsk) -> ReadAnswer:

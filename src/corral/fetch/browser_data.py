@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed
+from corral.extract.crawling import CrawlAsk
 from corral.extract.reading import ReadAnswer, ReadRequest
 from corral.extract.xml_prolog import is_xml, prolog_of
 from corral.fetch.browser_visit import Arrival, Snapshot, Visit
@@ -25,6 +26,7 @@ class Look:
     reader: PageReader
     until: float  # on the monotonic clock
     max_chars: int
+    crawl: CrawlAsk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ async def as_sent(visit: Visit, look: Look) -> Reading | Failed | None:
     if len(body) > look.max_chars:
         return fault("limit:body_too_large", f"the document has {len(body)} bytes, {look.max_chars} allowed")
     status, headers = arrival.status or 200, tuple(arrival.headers.items())
-    request = ReadRequest(body, arrival.url, look.asked_url, status, headers, look.fields)
+    request = ReadRequest(body, arrival.url, look.asked_url, status, headers, look.fields, crawl=look.crawl)
     answer = await look.reader.read(request, max(0.0, look.until - time.monotonic()))
     if isinstance(answer, Failed):
         return answer

@@ -94,9 +94,16 @@ def _is_ready(visit: Visit, reading: Reading) -> bool:
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
-    # Asked for nothing in particular, it is ready when it has come to rest.
-    has_all = bool(reading.request.fields) and not reading.answer.missing
+    # Asked for nothing in particular, or for all its links, it is ready when it has come to rest.
+    is_crawled = reading.request.crawl is not None
+    has_all = bool(reading.request.fields) and not reading.answer.missing and not is_crawled
     return has_all or visit.quiet_s() > quiet_s
+
+
+async def read_again(visit: Visit, look: Look, before: Reading) -> Reading | Failed:
+    """The page as it is now; as it was before where there is none at the moment."""
+    snapshot = None if visit.is_navigating else await visit.snapshot()
+    return before if snapshot is None else await _read(visit.arrival, snapshot, look, before)
 
 
 async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before: Reading | None) -> Reading | Failed:
@@ -122,6 +129,7 @@ def _request(arrival: Arrival | None, snapshot: Snapshot, look: Look) -> ReadReq
         (_HTML, *((name, value) for name, value in headers if name != "content-type")),
         look.fields,
         is_judged=arrival is not None,
+        crawl=look.crawl,
     )
 
 
@@ -170,7 +178,8 @@ def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> 
     failure = _of_the_proxy(arrival, granted)
     if failure is None and arrival.error == "ABORTED" and 200 <= (arrival.status or 0) < 300:
         if arrival.status not in (204, 205):
-            failure = browser_fault("limit:browser", "the address is a download, and downloads are refused")
+            refused = "the address is a download, and downloads are refused"
+            failure = browser_fault("limit:browser", refused, is_download=True)
     elif failure is None and arrival.error is not None:
         failure = fault_of_net_error(arrival.error)
     # Our proxy sees to it, but not inside of a tunnel.

@@ -16,12 +16,14 @@ from corral.domain.session import SessionState
 from corral.domain.url import BadScheme, Target, parse_target
 from corral.fetch.browser_args import BrowserLimits
 from corral.fetch.browser_calls import taught
-from corral.fetch.browser_data import Look
+from corral.fetch.browser_crawl import Rendering
+from corral.fetch.browser_data import Look, Reading
 from corral.fetch.browser_engine import CannotStart, Engine
 from corral.fetch.browser_evidence import WITHIN_S, evidence
 from corral.fetch.browser_faults import browser_fault
 from corral.fetch.browser_host import BrowserHost
 from corral.fetch.browser_reading import out_of_time, outcome_of, settled
+from corral.fetch.browser_scroll import scrolled
 from corral.fetch.browser_visit import Visit
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies, RunWay
@@ -135,7 +137,8 @@ class Renderer:
 
     async def _with_evidence(self, outcome: Outcome, visit: Visit, task: Task, clock: "_Clock") -> Outcome:
         within_s = min(WITHIN_S, clock.last_s())
-        if self._folder is None or within_s <= 0 or not wants_evidence(outcome):
+        is_of_crawl = "rendering" in task.payload  # no row would name the picture of one of its pages
+        if self._folder is None or within_s <= 0 or is_of_crawl or not wants_evidence(outcome):
             return outcome
         secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
         return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
@@ -149,9 +152,17 @@ class Renderer:
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")
+        rendering: Rendering | None = task.payload.get("rendering")
         look = Look(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
+        if rendering is not None:
+            look = replace(look, crawl=rendering.ask, until=look.until - rendering.scroll_s)
         reading = await settled(visit, granted, look)
+        if rendering is not None and isinstance(reading, Reading):
+            reading = await scrolled(visit, look, reading, rendering, clock.reading_ends_at())
         outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
+        if rendering is not None and isinstance(reading, Reading):
+            chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()
+            rendering.keep(chain, reading.request, reading.answer, granted.bytes_in)
         return await taught(visit.calls, outcome, task, self._robots, clock.left_s(), via=via)
 
 

@@ -166,6 +166,15 @@ class Visit:
 
     async def snapshot(self) -> Snapshot | None:
         """The document as it is now; None while the page is between two documents."""
+        value = await self.evaluate(_READ % self._limits.max_content_bytes)
+        if value is None:
+            return None
+        state = value["state"]
+        self.last_html = value["html"]
+        return Snapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
+
+    async def evaluate(self, expression: str) -> Any:
+        """Its value, in a world of our own; None while the page is between two documents."""
         assert self._session is not None
         try:
             if self._frame_id is None:
@@ -174,21 +183,12 @@ class Visit:
             world = await self._session.send(
                 "Page.createIsolatedWorld", {"frameId": self._frame_id, "worldName": _WORLD}
             )
-            answer = await self._session.send(
-                "Runtime.evaluate",
-                {
-                    "expression": _READ % self._limits.max_content_bytes,
-                    "contextId": world["executionContextId"],
-                    "returnByValue": True,
-                },
-            )
-            value = answer["result"]["value"]
+            how = {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True}
+            answer = await self._session.send("Runtime.evaluate", how)
+            return answer["result"]["value"]
         except (PlaywrightError, KeyError):
             self._frame_id = None
             return None
-        state = value["state"]
-        self.last_html = value["html"]
-        return Snapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
 
     async def body(self, within_s: float) -> bytes | None:
         """The document as it was sent, once it is here; None where it cannot be had."""

@@ -7,11 +7,12 @@ from typing import Any
 import orjson
 
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import LISTING, META_REFRESH, NO_FIELDS, NOINDEX, CrawlPlan, ItemState
+from corral.domain.crawl import LISTING, META_REFRESH, NO_FIELDS, NOINDEX, SHELL, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, listing_place, short_key
-from corral.domain.job_pages import Listing
+from corral.domain.job import FieldSpec
+from corral.domain.job_pages import PAGINATION, Listing
 from corral.domain.kept import page_document
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.scope import Refusal
@@ -106,13 +107,16 @@ class HttpVisitor:
         if answer.status == _NOT_MODIFIED and item.known is not None:
             ended = Ended(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
             return ended._replace(version=item.known, change=Change.UNCHANGED)
-        tags = (value for name, value in answer.headers if name == "x-robots-tag")
-        noindex, nofollow = header_directives(tags, self._egress.user_agent)
         if is_file(answer.headers, answer.body):
-            return await self._files.ended(item, plan, answer, task.run_id, noindex=noindex)
-        packed = self._packed(plan, task)
-        ask = CrawlAsk(packed, item.depth, item.attempt, began, 0, listing, noindex, nofollow)
-        return await self._read(item, plan, answer, ask, began)
+            tags = (value for name, value in answer.headers if name == "x-robots-tag")
+            noindex, _ = header_directives(tags, self._egress.user_agent)
+            return await self._files.ended(item, plan, answer, _crawl_id(task), noindex=noindex)
+        return await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
+
+    def ask(self, item: Item, plan: CrawlPlan, task: Task, began: float) -> CrawlAsk:
+        """What is asked of the page of an item."""
+        packed, listing = self._packed(plan, task), listing_place(item.kind)
+        return CrawlAsk(packed, item.depth, item.attempt, began, 0, listing, self._egress.user_agent)
 
     def _packed(self, plan: CrawlPlan, task: Task) -> str:
         """The plan of a crawl that is under way is always the same object, and never changes."""
@@ -122,6 +126,19 @@ class HttpVisitor:
                 del self._plans[next(iter(self._plans))]
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
         return known[1]
+
+    async def refusal(self, item: Item, plan: CrawlPlan, task: Task) -> Failed | None:
+        """Why robots.txt keeps us from the page of an item, for who gets it by another way."""
+        try:
+            target = parse_target(item.url)
+        except BadInput as problem:
+            return fault("policy:url", problem.message)
+        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+        turn, is_last = self._gates.visit(plan.concurrency), item.attempt >= plan.retry_attempts
+        try:
+            return await self._refusal(target, trusted_hosts=trusted_hosts, turn=turn, is_last=is_last)
+        finally:
+            turn.end(None)
 
     async def _refusal(
         self, target: Target, trusted_hosts: frozenset[str], turn: Visit, *, is_last: bool
@@ -134,41 +151,66 @@ class HttpVisitor:
 
     async def _read(self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlAsk, began: float) -> Ended | Failed:
         asked_url = answer.chain[0] if answer.chain else answer.url
-        fields = fields_of({"fields": plan.fields})
-        if ask.listing is not None and plan.listing is not None:
-            fields = Listing.of(plan.listing).fields
+        fields = fields_wanted(plan, ask)
         request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
         left_s = self._page_s - (time.monotonic() - began)
         read = await self._reader.read(request, max(0.0, left_s))
         if isinstance(read, Failed):
             return read
-        failure = failure_read(read, {})
-        if failure is not None:
-            return failure
-        if ask.listing is not None:
-            return _listed(item, answer, read, is_first=ask.listing[0] == 1)
-        if (sent_on := _sent_on(item, answer, read)) is not None:
-            return sent_on
-        has_none = plan.only_fields and len(read.missing) == len(fields)
-        if has_none and plan.listing is not None:
-            names = ", ".join(read.missing)
-            return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing")
-        ended = _ended(item, plan, answer, read)
-        if has_none and ended.state is ItemState.DONE:
-            return ended._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
-        return ended
+        return failure_read(read, {}) or ended_of(item, plan, answer, read, ask)
 
 
-def _listed(item: Item, answer: Response, read: ReadAnswer, *, is_first: bool) -> Ended | Failed:
-    told = read.crawled or {}
+def _crawl_id(task: Task) -> str:
+    """Of the crawl itself, also where this is a helper."""
+    return str(task.payload.get("crawl_run", task.run_id))
+
+
+def fields_wanted(plan: CrawlPlan, ask: CrawlAsk) -> tuple[FieldSpec, ...]:
+    """Of a list page its links, of any other what the plan asks for."""
+    if ask.listing is not None and plan.listing is not None:
+        return Listing.of(plan.listing).fields
+    return fields_of({"fields": plan.fields})
+
+
+def ended_of(
+    item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, ask: CrawlAsk, *, is_rendered: bool = False
+) -> Ended | Failed:
+    """What becomes of a page that was fetched, by whichever way, and read. Once its scripts have run it is no shell."""
+    if ask.listing is not None:
+        has_pagination = (plan.listing or {}).get(PAGINATION) is not None
+        return _listed(item, answer, read, is_first=ask.listing[0] == 1, has_pagination=has_pagination)
     if (sent_on := _sent_on(item, answer, read)) is not None:
         return sent_on
-    if is_first and not told.get("listed"):
-        return Failed(FailureCode.EXTRACTION, "item_links finds no link on the first page of the list", "item_links")
-    found = tuple(Found(*each) for each in told.get("found", ()))
-    said = f"{told.get('listed', 0)} items; {'another page follows' if told.get('has_next') else 'the last page'}"
+    has_none = plan.only_fields and len(read.missing) == len(plan.fields)
+    if has_none and plan.listing is not None:
+        names = ", ".join(read.missing)
+        stats = {"needs_scripts": needs_scripts(read)}
+        return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing", stats=stats)
+    is_shell = bool((read.crawled or {}).get("is_shell")) and not is_rendered
+    ended = _ended(item, plan, answer, read, is_shell=is_shell)
+    if has_none and ended.state is ItemState.DONE and not is_shell:
+        return ended._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
+    return ended
+
+
+def needs_scripts(read: ReadAnswer) -> bool:
+    """What was asked for is not on the page, and its scripts might bring it."""
+    return bool((read.crawled or {}).get("has_scripts"))
+
+
+def _listed(item: Item, answer: Response, read: ReadAnswer, *, is_first: bool, has_pagination: bool) -> Ended | Failed:
+    seen = read.crawled or {}
+    if (sent_on := _sent_on(item, answer, read)) is not None:
+        return sent_on
+    if is_first and not seen.get("listed"):
+        told = "item_links finds no link on the first page of the list"
+        return Failed(FailureCode.EXTRACTION, told, "item_links", stats={"needs_scripts": needs_scripts(read)})
+    found = tuple(Found(*each) for each in seen.get("found", ()))
+    said = f"{seen.get('listed', 0)} items; {'another page follows' if seen.get('has_next') else 'the last page'}"
     ended = Ended(item.id, item.key, ItemState.SKIPPED, LISTING, said, found=found, http_status=answer.status)
-    return ended._replace(size=answer.raw_bytes)
+    # Where nobody said how the list goes on, scrolling may.
+    loads_more = bool(seen.get("loads_more")) or (not has_pagination and needs_scripts(read))
+    return ended._replace(size=answer.raw_bytes, seen=Seen(loads_more=loads_more))
 
 
 def _sent_on(item: Item, answer: Response, read: ReadAnswer) -> Ended | None:
@@ -183,7 +225,7 @@ def _sent_on(item: Item, answer: Response, read: ReadAnswer) -> Ended | None:
     return ended._replace(size=answer.raw_bytes, seen=Seen(is_sent_on=True))
 
 
-def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> Ended:
+def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, is_shell: bool) -> Ended:
     seen: dict[str, Any] = read.crawled or {}
     key = item.key
     if answer.chain:
@@ -201,6 +243,8 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer) -> E
         item.id,
         key,
         ItemState.DONE,
+        SHELL if is_shell else None,
+        "it is empty without its scripts; --strategy auto or browser runs them" if is_shell else None,
         record=_with_change(seen.get("record"), change),
         found=found,
         http_status=answer.status,
@@ -245,4 +289,5 @@ def _seen(told: dict[str, Any]) -> Seen:
     canonical = told.get("canonical")
     print_, words = told.get("sketch") or (None, ())
     original = None if canonical is None else Found(*canonical)
-    return Seen(original, print_, tuple(words), is_sent_on=told.get("refresh") is not None)
+    is_sent_on = told.get("refresh") is not None
+    return Seen(original, print_, tuple(words), bool(told.get("loads_more")), is_sent_on)

@@ -34,6 +34,7 @@ _REASONS = (
 _CHANGES = (
     sa.select(items.c.change, sa.func.count()).where(_OF_RUN, items.c.change.is_not(None)).group_by(items.c.change)
 )
+_EXAMPLE = sa.select(items.c.url).where(_OF_RUN, items.c.reason == param("reason")).order_by(items.c.id).limit(1)
 _GONE = (
     sa.select(items.c.url)
     .where(_OF_RUN, is_state(items.c.state, "skipped"), items.c.message.is_not(None), items.c.reason == GONE)
@@ -105,6 +106,12 @@ def statistics(tx: Tx) -> CrawlStatistics:
 def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
     """How many items are in which state for which reason."""
     return [(state, reason, int(count)) for state, reason, count in tx.all(_REASONS, values(run_id=run_id))]
+
+
+def examples(tx: Tx, run_id: str, wanted: Sequence[str]) -> dict[str, str]:
+    """For each of these reasons, the first address that has it."""
+    found = {reason: first(tx.all(_EXAMPLE, values(run_id=run_id, reason=reason))) for reason in wanted}
+    return {reason: row[0] for reason, row in found.items() if row is not None}
 
 
 def changes(tx: Tx, run_id: str) -> dict[str, int]:

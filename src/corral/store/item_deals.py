@@ -280,7 +280,7 @@ def _ask_for_helper(tx: Tx, lease: Lease, number: int) -> None:
         max_attempts=1,
         requested_strategy=run.requested_strategy,
         resolved_strategy=run.resolved_strategy,
-        payload={**run.payload, "share": number, "crawl_started": started},
+        payload={**run.payload, "share": number, "crawl_started": started, "crawl_run": run.id},
         parent_id=run.id,
     )
     runs_queries.add(tx, [(helper, [EventDraft(EventKind.CREATED, {"share": number, "crawl": run.id})])])

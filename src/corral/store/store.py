@@ -162,6 +162,10 @@ class Store(Upkeep, HostMethods, StepMethods):
         found: dict[str, int] = await self._db.read_slow(_op(crawls.changes, run_id))
         return found
 
+    async def crawl_examples(self, run_id: str, reasons: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = await self._db.read_slow(_op(crawls.examples, run_id, reasons))
+        return found
+
     async def crawl_gone(self, run_id: str, limit: int) -> list[str]:
         found: list[str] = await self._db.read_slow(_op(crawls.gone, run_id, limit))
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corral.cli.crawl_fetching import OutLinks, SaveFiles
+from corral.cli.crawl_fetching import BrowserPages, CrawlStrategy, MaxScrolls, OutLinks, SaveFiles, StrategyOption
 from corral.cli.options import AsJson, DryRun
 
 if TYPE_CHECKING:
@@ -101,6 +101,9 @@ def crawl(
     keep_pages: KeepPages = False,
     save_files: SaveFiles = False,
     links: OutLinks = False,
+    strategy: StrategyOption = CrawlStrategy.AUTO,
+    max_browser_pages: BrowserPages = 200,
+    max_scrolls: MaxScrolls = 50,
     follow_nofollow: FollowNofollow = False,
     keep_noindex: KeepNoindex = False,
     no_canonical: NoCanonical = False,
@@ -132,14 +135,25 @@ def crawl(
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the command line, by their names, as those of a plan."""
     from corral.cli.files import is_archive
-    from corral.domain.crawl import AUTO
+    from corral.domain.crawl_values import AUTO
 
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
     patterns = {name: given[name] or [] for name in ("include", "exclude")}
-    same = ("max_pages", "max_per_host", "concurrency", "follow_nofollow", "since", "save_files", "links")
+    same = (
+        "max_pages",
+        "max_per_host",
+        "concurrency",
+        "follow_nofollow",
+        "since",
+        "save_files",
+        "links",
+        "max_scrolls",
+    )
     return {
         **{name: given[name] for name in same},
         "start_urls": [given["url"]],
+        "strategy": given["strategy"].value,
+        "browser_pages": given["max_browser_pages"],
         "scope": {**scope, **patterns},
         "max_depth": given["depth"],
         "max_bytes": None if given["max_mb"] is None else round(given["max_mb"] * 1_000_000),
@@ -238,7 +252,7 @@ async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, kee
 
 def _comparable(plan: "CrawlPlan", asked_since: str | None = None) -> dict[str, Any]:
     """Without the run that `last` stands for, which is another one each time."""
-    from corral.domain.crawl import LAST
+    from corral.domain.crawl_values import LAST
 
     told = plan.document()
     return {**told, "since": LAST} if asked_since == LAST else told
@@ -328,7 +342,10 @@ def _say_how_long(run_id: str, hours: float) -> None:
 def _short_of(run: "Run", now: "CrawlNow") -> str:
     if run.error_message:
         return run.error_message
+    from corral.cli.left_out import left_out_lines
+
     said = [f"{now.counts.failed} pages failed"] if now.counts.failed else []
+    said += left_out_lines(run)
     return ", ".join([*said, "its time was over"] if run.stats.get("stopped_by") == "time" else said)
 
 

@@ -7,12 +7,23 @@ import asyncio
 import contextlib
 import time
 from collections import deque
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, room_in, why_failed
+from corral.domain.crawl import (
+    GONE,
+    CrawlPlan,
+    ItemState,
+    StoppedBy,
+    budget_used_up,
+    final_state,
+    left_out_by,
+    room_in,
+    why_failed,
+)
 from corral.domain.crawl_item import decide_item
 from corral.domain.gate import wait_of
 from corral.domain.item import PAGE, Change, Ended, Item, Report, Step, listing_place
@@ -46,14 +57,21 @@ class PageVisitor(Protocol):
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> "Ended | Failed": ...
 
 
+class CrawlVisitor(Protocol):
+    """Opens what the pages of one crawl have in common."""
+
+    def opened(self, plan: CrawlPlan, task: Task) -> AbstractAsyncContextManager[PageVisitor]: ...
+
+
 class CrawlKind:
-    def __init__(self, visitor: PageVisitor, policy: RetryPolicy | None = None) -> None:
+    def __init__(self, visitor: CrawlVisitor, policy: RetryPolicy | None = None) -> None:
         self._visitor = visitor
         self._policy = policy or RetryPolicy()
 
     async def perform(self, task: Task, desk: Desk) -> Outcome:
         plan = CrawlPlan.of(task.payload["crawl"])
-        return await _Crawl(plan, task, desk, self._visitor, self._policy).run()
+        async with self._visitor.opened(plan, task) as visitor:
+            return await _Crawl(plan, task, desk, visitor, self._policy).run()
 
 
 class _Dismissed(Exception):
@@ -249,10 +267,13 @@ class _Crawl:
             stats["budget"] = budget
         if ran_out is not None:
             stats["stopped_by"] = ran_out.value
-        state = final_state(counts, ran_out=ran_out, partial_results_ok=self._plan.partial_results_ok)
+        stats["left_out"] = left_out = left_out_by(reasons)
+        stats["left_out_examples"] = last.examples or {}
+        is_ok = self._plan.partial_results_ok
+        state = final_state(counts, ran_out=ran_out, partial_results_ok=is_ok, left_out=sum(left_out.values()))
         if state is RunState.COMPLETED:
             return Fetched(stats)
-        problems = {"failed": counts.failed, "ran_out_of": ran_out}
+        problems = {"failed": counts.failed, "ran_out_of": ran_out, "left_out": left_out}
         if state is RunState.PARTIAL:
             return Fetched(stats, problems=problems)
         code, detail, said = why_failed(counts, reasons, ran_out=ran_out)

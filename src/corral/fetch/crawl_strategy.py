@@ -1,0 +1,165 @@
+"""Which way each page of a crawl is got: over HTTP, by a recipe, or by browser where its scripts are needed."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from corral.domain.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
+from corral.domain.errors import BadInput
+from corral.domain.gate import NO_GATES, Gates
+from corral.domain.item import PAGE, Ended, Item, listing_place
+from corral.domain.job import Strategy
+from corral.domain.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.ports import Executor
+from corral.domain.recipe import matches
+from corral.domain.traps import template_of
+from corral.domain.url import parse_target
+from corral.fetch.browser_crawl import Rendering
+from corral.fetch.crawl_visit import HttpVisitor, ended_of, fields_wanted
+
+_SCROLL_S = 60.0
+_MAX_TEMPLATES = 10_000
+_MAX_RECIPES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """All ways to get a page. `browser` renders it, `replay` makes the calls of a recipe instead."""
+
+    http: HttpVisitor
+    browser: Executor
+    replay: Executor
+    browser_s: float = 30.0
+    browsers: int = 2  # pages in the browser of this worker at once
+    gates: Gates = NO_GATES
+
+
+class CrawlVisitor:
+    def __init__(self, ways: Ways) -> None:
+        self._ways = ways
+        self._slots = asyncio.Semaphore(ways.browsers)
+
+    @asynccontextmanager
+    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor"]:
+        """For the pages of one crawl."""
+        yield RunVisitor(self._ways, self._slots, plan, task)
+
+
+@dataclass(slots=True, eq=False)
+class RunVisitor:
+    ways: Ways
+    slots: asyncio.Semaphore  # waited for before the time of a page begins
+    plan: CrawlPlan
+    task: Task
+    scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
+    rendered: int = 0
+    has_browser: bool = True
+    recipes: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.recipes += self.task.payload.get("recipes") or ()
+
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:  # noqa: ARG002 - one per crawl
+        strategy = self.plan.strategy
+        is_page = item.kind == PAGE or listing_place(item.kind) is not None
+        if strategy == Strategy.HTTP or not is_page:
+            return await self.ways.http.visit(item, self.plan, self.task)
+        if strategy == Strategy.BROWSER:
+            return await self._render(item)
+        return await self._visit_by_need(item)
+
+    async def _visit_by_need(self, item: Item) -> Ended | Failed:
+        """The cheapest way that brings what was asked for."""
+        if (replayed := await self._replay(item)) is not None:
+            return replayed
+        template = template_of(item.url)
+        if template in self.scripted and self._may_render():
+            return await self._render(item)
+        ended = await self.ways.http.visit(item, self.plan, self.task)
+        if not _needs_scripts(ended) or not self._may_render():
+            return ended
+        rendered = await self._render(item)
+        if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
+            self.has_browser = False
+            return ended
+        if isinstance(rendered, Ended) and (isinstance(ended, Failed) or ended.reason == SHELL):
+            self.scripted[template] = None
+            while len(self.scripted) > _MAX_TEMPLATES:
+                del self.scripted[next(iter(self.scripted))]
+        return rendered
+
+    def _may_render(self) -> bool:
+        return self.has_browser and self.rendered < self.plan.browser_pages
+
+    async def _render(self, item: Item) -> Ended | Failed:
+        began, http = time.monotonic(), self.ways.http
+        async with self.slots:
+            self.rendered += 1
+            ask = http.ask(item, self.plan, self.task, began)
+            scroll_s = _SCROLL_S if self.plan.max_scrolls else 0.0
+            rendering = Rendering(item.url, ask, self.plan.max_scrolls, scroll_s)
+            specs = fields_wanted(self.plan, ask)
+            payload = {"fields": [spec.document() for spec in specs], "rendering": rendering}
+            outcome = await self._execute(self.ways.browser, item, payload, self.ways.browser_s + scroll_s)
+        if outcome.stats.get("is_download") or (not isinstance(outcome, Failed) and rendering.response is None):
+            return await http.visit(item, self.plan, self.task)  # a file, or an answer without a document
+        if isinstance(outcome, Failed):
+            return outcome
+        assert rendering.answer is not None
+        assert rendering.response is not None
+        if outcome.recipe is not None and self.plan.listing is not None:
+            self.recipes.insert(0, {**outcome.recipe, "id": f"{self.task.run_id} {len(self.recipes)}", "version": 1})
+            del self.recipes[_MAX_RECIPES:]
+        ended = ended_of(item, self.plan, rendering.response, rendering.answer, ask, is_rendered=True)
+        if rendering.is_cut and isinstance(ended, Ended):
+            told = f"it still brought more after {self.plan.max_scrolls} steps of scrolling, or {_SCROLL_S:.0f} s"
+            return ended._replace(reason=SCROLL_LIMIT, message=f"{told}; max_scrolls allows more")
+        return ended
+
+    async def _replay(self, item: Item) -> Ended | None:
+        """The item of a list by the calls that fill its page; None where that is not known, or did not work.
+
+        Only items of a list: a recipe does not say where a page leads.
+        """
+        if not self.recipes or self.plan.listing is None or item.kind != PAGE:
+            return None
+        try:
+            target = parse_target(item.url)
+        except BadInput:
+            return None
+        recipe = next((each for each in self.recipes if matches(str(each.get("url_pattern")), target)), None)
+        if recipe is None:
+            return None
+        payload = {"fields": list(self.plan.fields), "recipe": recipe}
+        outcome = await self._execute(self.ways.replay, item, payload, self.ways.browser_s)
+        if isinstance(outcome, Failed) or outcome.missing:
+            if isinstance(outcome, Failed) and outcome.code is not FailureCode.WAITING:
+                self.recipes.remove(recipe)
+            return None
+        record = {"url": item.url, **outcome.records[0]}
+        status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
+        return Ended(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
+
+    async def _execute(self, executor: Executor, item: Item, payload: dict[str, Any], timeout_s: float) -> Outcome:
+        """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
+        ours = {"trusted_hosts", "verify_tls", "requires_auth"}
+        payload |= {name: value for name, value in self.task.payload.items() if name in ours}
+        payload |= {"url": item.url, "respect_robots": self.plan.respect_robots}
+        if self.plan.respect_robots and (refused := await self.ways.http.refusal(item, self.plan, self.task)):
+            return refused
+        turn, outcome = self.ways.gates.visit(self.plan.concurrency), None
+        task = replace(self.task, kind="page", attempt=item.attempt, payload=payload, timeout_s=timeout_s, visit=turn)
+        try:
+            outcome = await executor.execute(task)
+            return outcome
+        finally:
+            turn.end(outcome)
+
+
+def _needs_scripts(ended: Ended | Failed) -> bool:
+    if isinstance(ended, Failed):
+        return bool(ended.stats.get("needs_scripts"))
+    return ended.reason == SHELL or (ended.seen is not None and ended.seen.loads_more)
