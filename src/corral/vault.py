@@ -152,7 +152,7 @@ class Vault:
         if not self.is_file:
             raise BadConfiguration([f"{self.place} holds no key; make one with `{HOW_TO_MAKE}`"])
         made = found.with_new()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self._written(made)
         try:
             # A link is made once: of two who start together, one finds the other's key.

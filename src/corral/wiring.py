@@ -49,6 +49,7 @@ from corral.fetch.probe import probe
 from corral.files import FileFolder
 from corral.log import configure_logging, hide
 from corral.presence import Presence
+from corral.private import make_data_folder
 from corral.settings import Settings, Transport
 from corral.stalls import watched_loop
 from corral.store.open import open_store
@@ -171,6 +172,7 @@ async def opened(
     hide(settings.secrets())
     if not structlog.is_configured():  # without this, warnings would go to the standard output
         configure_logging("warning")
+    make_data_folder(settings.data_dir)
     store = open_store(settings.store_url)
     pulse = Pulse()
     turns = Permits()

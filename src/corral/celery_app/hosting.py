@@ -7,6 +7,7 @@ from corral.celery_app.host import Host
 from corral.domain.queues import EVERY_QUEUE, Hint, Lane, Queue
 from corral.engine.sources import Errand
 from corral.log import configure_logging
+from corral.private import keep_files_private
 from corral.settings import Settings, Transport, load_settings
 
 _lock = threading.Lock()
@@ -19,6 +20,7 @@ def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
     global _host  # noqa: PLW0603 - one per process is the point
     settings = configured or load_settings()
     configure_logging(settings.log_level)
+    keep_files_private()
     workers = min(settings.workers, max(1, concurrency))
     each = -(-concurrency // workers)
     browsers = min(settings.browser_concurrency, each)

@@ -2,7 +2,9 @@
 
 import os
 import resource
+import shlex
 import shutil
+import stat
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from corral.cli.running import database_file, read_store
 from corral.domain.errors import BadConfiguration, StorageError
+from corral.private import OTHERS
 
 if TYPE_CHECKING:
     from corral.settings import Settings
@@ -52,7 +55,8 @@ async def all_checks() -> AsyncIterator[Check]:
             yield Check(Verdict.WRONG, "settings", what, fix or "correct it in the environment or .env")
         return
     yield Check(Verdict.FINE, "settings", "every APP_ name is known and has a good value")
-    for check in (*_folder(settings), _disk(settings), _open_files(settings), _browser(), _token(settings)):
+    resources = (_disk(settings), _open_files(settings), _browser(), _token(settings))
+    for check in (*_folder(settings), *_privacy(settings), _user(), *resources):
         yield check
     async for each in _database(settings):
         yield each
@@ -74,6 +78,26 @@ def _folder(settings: "Settings") -> Iterator[Check]:
         yield Check(Verdict.WRONG, "data folder", f"{folder} {what}", remedy)
         return
     yield Check(Verdict.FINE, "data folder", f"{folder} can be written")
+
+
+def _privacy(settings: "Settings") -> Iterator[Check]:
+    """Pages, sessions and the key of the vault lie in the folder; a database file may lie elsewhere."""
+    folder, database = settings.data_dir.absolute(), database_file(settings)
+    places = [folder] if database is None or database.is_relative_to(folder) else [folder, database]
+    for place in (each for each in places if each.exists()):
+        mode = stat.S_IMODE(place.stat().st_mode)
+        if mode & OTHERS:
+            remedy = f"`chmod -R go= {shlex.quote(str(place))}`"
+            yield Check(Verdict.WATCH, "privacy", f"{place} is open to other users (mode {mode:o})", remedy)
+        else:
+            yield Check(Verdict.FINE, "privacy", f"{place} is open to its user alone")
+
+
+def _user() -> Check:
+    if os.geteuid() == 0:
+        remedy = "run Corral as a user of its own: what breaks into a worker or a browser has that user's rights"
+        return Check(Verdict.WATCH, "user", "this is root", remedy)
+    return Check(Verdict.FINE, "user", "not root")
 
 
 def _nearest(folder: Path) -> Path:
@@ -101,12 +125,15 @@ def _open_files(settings: "Settings") -> Check:
 
 
 def _browser() -> Check:
-    from corral.fetch.browser_args import find_chromium
+    from corral.fetch.browser_args import find_chromium, is_sandboxed
 
     installed = find_chromium() or _of_playwright()
     if installed is None:
         remedy = "`playwright install chromium`, or any Chromium, for pages that need a browser"
         return Check(Verdict.INFO, "browser", "no Chromium found", remedy)
+    if not is_sandboxed():
+        found = f"Chromium at {installed} runs without its sandbox, which it refuses to root"
+        return Check(Verdict.WATCH, "browser", found, "run Corral as another user; pages are hostile code")
     return Check(Verdict.INFO, "browser", f"Chromium at {installed}")
 
 

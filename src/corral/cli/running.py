@@ -43,9 +43,11 @@ def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
 async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
     """The store alone, for verbs that change something in it: everything else would only cost time."""
     from corral.log import configure_logging
+    from corral.private import make_data_folder
     from corral.store.open import open_store
 
     configure_logging("warning")  # without this, warnings would go to the standard output
+    make_data_folder(settings.data_dir)
     store = open_store(settings.store_url)
     try:
         yield store
@@ -57,9 +59,11 @@ async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
 async def read_store(settings: "Settings") -> AsyncIterator["Store"]:
     """For verbs and dry runs that only look. A database that is not there yet is not created, and holds nothing."""
     from corral.log import configure_logging
+    from corral.private import know_data_folder
     from corral.store.open import open_for_reading
 
     configure_logging("warning")
+    know_data_folder(settings.data_dir)
     store = open_for_reading(settings.store_url)
     try:
         yield store

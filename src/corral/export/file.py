@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from corral.private import mode_for
+
 
 def place_of(path: Path) -> Path:
     """Where the file really lies: what a link leads to is written, and the link stays."""
@@ -55,6 +57,4 @@ def _mode_for(path: Path) -> int:
     """As if the file had been opened in the ordinary way; `mkstemp` makes private ones."""
     if path.exists():
         return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    return mode_for(path)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pysqlite3
 import sqlalchemy as sa
 
+from corral import private
 from corral.domain.errors import StorageUnusable
 from corral.domain.ids import new_owner
 from corral.store import moved_mark, schema, sqlite_file
@@ -108,7 +109,7 @@ def _open_sqlite(url: str, clock: Clock | None) -> SqliteDatabase:
         return _prepared(None, clock)
     _check_place(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
         sqlite_file.check_file(path)
         _migrate_file(path)
         return _prepared(path, clock)
@@ -148,6 +149,8 @@ def _migrate_file(path: Path) -> None:
             # Somebody else may have migrated while we waited for the lock.
             if schema.check_version(_file_version(path), str(path)):
                 return
+            # SQLite gives its log and its index the mode of the file.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, private.FILE))
             connection = sqlite_file.connect(path)
             try:
                 sqlite_file.prepare(connection)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from corral.private import OTHERS
 from corral.supervisor import launch, logs, warden
 from corral.supervisor.records import MARKER, Record, Records, started_at
 
@@ -158,6 +159,7 @@ def spawn(
             stdout=sink,
             stderr=sink,
             env={**environment, MARKER: marker},
+            umask=OTHERS,
             start_new_session=True,
         )
         child = Child(name, process, log, records, guard)

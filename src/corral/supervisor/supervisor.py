@@ -17,6 +17,7 @@ from pathlib import Path
 import structlog
 
 from corral.domain.errors import BadConfiguration, CorralError
+from corral.private import make_data_folder
 from corral.supervisor import logs
 from corral.supervisor.child import STOP_POLL_S, Stopping, Warden, spawn
 from corral.supervisor.kept import Kept
@@ -60,6 +61,7 @@ class Supervisor:
 
     def claim(self) -> None:
         """Be the one supervisor of this folder, or AlreadySupervised. What an earlier one left behind is ended."""
+        make_data_folder(self._run_dir.parent)
         self._records.claim()
 
     # -- what the owner asks for -----------------------------------------------------------------------
@@ -209,7 +211,7 @@ class Supervisor:
     def _start(self, kept: Kept) -> None:
         environment = {**os.environ, **kept.service.environment}
         try:
-            self._records.claim()
+            self.claim()
             logs.rotate(kept.log)
             kept.service.prepare()
             child = spawn(
