@@ -169,10 +169,7 @@ async def opened(
     With `is_told` it executes the runs that messages name, instead of looking for them, while that says so.
     One that does not work, but `serves`, keeps gates of its own for what it looks at.
     """
-    hide(settings.secrets())
-    if not structlog.is_configured():  # without this, warnings would go to the standard output
-        configure_logging("warning")
-    make_data_folder(settings.data_dir)
+    _prepare_process(settings)
     store = open_store(settings.store_url)
     pulse = Pulse()
     turns = Permits()
@@ -203,6 +200,13 @@ async def opened(
         if hints is not None:
             await asyncio.to_thread(hints.close)
         await store.close()
+
+
+def _prepare_process(settings: Settings) -> None:
+    hide(settings.secrets())
+    if not structlog.is_configured():  # without this, warnings would go to the standard output
+        configure_logging("warning")
+    make_data_folder(settings.data_dir)
 
 
 def _asked(

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 from corral.domain.crawl import CrawlPlan, eta_range, percent
 from corral.domain.crawl_values import MAX_WORKERS
 from corral.domain.errors import BadInput, RunNotFound
+from corral.domain.masking import masked_result_url
 from corral.domain.run import CRAWL, Run, RunState, spoken
 from corral.store.crawls import CrawlNow
 
@@ -182,7 +183,9 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
         "total_items": counts.fetched + counts.waiting,
         "completed_items": counts.done,
         "failed_items": counts.failed,
-        "current_item": now.current_url if run.state is RunState.RUNNING else None,
+        "current_item": masked_result_url(now.current_url)
+        if now.current_url and run.state is RunState.RUNNING
+        else None,
         "created_at": run.created_at,
         "updated_at": datetime.fromtimestamp(now.updated_at / 1000, UTC),
         "completed_at": run.finished_at,

@@ -7,6 +7,7 @@ from corral.domain.crawl import Counts, CrawlPlan, percent
 from corral.domain.event import Event
 from corral.domain.ids import event_id
 from corral.domain.job import StoredJob
+from corral.domain.masking import masked, masked_deeply
 from corral.domain.record import Record
 from corral.domain.run import CRAWL, Run, RunState, spoken
 
@@ -70,8 +71,8 @@ def event(value: Event) -> dict[str, Any]:
         "run_id": value.run_id,
         "seq": value.seq,
         "level": value.level,
-        "message": value.message,
-        "meta": value.meta,
+        "message": masked(value.message),
+        "meta": masked_deeply(value.meta),
         "created_at": value.created_at,
     }
 

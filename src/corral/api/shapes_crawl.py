@@ -4,6 +4,7 @@ from typing import Any
 
 from corral.domain.crawl import CrawlPlan, ItemState, room_in
 from corral.domain.item import StoredItem
+from corral.domain.masking import masked, masked_result_url
 from corral.domain.run import Run
 from corral.domain.traps import Trap
 from corral.store.crawls import CrawlNow
@@ -12,7 +13,8 @@ _SHOWN = ("url", "depth", "state", "attempt", "reason", "message", "http_status"
 
 
 def page_shape(item: StoredItem) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in _SHOWN}
+    shown = {name: getattr(item, name) for name in _SHOWN}
+    return {**shown, "url": masked_result_url(item.url), "message": item.message and masked(item.message)}
 
 
 def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
@@ -20,7 +22,7 @@ def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
         case ItemState.DONE:
             return f"read with status {item.http_status}" + (f", {item.change}" if item.change else "")
         case ItemState.FAILED:
-            return f"{item.reason}: {item.message or 'no more is known'}"
+            return f"{item.reason}: {masked(item.message or 'no more is known')}"
         case ItemState.SKIPPED:
             return f"by the rule {item.reason}" + (f": {_told(item)}" if item.message else "")
         case ItemState.LEASED if not run.state.is_terminal:
@@ -34,7 +36,7 @@ def _told(item: StoredItem) -> str:
             return f"pages like {item.message} brought nothing new; --no-avoid-traps reads them all the same"
         case Trap.QUERY_VARIANTS:
             return f"there were too many of {item.message} that brought nothing new"
-    return str(item.message)
+    return masked(str(item.message))
 
 
 def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:

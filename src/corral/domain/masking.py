@@ -1,4 +1,8 @@
-"""Addresses as they may be shown: without a password, and without what looks like a secret in the query."""
+"""Addresses as they may be shown: without a password, and without what looks like a secret in the query.
+
+An address may stand inside another one, percent-encoded once or several times: its separators are looked for in each of
+these forms.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,25 +13,46 @@ from corral.domain.secret import SHOWN
 
 # Hostile pages choose these texts: each pattern goes over a text once, however it is made.
 _USERINFO = re.compile(r"(://)[^/?#\s@]+@")
-_NAME = re.compile(r"[?&#;]([^=&#;\s?]+)=")
-_VALUE = re.compile(r"[^&#;\s\"'<>]+")
-# Of a parameter whose value opens something: access_token, api-key, X-Amz-Signature, user[password], sid.
-_SECRET_NAME = re.compile(
-    r"(?:token|secret"
-    r"|(?:^|[_.\-\[])(?:(?:api|access|secret|private)?key|sig|signature|password|passwd|pwd|auth|authorization"
-    r"|session|session_?id|sid|jwt))\]?$",
+_ENCODED_USERINFO = re.compile(
+    r"(%(?:25)*3A(?:%(?:25)*2F){2})(?:[^/?#\s@&%]|%(?!(?:25)*(?:2F|3F|23|40)))+(%(?:25)*40)", re.IGNORECASE
+)
+_NAME = re.compile(
+    r"(?P<before>[?&#;]|%(?P<level>(?:25)*)(?:3[FB]|2[36]))"
+    r"(?P<name>(?:[^=&#;\s?%]|%(?!(?:25)*(?:3[DFB]|2[36])))+)"
+    r"(?:=|%(?:25)*3D)",
     re.IGNORECASE,
 )
+_VALUE = re.compile(r"[^&#;\s\"'<>]+")
+_MAX_LEVEL = 3
+# The value of a parameter of an encoded address ends at a separator that is encoded as often, or less.
+_ENCODED_VALUES = [
+    re.compile(rf"(?:[^&#;\s\"'<>%]|%(?!(?:25){{0,{level}}}(?:26|23|3B)))+", re.IGNORECASE)
+    for level in range(_MAX_LEVEL + 1)
+]
+# A parameter of a path, `/cart;jsessionid=1A2B/step?page=2`, whose value ends where the path goes on.
+_SESSION_NAME = re.compile(r"sess(?:ion)?_?id$", re.IGNORECASE)
+_PATH_VALUE = re.compile(r"[^/?&#;\s\"'<>]+")
+# Of a parameter whose value opens something: access_token, api-key, X-Amz-Signature, user[password], sid, PHPSESSID.
+_SECRET_NAME = re.compile(
+    r"(?:token|secret|sess(?:ion)?_?id"
+    r"|(?:^|[_.\-\[])(?:(?:api|access|secret|private)?_?key|sig|signature|password|passwd|passcode|passphrase|pwd"
+    r"|auth|authorization|bearer|session|sid|jwt|otp|totp|credentials?|saml(?:request|response)"
+    r"|(?:auth|authorization|access|verification|reset|login|mfa|otp)_?code)|^code)\]?$",
+    re.IGNORECASE,
+)
+# Names that say as often which product or page is meant. In the address of a result, only a long value is a secret.
+_AMBIGUOUS_NAME = re.compile(r"^(?:key|code|auth|sig|session|sid|ticket)$", re.IGNORECASE)
+_SECRET_CHARS = 16
 
 
 def masked(text: str) -> str:
     """The text with the secrets of every address in it replaced; any other text as it is."""
-    if "@" in text and "://" in text:
-        text = _USERINFO.sub(rf"\1{SHOWN}@", text)
-    if "=" in text:
-        for start, end in reversed(list(_secret_values(text))):
-            text = text[:start] + SHOWN + text[end:]
-    return text
+    return _masked(text, results_only=False)
+
+
+def masked_result_url(url: str) -> str:
+    """The address of a page as a result of a crawl: a product's short `?code=` or `?key=` is what the user wants."""
+    return _masked(url, results_only=True)
 
 
 def secrets_in(text: str) -> list[str]:
@@ -51,13 +76,33 @@ def masked_deeply(value: Any) -> Any:
     return value
 
 
-def _secret_values(text: str) -> Iterator[tuple[int, int]]:
+def _masked(text: str, *, results_only: bool) -> str:
+    if "@" in text and "://" in text:
+        text = _USERINFO.sub(rf"\1{SHOWN}@", text)
+    if "%" in text:
+        text = _ENCODED_USERINFO.sub(rf"\1{SHOWN}\2", text)
+    if "=" in text or "%" in text:
+        for start, end in reversed(list(_secret_values(text, results_only=results_only))):
+            text = text[:start] + SHOWN + text[end:]
+    return text
+
+
+def _secret_values(text: str, *, results_only: bool = False) -> Iterator[tuple[int, int]]:
     """Where they are. An address may stand in the query of another one; what is in a secret is a part of it."""
     done = 0
-    for name in _NAME.finditer(text):
-        if name.start() < done or not _SECRET_NAME.search(name[1]):
+    for found in _NAME.finditer(text):
+        if found.start() < done or not names_a_secret(name := unquote(found["name"])):
             continue
-        value = _VALUE.match(text, name.end())
-        if value is not None:
-            done = value.end()
-            yield value.span()
+        value = _value_pattern(found, name).match(text, found.end())
+        if value is None:
+            continue
+        if results_only and _AMBIGUOUS_NAME.search(name) and len(value[0]) < _SECRET_CHARS:
+            continue
+        done = value.end()
+        yield value.span()
+
+
+def _value_pattern(found: re.Match[str], name: str) -> re.Pattern[str]:
+    if found["level"] is not None:
+        return _ENCODED_VALUES[min(len(found["level"]) // 2, _MAX_LEVEL)]
+    return _PATH_VALUE if found["before"] == ";" and _SESSION_NAME.search(name) else _VALUE

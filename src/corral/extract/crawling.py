@@ -17,6 +17,7 @@ from corral.domain.errors import BadInput
 from corral.domain.fingerprint import sketch
 from corral.domain.item import Found, listing_key, listing_kind, short_key
 from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
+from corral.domain.masking import masked_result_url
 from corral.domain.scope import Refusal
 from corral.domain.score import score_of
 from corral.domain.traps import shape_of
@@ -167,10 +168,12 @@ def _record(
 ) -> str:
     url, status, ask, _ = answered
     plan = plan_of(ask.plan)
+    # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
+    shown_url = masked_result_url(url)
     if plan.only_fields:
-        return orjson.dumps({"url": url, **fields}).decode()
+        return orjson.dumps({"url": shown_url, **fields}).decode()
     record = {
-        "url": url,
+        "url": shown_url,
         "title": article.title or title,
         "text": article.text[:_TEXT_CHARS],
         "full_text": article.text,
@@ -182,7 +185,7 @@ def _record(
         "char_count": article.char_count,
         "retry_attempt": ask.attempt - 1,
         "scrape_duration": round(time.monotonic() - ask.began, 4),
-        **({"outlinks": [each[0] for each in found]} if plan.links else {}),
+        **({"outlinks": [masked_result_url(each[0]) for each in found]} if plan.links else {}),
         **fields,
     }
     return orjson.dumps(record).decode()

@@ -28,6 +28,7 @@ from corral.api.schemas_scraping import (
 from corral.domain.crawl import CANONICAL, ItemState
 from corral.domain.crawl_health import crawl_health
 from corral.domain.item import PAGE, StoredItem
+from corral.domain.masking import masked, masked_result_url
 from corral.domain.outcome import FailureCode
 from corral.domain.run import Move, Run, RunState
 from corral.engine.crawls import seeds_of
@@ -109,7 +110,8 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
         "metadata": _metadata(run),
     }
     if plan_of(run).since is not None:
-        rest["metadata"]["gone"] = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
+        gone = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
+        rest["metadata"]["gone"] = [masked_result_url(url) for url in gone]
     yield b"]," + render.dumps(rest)[1:]
 
 
@@ -125,10 +127,10 @@ async def _errors(corral: Corral, run: Run) -> list[dict[str, Any]]:
     starts = {seed.url for seed in seeds_of(plan_of(run)) if seed.kind == PAGE}
     return [
         {
-            "url": item.url,
+            "url": masked_result_url(item.url),
             "depth": item.depth,
             "error_type": _error_type(item),
-            "error": item.message or f"it may not be read, by the rule {item.reason}",
+            "error": masked(item.message or "") or f"it may not be read, by the rule {item.reason}",
             "reason": item.reason,
             "http_status": item.http_status,
             "attempts": item.attempt,

@@ -44,6 +44,7 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
     from corral.cli.running import read_store
     from corral.domain.canonical import url_key
     from corral.domain.item import short_key
+    from corral.domain.masking import masked_result_url
     from corral.domain.url import parse_target
 
     key = short_key(url_key(parse_target(url)))
@@ -59,9 +60,10 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
         render.print_json({**about, "way": [page_shape(each) for each in way[1:]]})
         return exits.DONE
     print(f"{way[0].state}: {render.printable(because(run, now, way[0]))}")
-    print(f"  {way[0].url} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
+    address = render.printable(masked_result_url(way[0].url))
+    print(f"  {address} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
     for each in way[1:]:
-        print(f"  found on {render.printable(each.url)} (depth {each.depth}, {each.state})")
+        print(f"  found on {render.printable(masked_result_url(each.url))} (depth {each.depth}, {each.state})")
     return exits.DONE
 
 
