@@ -43,8 +43,11 @@ class Settings(BaseSettings):
 
     workers: int = Field(2, ge=1, le=64, description="worker processes per node")
     concurrency: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
-    worker_max_memory_mib: int = Field(
-        0, ge=0, le=1_000_000, description="a worker process that has grown larger is replaced; 0 is no limit"
+    worker_max_memory_mib: int | None = Field(
+        None,
+        ge=0,
+        le=1_000_000,
+        description="a worker process that has grown larger is replaced; default: by the memory there is; 0: none",
     )
     max_concurrent_tasks: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")

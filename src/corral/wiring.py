@@ -227,8 +227,9 @@ def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]"
         return None, None
     from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used
     from corral.transport.celery import STEPS, CeleryHints, make_celery  # noqa: PLC0415
+    from corral.wiring_redis import broker_url  # noqa: PLC0415
 
-    url = settings.celery_broker_url
+    url = broker_url(settings)
     return CeleryHints(make_celery(url)), Broker(url, sorted(STEPS.values()))
 
 

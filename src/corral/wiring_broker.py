@@ -10,7 +10,8 @@ async def look_at_broker(settings: Settings) -> BrokerNow | None:
         return None
     from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used
     from corral.transport.celery import STEPS  # noqa: PLC0415
+    from corral.wiring_redis import broker_url  # noqa: PLC0415
 
-    broker = Broker(settings.celery_broker_url, sorted(STEPS.values()))
+    broker = Broker(broker_url(settings), sorted(STEPS.values()))
     await broker.look()
     return BrokerNow(broker.depths, broker.problem)

@@ -11,6 +11,7 @@ from corral.domain.pace import PaceRules
 from corral.domain.retention import Retention
 from corral.domain.retry import RetryPolicy
 from corral.engine.assign import Limits
+from corral.engine.memory import default_limit_mib
 from corral.engine.options import NodeOptions
 from corral.fetch.browser_args import find_chromium
 from corral.settings import Settings
@@ -43,8 +44,9 @@ def node_options(
     *,
     processes: int | None = None,
 ) -> NodeOptions:
+    workers, most_mib = processes or settings.workers, settings.worker_max_memory_mib
     return NodeOptions(
-        workers=processes or settings.workers,
+        workers=workers,
         limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
         grace_s=settings.grace_seconds,
         timeouts_s={
@@ -54,7 +56,7 @@ def node_options(
         },
         config=asdict(worker_config(settings, keys)),
         crawls=settings.max_concurrent_tasks,
-        max_memory_mib=settings.worker_max_memory_mib,
+        max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
         gates=gate_rules(settings),
         keys_for=keys_for,
     )

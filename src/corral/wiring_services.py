@@ -4,15 +4,11 @@ import functools
 import hashlib
 import ipaddress
 import os
-import re
-import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
@@ -20,19 +16,18 @@ from corral.domain.errors import BadConfiguration, StorageUnavailable
 from corral.settings import Settings
 from corral.supervisor import checks
 from corral.supervisor.plan import WELL, Adopts, Health, Service
-from corral.supervisor.records import write_whole
+from corral.wiring_redis import OwnRedis, program_environment, redis_program
 
 REDIS, POSTGRES, API = "redis", "postgres", "api"
 FIRST_WORKER = "worker-1"
 WORKER_CONCURRENCY = 8
 _SCHEMES = ("redis", "rediss")
-_SERVERS = ("redis-server", "valkey-server")
 _PING_S = 1.0
 _REDIS_STARTS_S = 30.0
 # Within the two seconds that a stop may take beyond the grace period; the broker, which stops last, needs a moment.
 _STOP_MARGIN_S = 1.5
-_USUAL_DATABASES = 16
 _CORRAL = (sys.executable, "-m", "corral")
+_TOKENS = ("APP_READ_TOKEN", "APP_WRITE_TOKEN")  # of the API, which alone asks for them
 
 
 class Installation:
@@ -42,8 +37,13 @@ class Installation:
         self.settings = settings
         self._warn = warn
         self._warned = False
-        self.broker = settings.celery_broker_url
+        self._own_redis = OwnRedis(settings)
+        self._controls: dict[str, Any] = {}  # by address: it changes when we start a Redis of our own
         self.data_dir = settings.data_dir.absolute()
+
+    @property
+    def broker(self) -> str:
+        return self._own_redis.url
 
     # -- before anything is started ---------------------------------------------------------------------
 
@@ -116,8 +116,10 @@ class Installation:
         return Service(
             REDIS,
             self._redis_health,
-            command=(str(program), str(self._redis_conf)) if program is not None else (),
-            prepare=self._write_redis_conf,
+            command=(str(program), str(self._own_redis.conf)) if program is not None else (),
+            environment=program_environment,
+            inherits=False,
+            prepare=self._own_redis.write_conf,
             start_s=_REDIS_STARTS_S,
         )
 
@@ -134,7 +136,7 @@ class Installation:
             self._worker_health,
             tuple(needs),
             (*_CORRAL, "worker", *beat, "--concurrency", str(concurrency)),
-            self.environment(),
+            functools.partial(self.environment, without=_TOKENS),
             adopts=adopts,
             stop_s=self.settings.grace_seconds + _STOP_MARGIN_S,
         )
@@ -146,18 +148,23 @@ class Installation:
             lambda _: checks.http_health(shown, port),
             needs,
             (*_CORRAL, "serve", "--host", host, "--port", str(port)),
-            self.environment(),
+            self.environment,
             adopts=Adopts.NEVER,
         )
 
-    def environment(self) -> dict[str, str]:
-        """What our programs are told beside the environment they inherit."""
-        return {**environment_of(self.settings), "APP_TRANSPORT": "celery", "APP_DATA_DIR": str(self.data_dir)}
+    def environment(self, without: Container[str] = ()) -> dict[str, str]:
+        """The settings of one of our programs, without those that are none of its business."""
+        given = {name: value for name, value in environment_of(self.settings).items() if name not in without}
+        ours = {"APP_TRANSPORT": "celery", "APP_DATA_DIR": str(self.data_dir), "APP_CELERY_BROKER_URL": self.broker}
+        return {**given, **ours}
 
     # -- Redis ------------------------------------------------------------------------------------------
 
-    def _redis_health(self, _: int | None) -> Health:
-        health = checks.redis_health(self.broker)
+    def _redis_health(self, pid: int | None) -> Health:
+        """Of ours, by its password; before there is one, whether somebody else's answers without."""
+        health = checks.redis_health(self._own_redis.given_url if pid is None else self.broker)
+        if pid is None and health.is_well:
+            self._own_redis.forget_password()
         if health.is_well and (other := self._other_installation()) is not None and not self._warned:
             self._warned = True
             self._warn(
@@ -171,35 +178,6 @@ class Installation:
         about = f"{self.data_dir} on {os.uname().nodename}"
         return checks.claim_instance(self.broker, identity_of(self.settings), about)
 
-    @property
-    def _redis_conf(self) -> Path:
-        return self.data_dir / "redis" / "redis.conf"
-
-    def _write_redis_conf(self) -> None:
-        """Nothing is kept on disk: what it carries are hints, and the database knows all they say."""
-        parts = urlsplit(self.broker)
-        number = int(parts.path.strip("/") or 0)
-        lines = [
-            f"bind {'127.0.0.1' if parts.hostname == 'localhost' else parts.hostname}",
-            f"port {parts.port or 6379}",
-            "protected-mode yes",
-            "daemonize no",
-            f'dir "{self._redis_conf.parent}"',
-            'save ""',
-            "appendonly no",
-            "maxmemory-policy noeviction",
-            f"databases {max(_USUAL_DATABASES, number + 1)}",
-        ]
-        # Its title would be written over its environment, by which we know it again. Old ones cannot be asked.
-        lines += ["set-proc-title no"] if _version(redis_program()) >= (6, 2) else []
-        password = unquote(parts.password) if parts.password else None
-        if parts.username and password:
-            rights = "allkeys allchannels allcommands"
-            lines += [f"user {_quoted(unquote(parts.username))} on {_quoted('>' + password)} {rights}"]
-        elif password:
-            lines += [f"requirepass {_quoted(password)}"]
-        write_whole(self._redis_conf, "\n".join(lines) + "\n")
-
     # -- workers ----------------------------------------------------------------------------------------
 
     def _ping(self, **whom: Any) -> list[str]:
@@ -207,14 +185,17 @@ class Installation:
         replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **whom)
         return [str(name) for reply in replies or () for name in reply]
 
-    @functools.cached_property
+    @property
     def _control(self) -> Any:
         from corral.transport.celery import make_celery  # noqa: PLC0415 - where the first question is asked
 
-        app = make_celery(self.broker)
-        options = app.conf.broker_transport_options
-        app.conf.broker_transport_options = {**options, "max_retries": 1, "interval_start": 0}
-        return app.control
+        url = self.broker
+        if url not in self._controls:
+            app = make_celery(url)
+            options = app.conf.broker_transport_options
+            app.conf.broker_transport_options = {**options, "max_retries": 1, "interval_start": 0}
+            self._controls[url] = app.control
+        return self._controls[url]
 
     def _worker_health(self, pid: int | None) -> Health:
         """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
@@ -241,19 +222,6 @@ class Installation:
             if checks.celery_health(ping).is_well:
                 return WELL
         return checks.celery_health(ping)
-
-
-def redis_program() -> Path | None:
-    found = next(filter(None, map(shutil.which, _SERVERS)), None)
-    return None if found is None else Path(found)
-
-
-def _version(program: Path | None) -> tuple[int, ...]:
-    if program is None:
-        return ()
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    found = re.search(r"\bv=(\d+)\.(\d+)", said)
-    return tuple(map(int, found.groups())) if found else ()
 
 
 def identity_of(settings: Settings) -> str:
@@ -294,7 +262,3 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

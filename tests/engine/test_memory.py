@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from corral.domain.run import RunState
+from corral.engine.memory import default_limit_mib
+from corral.wiring_options import node_options
 from tests.engine.build import drill, ended, kinds, node_of, put, settings_for, started, until, working
 
 
@@ -33,9 +35,21 @@ async def test_a_run_that_blows_its_worker_up_is_quarantined(tmp_path: Path) -> 
         assert "MiB of memory" in (run.error_message or "")
 
 
+@pytest.mark.parametrize(
+    "machine_mib, workers, limit_mib", [(1_000, 2, 512), (4_096, 2, 1_024), (64_000, 4, 2_048), (64_000, 64, 512)]
+)
+def test_by_default_the_workers_share_half_of_the_memory(machine_mib: int, workers: int, limit_mib: int) -> None:
+    assert default_limit_mib(workers, machine_mib) == limit_mib
+
+
+async def test_there_is_a_limit_unless_it_is_set_to_none(tmp_path: Path) -> None:
+    assert 512 <= node_options(settings_for(tmp_path)).max_memory_mib <= 2048
+    assert node_options(settings_for(tmp_path, worker_max_memory_mib=0)).max_memory_mib == 0
+
+
 @pytest.mark.long
 async def test_without_a_limit_it_may_grow(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path, workers=1)) as app:
+    async with working(settings_for(tmp_path, workers=1, worker_max_memory_mib=0)) as app:
         before = node_of(app).worker_pids
         [run] = await ended(app, await put(app, drill("grow", mib=400, seconds=2.5)))
         assert run.state is RunState.COMPLETED

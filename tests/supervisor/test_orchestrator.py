@@ -22,6 +22,7 @@ from corral.settings import Settings
 from corral.supervisor import Orchestrator
 from corral.supervisor.checks import redis_health
 from corral.supervisor.plan import WELL, Service
+from corral.wiring_redis import broker_url
 from tests.chaos.level import LEVEL
 from tests.domain.test_run import A_RUN
 from tests.services import RedisServer
@@ -81,7 +82,7 @@ def test_a_redis_of_ours_is_gone_after_the_block_whatever_happens_in_it(tmp_path
     with suppress(ZeroDivisionError), orch:
         assert orch.start_redis()
         assert orch.start_redis(), "once is enough"
-        assert redis_health(settings.celery_broker_url) == WELL
+        assert redis_health(broker_url(settings)) == WELL
         assert not orch.is_celery_alive()
         orch.stop_all()
         assert redis_health(settings.celery_broker_url) != WELL

@@ -13,11 +13,12 @@ from corral.celery_app import hosting
 from corral.process import die_with_parent
 from corral.settings import load_settings
 from corral.transport.celery import EXECUTE, SWEEP, make_celery
+from corral.wiring_redis import broker_url
 
 _settings = load_settings()
 
 app = make_celery(
-    _settings.celery_broker_url,
+    broker_url(_settings),
     worker_pool="corral.celery_app.pool:NodePool",
     worker_consumer="corral.celery_app.consumer:Listener",
     worker_concurrency=_settings.workers * _settings.concurrency,

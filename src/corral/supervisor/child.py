@@ -63,6 +63,7 @@ class Warden:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             cwd="/",
+            env={},
         )
         self._write("".join(f"+{group}\n" for group in sorted(self._groups)))
 

@@ -1,7 +1,7 @@
 """Which services there are, in which order they start, and what to do about each next. Pure: nothing is done here."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -69,7 +69,8 @@ class Service:
     check: Check
     needs: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Callable[[], Mapping[str, str]] = dict  # asked right before it is started
+    inherits: bool = True  # our own environment, except for settings
     adopts: Adopts = Adopts.ALWAYS
     prepare: Callable[[], None] = lambda: None
     stop_s: float = STOP_S

@@ -209,7 +209,6 @@ class Supervisor:
         kept.enter(shown_state(kept.seen(now, needs_are_up=needs_are_up), step))
 
     def _start(self, kept: Kept) -> None:
-        environment = {**os.environ, **kept.service.environment}
         try:
             self.claim()
             logs.rotate(kept.log)
@@ -217,7 +216,7 @@ class Supervisor:
             child = spawn(
                 kept.service.name,
                 kept.service.command,
-                environment=environment,
+                environment=_environment_of(kept.service),
                 log=kept.log,
                 records=self._records,
                 guard=self._warden,
@@ -267,6 +266,12 @@ class Supervisor:
 def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
     told = (new.state, new.pid, new.problem)
     return new.state is not State.IDLE if old is None else told != (old.state, old.pid, old.problem)
+
+
+def _environment_of(service: Service) -> dict[str, str]:
+    """Settings hold secrets: each program gets those that its service names."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+    return {**(inherited if service.inherits else {}), **service.environment()}
 
 
 def _failure(kept: Kept) -> CorralError:

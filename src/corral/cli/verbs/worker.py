@@ -26,7 +26,7 @@ Concurrency = Annotated[
 MaxMemory = Annotated[
     int | None,
     typer.Option(
-        "--max-memory", min=0, metavar="MIB", help="A process that has grown larger is replaced. [default: no limit]"
+        "--max-memory", min=0, metavar="MIB", help="A larger process is replaced. [default: by the memory there is]"
     ),
 ]
 Beat = Annotated[bool, typer.Option("--beat", help="Keep the time for all workers, too (transport celery).")]

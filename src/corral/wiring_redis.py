@@ -1,0 +1,118 @@
+"""The Redis that a supervisor starts: on loopback, behind a password, keeping nothing on disk."""
+
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from corral.log import hide
+from corral.settings import Settings
+from corral.supervisor.records import is_supervised, write_whole
+
+_SERVERS = ("redis-server", "valkey-server")
+_USUAL_DATABASES = 16
+_PASSWORD_BYTES = 32
+
+
+class OwnRedis:
+    """Where the address in the settings has no password, one is made. It stands in files of the data folder only.
+
+    `url` is the address with it, once the Redis is ours; a Redis that somebody else runs is used as the settings say.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.given_url = settings.celery_broker_url
+        data_dir = settings.data_dir.absolute()
+        self.conf = data_dir / "redis" / "redis.conf"
+        self._password_file = data_dir / "redis" / "password"
+        self._password = self._read_password() if is_supervised(data_dir / "run") else None
+
+    @property
+    def url(self) -> str:
+        return self.given_url if self._password is None else _with_password(self.given_url, self._password)
+
+    def forget_password(self) -> None:
+        """The Redis at this address is not ours."""
+        self._password = None
+        self._password_file.unlink(missing_ok=True)
+
+    def write_conf(self) -> None:
+        """Nothing is kept on disk: what it carries are hints, and the database knows all they say."""
+        if _password_in(self.given_url) is None:
+            self._password = self._password or secrets.token_urlsafe(_PASSWORD_BYTES)
+            hide([self._password])
+            write_whole(self._password_file, self._password)
+        parts = urlsplit(self.url)
+        number = int(parts.path.strip("/") or 0)
+        lines = [
+            f"bind {'127.0.0.1' if parts.hostname == 'localhost' else parts.hostname}",
+            f"port {parts.port or 6379}",
+            "protected-mode yes",
+            "daemonize no",
+            f'dir "{self.conf.parent}"',
+            'save ""',
+            "appendonly no",
+            "maxmemory-policy noeviction",
+            f"databases {max(_USUAL_DATABASES, number + 1)}",
+        ]
+        # Its title would be written over its environment, by which we know it again. Old ones cannot be asked.
+        lines += ["set-proc-title no"] if _version(redis_program()) >= (6, 2) else []
+        password = _password_in(self.url)
+        if parts.username and password:
+            rights = "allkeys allchannels allcommands"
+            lines += [f"user {_quoted(unquote(parts.username))} on {_quoted('>' + password)} {rights}"]
+        elif password:
+            lines += [f"requirepass {_quoted(password)}"]
+        write_whole(self.conf, "\n".join(lines) + "\n")
+
+    def _read_password(self) -> str | None:
+        try:
+            found = self._password_file.read_text()
+        except OSError:
+            return None
+        hide([found])
+        return found or None
+
+
+def broker_url(settings: Settings) -> str:
+    """The address of the broker, for processes of an installation that a supervisor on this machine looks after."""
+    return settings.celery_broker_url if _password_in(settings.celery_broker_url) else OwnRedis(settings).url
+
+
+def program_environment() -> dict[str, str]:
+    """All that a program that is not ours has to know."""
+    return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR") if name in os.environ}
+
+
+def redis_program() -> Path | None:
+    found = next(filter(None, map(shutil.which, _SERVERS)), None)
+    return None if found is None else Path(found)
+
+
+def _version(program: Path | None) -> tuple[int, ...]:
+    if program is None:
+        return ()
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    found = re.search(r"\bv=(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _password_in(url: str) -> str | None:
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        return None
+    return unquote(password) if password else None
+
+
+def _with_password(url: str, password: str) -> str:
+    parts = urlsplit(url)
+    user, _, place = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:{quote(password, safe='')}@{place}"))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

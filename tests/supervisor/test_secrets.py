@@ -1,0 +1,62 @@
+"""A Redis that we start has a password that others cannot read; each program knows only the secrets it needs."""
+
+import base64
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import psutil
+
+from corral.supervisor.checks import redis_health
+from corral.supervisor.plan import WELL
+from tests.cli.command import Corral
+from tests.services.ports import free_port
+from tests.slack import SLACK
+from tests.supervisor.test_up import executed, lines_until
+
+Started = Callable[..., "subprocess.Popen[str]"]
+
+TOKEN = "a-token-for-writing-0123456789"
+
+
+def test_a_redis_of_ours_has_a_password_and_programs_their_own_secrets_only(
+    corral: Corral, started: Started, site: str
+) -> None:
+    url = f"redis://127.0.0.1:{free_port()}/1"
+    key = base64.b64encode(os.urandom(32)).decode()
+    settings = {"APP_EGRESS_ALLOW": "127.0.0.1/32:*", "APP_CELERY_BROKER_URL": url}
+    secrets = {"APP_VAULT_KEY": key, "APP_WRITE_TOKEN": TOKEN}
+    process = started(corral, "up", "--distributed", "--port", "0", "--json", **settings, **secrets)
+    told = lines_until(process, lambda line: line.get("status") == "up")
+    password = (corral.data / "redis/password").read_text()
+    assert len(password) >= 32
+    assert "NOAUTH" in redis_health(url).problem
+    assert redis_health(url.replace("127.0.0.1", f":{password}@127.0.0.1")) == WELL
+
+    family = [each for each in psutil.Process(process.pid).children(recursive=True) if each.is_running()]
+    assert not [each for each in family if password in " ".join(each.cmdline())]
+    knows = {
+        name: {each for each in family if value in environ(each)} for name, value in [("key", key), ("token", TOKEN)]
+    }
+    assert all("serve" in each.cmdline() for each in knows["token"]), "only the API asks for it"
+    assert {each.cmdline()[3] for each in knows["key"]} == {"serve", "worker"}, "who seals sessions and who opens them"
+    heirs = {each.cmdline()[3] for each in family if password in environ(each)}
+    assert heirs == {"serve", "worker"}
+
+    shown = corral("status", "--json", APP_TRANSPORT="celery", **settings)
+    assert shown.code == 0, "another process of the installation finds the password in its folder"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx.Client(base_url=told[-1]["url"], timeout=30, headers=headers) as api:
+        executed(api, site)
+        assert api.get("/health").json()["components"]["broker"] == {"status": "up"}
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20 * SLACK) == 0
+    logs = "".join(path.read_text() for path in Path(corral.data / "log").iterdir())
+    assert password not in logs
+
+
+def environ(process: psutil.Process) -> str:
+    return Path(f"/proc/{process.pid}/environ").read_text()
