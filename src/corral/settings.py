@@ -88,6 +88,24 @@ class Settings(BaseSettings):
         (), description="names with a dot by which an API without a token may be called; comma-separated"
     )
 
+    api_max_body_bytes: int = Field(1024 * 1024, ge=1024, le=64 * 1024**2, description="largest body of a request")
+    api_max_header_bytes: int = Field(
+        64 * 1024, ge=8 * 1024, le=1024**2, description="request line and headers; the address may take half of it"
+    )
+    api_max_headers: int = Field(100, ge=20, le=1000, description="headers of a request")
+    api_header_timeout_seconds: float = Field(10.0, ge=0.1, le=600, description="for the head of a request to arrive")
+    api_body_timeout_seconds: float = Field(30.0, ge=0.1, le=3600, description="for the body of a request to arrive")
+    api_keep_alive_seconds: int = Field(15, ge=1, le=3600, description="how long a connection waits for a request")
+    api_send_timeout_seconds: float = Field(
+        60.0, ge=0.1, le=3600, description="a client that reads nothing of its answer for this long is disconnected"
+    )
+    api_max_connections: int = Field(1000, ge=4, le=100_000, description="with a request at once, besides /health")
+    api_max_streams: int = Field(200, ge=1, le=10_000, description="event streams at once")
+    api_read_rate: float = Field(500.0, ge=0, le=1_000_000, description="reads per second and client; 0 is no limit")
+    api_read_burst: int = Field(5000, ge=1, le=10_000_000, description="reads that may come at once")
+    api_write_rate: float = Field(100.0, ge=0, le=1_000_000, description="writes per second and client; 0 is no limit")
+    api_write_burst: int = Field(1000, ge=1, le=10_000_000, description="writes that may come at once")
+
     retention_days: float | None = Field(None, gt=0, description="forget finished runs older than this")
     retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
     retention_keep_records: bool = Field(True, description="records outlive the runs that found them")

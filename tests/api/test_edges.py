@@ -12,6 +12,8 @@ import pytest
 
 from tests.stack import Stack
 
+_JSON = {"Content-Type": "application/json"}
+
 
 @pytest.mark.parametrize(
     "body",
@@ -25,7 +27,7 @@ def test_a_malformed_body_is_422(stack: Stack, body: bytes) -> None:
 
 
 def test_a_deep_body_is_refused_without_recursion(stack: Stack) -> None:
-    answer = stack.client.post("/jobs", content=b'{"a":' * 100_000 + b"1" + b"}" * 100_000)
+    answer = stack.client.post("/jobs", content=b'{"a":' * 100_000 + b"1" + b"}" * 100_000, headers=_JSON)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "too_deep")
 
 
@@ -36,7 +38,7 @@ def test_a_large_body_is_413_also_without_a_declared_length(stack: Stack) -> Non
     def chunks() -> "list[bytes]":
         return [b" " * 65536] * 40
 
-    answer = stack.client.post("/jobs", content=iter(chunks()))
+    answer = stack.client.post("/jobs", content=iter(chunks()), headers=_JSON)
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "body_too_large"
 

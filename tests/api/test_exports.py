@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from corral.api import exports
 from corral.api.binding import bound
-from corral.api.server import _Server
+from corral.api.server import Server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
 from tests.crawl.site import served, tree
@@ -168,7 +168,7 @@ class _Broken:
 @contextlib.asynccontextmanager
 async def _serving(app: _Broken) -> AsyncIterator[str]:
     socket = bound("127.0.0.1", 0)
-    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    server = Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
     serving = asyncio.create_task(server.serve(sockets=[socket]))
     await until(lambda: server.started)
     yield f"http://127.0.0.1:{socket.getsockname()[1]}"

@@ -1,15 +1,11 @@
 """What a client gets wrong without noticing: misspelt parameters, wrong types, repeated keys, other content types."""
 
-import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from corral.api.streams import MAX_STREAMS
 from corral.domain.schedule import ACCEPTED
 from corral.fetch.limits import FetchLimits
 from tests.slack import SLACK
@@ -156,27 +152,6 @@ def test_head_of_a_stream_ends_at_once(stack: Stack) -> None:
     answer = stack.client.head("/events/stream")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
     assert time.monotonic() - began < 5 * SLACK
-
-
-def test_one_stream_too_many_is_told_so(stack: Stack) -> None:
-    address = urlsplit(stack.url)
-    with ExitStack() as open_streams:
-        for _ in range(MAX_STREAMS):
-            client = open_streams.enter_context(socket.create_connection((address.hostname, address.port), 10))
-            client.sendall(b"GET /events/stream HTTP/1.1\r\nHost: corral\r\n\r\n")
-            received = b""
-            while b": connected" not in received:
-                received += client.recv(4096)
-        answer = stack.client.get("/events/stream")
-        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_many_streams")
-        assert answer.headers["Retry-After"]
-    deadline = time.monotonic() + 20
-    while stack.client.head("/health").status_code == 200:
-        with stack.client.stream("GET", "/events/stream") as again:
-            if again.status_code == 200:
-                return
-        assert time.monotonic() < deadline, "the closed streams were never given back"
-        time.sleep(0.2)
 
 
 def test_the_schema_says_what_is_accepted_and_what_is_not_changed(stack: Stack) -> None:

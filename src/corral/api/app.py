@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -12,9 +12,12 @@ from starlette.staticfiles import StaticFiles
 import corral
 from corral.api import problems
 from corral.api.exports import Exports
-from corral.api.gate import Gate
+from corral.api.http.connections import Connections
+from corral.api.http.limits import fit_open_files, limits_of
+from corral.api.methods import MethodTable
 from corral.api.metrics import Metrics
-from corral.api.query import check_query
+from corral.api.openapi import Schema, describe_limits
+from corral.api.request_guard import RequestGuard
 from corral.api.routes import (
     artifacts,
     crawls,
@@ -34,7 +37,6 @@ from corral.api.routes import (
     supervisor,
     workers,
 )
-from corral.api.schemas import ProblemBody
 from corral.api.streams import Streams
 from corral.wiring import App
 
@@ -45,54 +47,58 @@ _CSP = (
 )
 # The API reference styles its parts inline; it shows our own schema only.
 _DOCS_CSP = _CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
-_ERRORS = {status: {"model": ProblemBody} for status in (401, 403, 404, 409, 413, 415, 422, 429, 503, 507)}
+# Fixed paths such as /jobs/runs before /jobs/{job_id}.
+_ROUTERS = (
+    health.router,
+    supervisor.router,
+    events.router,
+    records.router,
+    artifacts.router,
+    exports.router,
+    sites.router,
+    workers.router,
+    site_statistics.router,
+    runs.router,
+    scraping.router,
+    crawls.router,
+    sessions.router,
+    interventions.router,
+    preview.router,
+    field_maps.router,
+    jobs.router,
+)
 
 
 def create_app(app: App) -> FastAPI:
-    metrics = Metrics()
+    metrics, methods = Metrics(), MethodTable()
     api = FastAPI(
         title="Corral",
         version=corral.__version__,
-        description="Say what to collect; Corral decides how, runs it, and shows what happened.",
+        description=describe_limits(app.settings),
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
-        responses=_ERRORS,  # type: ignore[arg-type]
-        dependencies=[Depends(check_query)],
-        middleware=[Middleware(Gate, app=app, count=metrics.count)],
+        openapi_url=None,
+        middleware=[Middleware(RequestGuard, app=app, count=metrics.count, methods=methods)],
     )
     api.state.corral = app
     api.state.metrics = metrics
-    api.state.streams = Streams()
+    api.state.methods = methods
+    api.state.streams = Streams(app.settings.api_max_streams)
     api.state.exports = Exports()
+    api.state.connections = Connections(fit_open_files(limits_of(app.settings)))
     problems.install(api)
-    # Fixed paths such as /jobs/runs before /jobs/{job_id}.
-    for router in (
-        health.router,
-        supervisor.router,
-        events.router,
-        records.router,
-        artifacts.router,
-        exports.router,
-        sites.router,
-        workers.router,
-        site_statistics.router,
-        runs.router,
-        scraping.router,
-        crawls.router,
-        sessions.router,
-        interventions.router,
-        preview.router,
-        field_maps.router,
-        jobs.router,
-    ):
-        api.include_router(router)
+    for router in _ROUTERS:
+        # Not `include_router`: it would build every route, with its validators, a second time.
+        api.router.routes.extend(router.routes)
     api.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
     assets = Path(str(files("fastapi_swagger"))) / "resources"
     api.mount("/docs/assets", StaticFiles(directory=assets), name="docs-assets")
     api.add_api_route("/", _page("index.html", _CSP), include_in_schema=False)
     api.add_api_route("/docs", _page("docs.html", _DOCS_CSP), include_in_schema=False)
+    api.add_api_route("/openapi.json", Schema(api, app.settings).answer, include_in_schema=False)
+    methods.add(api.routes)
     return api
 
 

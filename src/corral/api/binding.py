@@ -4,13 +4,18 @@ import socket
 
 from corral.domain.errors import BadConfiguration
 
+_RECEIVE_BUFFER_BYTES = 32 * 1024
+
 
 def bound(host: str, port: int) -> socket.socket:
     """A listening socket, or BadConfiguration that says why there is none."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise BadConfiguration(
             [f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port or --host"]
         ) from error
+    # Connections inherit it. What a client has sent and nobody has read yet waits in the kernel, not in our memory.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+    return listening

@@ -11,11 +11,12 @@ from corral.domain.idempotency import IdempotencyKey
 from corral.wiring import App
 
 
-def app_of(request: Request) -> App:
+# Dependencies are coroutines: FastAPI runs plain functions in threads.
+async def app_of(request: Request) -> App:
     return cast(App, request.app.state.corral)
 
 
-def idempotency_key(
+async def idempotency_key(
     request: Request, key: Annotated[str | None, Header(alias="Idempotency-Key")] = None
 ) -> IdempotencyKey | None:
     if key is None:

@@ -9,7 +9,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from corral.api.deps import app_of
 from corral.domain.errors import CorralError, TooManyExports
 from corral.domain.run import Run
 from corral.export.formats import Format
@@ -57,7 +56,7 @@ async def answer(request: Request, run: Run, kind: Format) -> Response:
     if request.scope["state"].get("is_head"):
         return Response(media_type=kind.content_type, headers=headers)
     exports: Exports = request.app.state.exports
-    pieces = exports.counted(chunks(app_of(request).store, export))
+    pieces = exports.counted(chunks(request.app.state.corral.store, export))
     first = await _first(request, pieces)
     if first is None:
         return Response(status_code=204)  # to nobody

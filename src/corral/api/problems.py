@@ -1,6 +1,5 @@
 """Every error in one shape: what, which, what to do. Never a traceback."""
 
-import re
 import uuid
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -50,7 +49,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
 )
 # What may be sent as an object or, in short, as a string.
 _OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector")
-_SLOT = re.compile(r"\{[^}]*\}")
+_MOST_EXAMINED = 200
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
 
 
@@ -67,6 +66,35 @@ def problem(
     error = {"code": code, "message": message, "field": field, "hint": hint, "request_id": request_id}
     body = {"error": {key: value for key, value in error.items() if value is not None}, "detail": message}
     return answer(body, status, {"X-Request-ID": request_id, **(headers or {})})
+
+
+class Refused(Exception):
+    """A request that is answered before it reaches a route."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        hint: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.field, self.hint, self.headers = field, hint, headers
+
+    def response(self, request_id: str) -> Response:
+        return problem(
+            self.status,
+            self.code,
+            self.message,
+            request_id=request_id,
+            field=self.field,
+            hint=self.hint,
+            headers=self.headers,
+        )
 
 
 def request_id(request: Request) -> str:
@@ -92,10 +120,13 @@ async def _on_corral_error(request: Request, error: Exception) -> Response:
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = _meant(error.errors())
+    # There may be as many as a body has values; only the first are named.
+    everything = error.errors()
+    found = _meant(everything[:_MOST_EXAMINED])
     fields = [_field(each) for each in found]
     told = [f"{name}: {each['msg']}" if name else str(each["msg"]) for name, each in zip(fields, found, strict=True)]
-    more = f" (and {len(told) - 5} more)" if len(told) > 5 else ""
+    count = len(told) + max(0, len(everything) - _MOST_EXAMINED)
+    more = f" (and {count - 5} more)" if count > 5 else ""
     return problem(
         422,
         "bad_input",
@@ -135,17 +166,11 @@ async def _on_http(request: Request, error: Exception) -> Response:
     code = _HTTP_CODES.get(error.status_code, "http_error")
     message = f"{request.method} {request.url.path[:200]}: {error.detail}"
     headers = dict(error.headers) if error.headers else {}
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods_of(request)):
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (
+        methods := request.app.state.methods.methods_of(request.url.path)
+    ):
         headers["Allow"] = ", ".join(methods)
     return problem(error.status_code, code, message, request_id=request_id(request), headers=headers)
-
-
-def _methods_of(request: Request) -> list[str]:
-    """Of all routes with this path; the one that refused the request knows only its own."""
-    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
-    found = [each for path, each in paths.items() if re.fullmatch(_SLOT.sub("[^/]+", path), request.url.path)]
-    methods = {name.upper() for each in found for name in each}
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 async def _on_bug(request: Request, error: Exception) -> Response:

@@ -9,7 +9,7 @@ from fastapi.dependencies.models import Dependant
 from corral.domain.errors import BadInput
 
 
-def check_query(request: Request) -> None:
+async def check_query(request: Request) -> None:
     """Refuse a parameter that the route does not know, and one that is given twice."""
     route = request.scope["route"]
     # Pages for people take whatever a link to them carries.

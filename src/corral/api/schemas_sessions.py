@@ -70,7 +70,7 @@ class OriginIn(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
     origin: str = Field(max_length=8192)
-    local_storage: list[StoredItem] = Field(default_factory=list, alias="localStorage", max_length=10_000)
+    local_storage: list[StoredItem] = Field(default_factory=list, alias="localStorage", max_length=5000)
 
 
 def _cookies_in(given: Any) -> Any:

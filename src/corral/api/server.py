@@ -2,20 +2,24 @@
 
 import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import Iterator
+from typing import Any, cast
 
 import uvicorn
 
 from corral.api.app import create_app
 from corral.api.binding import bound
+from corral.api.http.connections import Connections
+from corral.api.http.protocol import CountAnswer, GuardedProtocol, MethodsOf
 from corral.wiring import App
 
 # Streams notice that we are stopping within half a second; whoever is slower is cut.
 _FAREWELL_S = 3
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Signals belong to the command that runs us, not to the server."""
 
     @contextlib.contextmanager
@@ -23,21 +27,37 @@ class _Server(uvicorn.Server):
         yield
 
 
+def make_server(application: Any, connections: Connections, count: CountAnswer, methods_of: MethodsOf) -> Server:
+    protocol = functools.partial(GuardedProtocol, connections=connections, count=count, methods_of=methods_of)
+    return Server(
+        uvicorn.Config(
+            application,
+            http=cast(Any, protocol),
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=_FAREWELL_S,
+            timeout_keep_alive=connections.limits.keep_alive_s,
+            server_header=False,
+            # Anybody could write these headers, and with them pass for another client.
+            proxy_headers=False,
+            lifespan="off",
+        )
+    )
+
+
 async def serve(app: App, host: str, port: int, *, stop: asyncio.Event, listening: socket.socket | None = None) -> None:
     """Until `stop` is set."""
-    config = uvicorn.Config(
-        create_app(app),
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=_FAREWELL_S,
-        server_header=False,
-        lifespan="off",
-        h11_max_incomplete_event_size=64 * 1024,
-    )
-    server = _Server(config)
+    api = create_app(app)
+    connections: Connections = api.state.connections
+    server = make_server(api, connections, api.state.metrics.count, api.state.methods.methods_of)
     serving = asyncio.create_task(server.serve(sockets=[listening or bound(host, port)]), name="http")
+    sweeping = asyncio.create_task(connections.sweep_forever(), name="connections")
     stopping = asyncio.create_task(stop.wait(), name="stop")
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     server.should_exit = True
-    await serving
+    try:
+        await serving
+    finally:
+        sweeping.cancel()

@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
 from corral.api import render
 from corral.domain.errors import CorralError, NotFound, StorageError
 from corral.domain.event import Event
 from corral.store.store import Store
 from corral.wiring import App
 
-MAX_STREAMS = 200
 HEARTBEAT_S = 15.0
 _POLL_S = 0.5
 _BATCH = 500
@@ -22,28 +24,39 @@ _KNOWN_RUNS = 10_000
 class TooManyStreams(CorralError):
     code = "too_many_streams"
 
-    def __init__(self) -> None:
-        super().__init__(f"{MAX_STREAMS} streams are open already", hint="close some, or read the lists instead")
+    def __init__(self, limit: int) -> None:
+        hint = "close some, read the lists instead, or raise APP_API_MAX_STREAMS"
+        super().__init__(f"{limit} event streams are open already", hint=hint)
 
 
 class Streams:
     """How many are open; a bounded number, because each costs memory and polling."""
 
-    def __init__(self) -> None:
-        self._open = 0
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.open = 0
 
-    def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        if self._open >= MAX_STREAMS:
-            raise TooManyStreams
-        return self._run(chunks)
+    def describe(self) -> dict[str, Any]:
+        """For `/health`."""
+        return {"status": "up" if self.open < self.limit else "full", "open": self.open, "limit": self.limit}
 
-    async def _run(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        self._open += 1
+
+class EventStream(StreamingResponse):
+    """An answer that counts as open from its first byte to its last, also where the client never reads any."""
+
+    def __init__(self, streams: Streams, chunks: AsyncIterator[bytes], headers: dict[str, str]) -> None:
+        super().__init__(chunks, media_type="text/event-stream", headers=headers)
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Checked and counted without giving way to another request in between: the limit is exact.
+        if self._streams.open >= self._streams.limit:
+            raise TooManyStreams(self._streams.limit)
+        self._streams.open += 1
         try:
-            async for chunk in chunks:
-                yield chunk
+            await super().__call__(scope, receive, send)
         finally:
-            self._open -= 1
+            self._streams.open -= 1
 
 
 def _message(name: str, data: Any, number: int | None = None) -> bytes:

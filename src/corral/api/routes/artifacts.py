@@ -3,17 +3,18 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from starlette.responses import FileResponse, Response
 
 from corral.api import render
 from corral.api.deps import Corral, Id
+from corral.api.routing import make_router
 from corral.api.schemas_artifacts import ArtifactRead, artifact_read
 from corral.domain.artifact import ArtifactKind
 from corral.domain.errors import ArtifactNotFound
 from corral.files import FileFolder
 
-router = APIRouter(tags=["artifacts"])
+router = make_router("artifacts")
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",

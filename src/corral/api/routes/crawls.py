@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Id, Limit
+from corral.api.routing import make_router
 from corral.api.schemas_crawls import CrawlRead, KeepRead, KeepRequest, ListedPage, ReasonRead, WhyRead, crawl_read
 from corral.api.shapes_crawl import because, page_shape
 from corral.domain.canonical import url_key
@@ -16,7 +17,7 @@ from corral.domain.item import short_key
 from corral.domain.run import CRAWL, Run
 from corral.domain.url import parse_target
 
-router = APIRouter(prefix="/scraping/tasks/{task_id}", tags=["crawls"])
+router = make_router("crawls", prefix="/scraping/tasks/{task_id}")
 
 
 async def _task(corral: Corral, task_id: Id) -> Run:

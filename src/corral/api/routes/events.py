@@ -3,16 +3,17 @@
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import Depends, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from corral.api import render
 from corral.api.deps import Corral, Id
+from corral.api.routing import make_router
 from corral.api.schemas import RunEventRead
-from corral.api.streams import Streams, Wanted, all_events, run_events
+from corral.api.streams import EventStream, Streams, Wanted, all_events, run_events
 from corral.domain.errors import BadInput
 
-router = APIRouter(tags=["events"])
+router = make_router("events")
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "server-sent events"}
@@ -38,7 +39,7 @@ async def stream_run(request: Request, run_id: Id, corral: Corral, last_event_id
     return _streaming(request, run_events(corral, str(run_id), _number(last_event_id) or 0))
 
 
-def _wanted(
+async def _wanted(
     run_id: Annotated[Id | None, Query(description="only events of this run")] = None,
     level: Annotated[Literal["info", "warn", "error"] | None, Query(description="only events of this level")] = None,
     job_id: Annotated[Id | None, Query(description="only events of runs of this job")] = None,
@@ -72,4 +73,4 @@ def _streaming(request: Request, chunks: AsyncIterator[bytes]) -> Response:
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if request.scope["state"].get("is_head"):  # the headers are all that was asked for
         return Response(media_type="text/event-stream", headers=headers)
-    return StreamingResponse(streams.counted(chunks), media_type="text/event-stream", headers=headers)
+    return EventStream(streams, chunks, headers)

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from corral.api import exports
 from corral.api.deps import Corral, Id
+from corral.api.routing import make_router
 from corral.api.schemas_scraping import crawl_of
 from corral.export.formats import Format
 
-router = APIRouter(tags=["exports"])
+router = make_router("exports")
 
 _CONTENT = {
     200: {

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Id
+from corral.api.routing import make_router
 from corral.api.schemas_preview import (
     FieldMapsBody,
     FieldMapsCheck,
@@ -17,7 +18,7 @@ from corral.api.schemas_preview import (
 )
 from corral.engine.field_maps import check_maps
 
-router = APIRouter(tags=["field maps"])
+router = make_router("field maps")
 
 
 @router.get("/jobs/{job_id}/field-maps", response_model=FieldMapsRead)

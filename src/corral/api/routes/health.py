@@ -3,17 +3,18 @@
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral
+from corral.api.routing import make_router
 from corral.api.schemas import Health
 from corral.domain.errors import CorralError
 from corral.domain.worker import NEGLECTED_AFTER_S, REMEDY, WorkerState
 
-router = APIRouter(tags=["health"])
+router = make_router("health")
 
 _ANSWER_S = 2.0
 
@@ -49,8 +50,16 @@ async def _others(corral: Corral) -> dict[str, Any]:
     return {"status": "up" if found else "none", "count": sum(each.processes for each in found), "executing": executing}
 
 
+def _add_server(request: Request, components: dict[str, dict[str, Any]], status: str) -> str:
+    """What the HTTP server has run out of, if anything."""
+    state = request.app.state
+    components |= {"connections": state.connections.describe(), "streams": state.streams.describe()}
+    is_full = any(components[name]["status"] == "full" for name in ("connections", "streams"))
+    return "degraded" if is_full and status == "healthy" else status
+
+
 @router.get("/health", response_model=Health)
-async def health(corral: Corral) -> Response:
+async def health(request: Request, corral: Corral) -> Response:
     database = await _database(corral)
     counts = database.pop("runs", None)
     components: dict[str, dict[str, Any]] = {"database": database}
@@ -82,6 +91,7 @@ async def health(corral: Corral) -> Response:
             # Nothing is lost by it: the workers look into the database instead.
             components["broker"]["reason"] = broker.problem
             status = "degraded" if status == "healthy" else status
+    status = _add_server(request, components, status)
     return render.answer({"status": status, "components": components}, 503 if status == "unhealthy" else 200)
 
 

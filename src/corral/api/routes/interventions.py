@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
+from corral.api.routing import make_router
 from corral.api.schemas_sessions import InterventionRead, InterventionResolve, intervention_read
 from corral.domain.errors import BadInput
 from corral.domain.intervention import InterventionStatus
 
-router = APIRouter(tags=["interventions"])
+router = make_router("interventions")
 
 
 @router.get("/interventions", response_model=list[InterventionRead])

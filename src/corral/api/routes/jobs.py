@@ -3,18 +3,18 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import SecretStr
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.routing import make_router
 from corral.api.schemas import Deleted, JobChange, JobCreate, JobRead, field_specs
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, new_id
 from corral.domain.job import CrawlMode, Job, Priority, Strategy
 
-router = APIRouter(tags=["jobs"])
+router = make_router("jobs")
 
 
 @router.post("/jobs", response_model=JobRead)

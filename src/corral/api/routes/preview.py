@@ -1,10 +1,10 @@
 """Looks at a page before there is a job for it: what it offers, what a selector finds, where its links lead."""
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral
+from corral.api.routing import make_router
 from corral.api.schemas_preview import (
     ListCheck,
     ListCheckRead,
@@ -19,7 +19,7 @@ from corral.api.schemas_preview import (
 from corral.extract.selectors import check_spec
 from corral.extract.survey import Survey
 
-router = APIRouter(tags=["previews"])
+router = make_router("previews")
 
 
 @router.post("/jobs/preview", response_model=PreviewRead)

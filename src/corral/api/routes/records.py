@@ -3,15 +3,16 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
+from corral.api.routing import make_router
 from corral.api.schemas import Deleted, RecordRead, RecordStats
 from corral.domain.record import RecordFilter
 
-router = APIRouter(tags=["records"])
+router = make_router("records")
 
 Moment = Annotated[datetime | None, Query()]
 
@@ -23,7 +24,7 @@ def _ms(moment: datetime | None) -> int | None:
     return round(aware.timestamp() * 1000)
 
 
-def _wanted(
+async def _wanted(
     job_id: Id | None = None, run_id: Id | None = None, date_from: Moment = None, date_to: Moment = None
 ) -> RecordFilter:
     return RecordFilter(str(job_id) if job_id else None, str(run_id) if run_id else None, _ms(date_from), _ms(date_to))

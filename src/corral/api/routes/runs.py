@@ -3,11 +3,12 @@
 import contextlib
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.routing import make_router
 from corral.api.schemas import RunOverrides, RunRead
 from corral.domain.crawl import Counts
 from corral.domain.errors import RunNotFound
@@ -15,7 +16,7 @@ from corral.domain.job import Priority, Strategy
 from corral.domain.run import CRAWL, Move, Run, RunState
 from corral.engine.submit import Overrides
 
-router = APIRouter(tags=["runs"])
+router = make_router("runs")
 
 Status = Literal[
     "queued", "running", "held", "paused", "waiting_for_human", "completed", "partial", "failed", "cancelled"

@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response, StreamingResponse
 
 from corral.api import render
 from corral.api.deps import Corral, Id, Key, Limit, replay_header
+from corral.api.routing import make_router
 from corral.api.schemas_gates import breakers_read
 from corral.api.schemas_scraping import (
     AsyncScrapeRequest,
@@ -33,7 +34,7 @@ from corral.domain.outcome import FailureCode
 from corral.domain.run import Move, Run, RunState
 from corral.engine.crawls import seeds_of
 
-router = APIRouter(prefix="/scraping", tags=["crawls"])
+router = make_router("crawls", prefix="/scraping")
 
 _MAX_ERRORS = 1_000
 _MAX_STARTS = 100

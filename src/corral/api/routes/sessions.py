@@ -1,14 +1,14 @@
 """Sessions of jobs: what a login left behind. Reads tell what there is, never what it says."""
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.routing import make_router
 from corral.api.schemas import Deleted
 from corral.api.schemas_sessions import SessionCheckRead, SessionCreate, SessionRead, check_read, session_read
 
-router = APIRouter(tags=["sessions"])
+router = make_router("sessions")
 
 
 @router.get("/jobs/sessions", response_model=list[SessionRead])

@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Limit
+from corral.api.routing import make_router
 from corral.api.schemas_site_statistics import SiteStatisticsRead, site_statistics_read
 from corral.domain.errors import SiteNotFound
 from corral.domain.url import parse_target
 
-router = APIRouter(tags=["sites"])
+router = make_router("sites")
 
 Host = Annotated[str, Path(max_length=255)]
 

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
+from corral.api.routing import make_router
 from corral.api.schemas import Deleted, DomainIntelligence
 from corral.api.schemas_gates import SiteGateRead, SitePaceChange, gate_read
 from corral.api.schemas_sites import RecipeChange, RecipeRead, intelligence, recipe_read
@@ -17,7 +18,7 @@ from corral.domain.recipe_edit import edited
 from corral.domain.url import parse_target
 from corral.wiring_options import gate_rules
 
-router = APIRouter(tags=["sites"])
+router = make_router("sites")
 
 Url = Annotated[str, Query(max_length=8192)]
 

@@ -2,16 +2,16 @@
 
 import asyncio
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral
+from corral.api.routing import make_router
 from corral.api.schemas_supervisor import SupervisorRead
 from corral.domain.errors import NotSupervised
 from corral.supervisor.status import read_status
 
-router = APIRouter(tags=["health"])
+router = make_router("health")
 
 
 @router.get("/supervisor", response_model=SupervisorRead)

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Limit
+from corral.api.routing import make_router
 from corral.api.schemas_workers import (
     HeldRunRead,
     QueueRead,
@@ -16,7 +17,7 @@ from corral.api.schemas_workers import (
     worker_read,
 )
 
-router = APIRouter(tags=["workers"])
+router = make_router("workers")
 
 
 @router.get("/workers", response_model=list[WorkerRead])

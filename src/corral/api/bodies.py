@@ -1,0 +1,162 @@
+"""Reading a body: what can be refused unread is refused first, and every check is linear.
+
+Nothing of this can stall the event loop: pieces are checked as they arrive, and large bodies are parsed one at a time,
+with room for other requests between two of them.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import orjson
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive
+
+from corral.api.problems import Refused
+from corral.domain.errors import BadInput
+from corral.domain.json_shape import JsonShape, find_repeated_key
+
+# Of large bodies only so many are received at once, so that memory is bounded; the others wait unread.
+LARGE_BYTES = 64 * 1024
+_LARGE_AT_ONCE = 8
+_LARGE_GAP_S = 2.0
+# Large bodies are parsed and validated one at a time: each has a turn of at most this length, and between two turns
+# small requests have the event loop for themselves.
+_TURN_S = 0.1
+_BETWEEN_TURNS_S = 0.03
+
+
+EndTurn = Callable[[], None]
+
+
+class ClientGone(Exception):
+    """The client closed the connection in the middle of its body: there is nobody to answer."""
+
+
+class BodyReader:
+    def __init__(self, max_bytes: int, timeout_s: float) -> None:
+        self._max_bytes = max_bytes
+        self._timeout_s = timeout_s
+        self._places = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._turn = asyncio.Lock()
+
+    def check_head(self, headers: Headers) -> None:
+        """Everything that can be known before the body is read."""
+        declared = headers.get("content-length", "")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > self._max_bytes):
+            raise self._too_large()
+        has_body = declared.strip("0") or "transfer-encoding" in headers
+        if has_body and not is_json(headers.get("content-type")):
+            raise _not_json(headers.get("content-type"))
+
+    async def read(self, headers: Headers, receive: Receive) -> tuple[bytes, EndTurn | None]:
+        """The whole body, checked; with it, where it is large, what ends its turn."""
+        async with AsyncExitStack() as stack:
+            declared = headers.get("content-length")
+            is_large = int(declared) > LARGE_BYTES if declared else "transfer-encoding" in headers
+            if is_large:
+                await self._take_place(stack)
+            body = await self._receive_all(receive, is_large=is_large)
+            end_turn = await self._take_turn() if is_large else None
+            try:
+                check_json(body)
+            except BadInput:
+                if end_turn is not None:
+                    end_turn()
+                raise
+            return body, end_turn
+
+    async def _take_place(self, stack: AsyncExitStack) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await stack.enter_async_context(self._places)
+        except TimeoutError:
+            message = "too many large bodies arrive at once"
+            headers = {"Connection": "close", "Retry-After": "1"}
+            raise Refused(503, "too_many_bodies", message, hint="try again", headers=headers) from None
+
+    async def _receive_all(self, receive: Receive, *, is_large: bool) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._receive_pieces(receive, is_large=is_large)
+        except TimeoutError:
+            message = f"the body did not arrive within {self._timeout_s:g} s, or stopped arriving"
+            hint = "send the whole request at once"
+            raise Refused(408, "request_timeout", message, hint=hint, headers={"Connection": "close"}) from None
+
+    async def _receive_pieces(self, receive: Receive, *, is_large: bool) -> bytes:
+        pieces: list[bytes] = []
+        shape = JsonShape()
+        size = 0
+        while True:
+            message = await self._next(receive) if is_large else await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            piece: bytes = message.get("body", b"")
+            size += len(piece)
+            if size > self._max_bytes:
+                raise self._too_large()
+            shape.feed(piece)
+            pieces.append(piece)
+            if not message.get("more_body", False):
+                return b"".join(pieces)
+
+    async def _next(self, receive: Receive) -> Message:
+        """The next piece. One that takes long gives up its place where another body waits for it."""
+        while True:
+            try:
+                async with asyncio.timeout(_LARGE_GAP_S):
+                    return await receive()
+            except TimeoutError:
+                if self._places.locked():
+                    raise
+
+    async def _take_turn(self) -> EndTurn:
+        await self._turn.acquire()
+        loop = asyncio.get_running_loop()
+        is_over = False
+
+        def end_turn() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                loop.call_later(_BETWEEN_TURNS_S, self._turn.release)
+
+        loop.call_later(_TURN_S, end_turn)
+        return end_turn
+
+    def _too_large(self) -> Refused:
+        message = f"the body is larger than {self._max_bytes} bytes"
+        headers = {"Connection": "close"}
+        return Refused(413, "body_too_large", message, hint="split the request", headers=headers)
+
+
+def _not_json(content_type: str | None) -> Refused:
+    sent = f"is sent as {content_type[:100]!r}" if content_type else "is sent without a Content-Type"
+    return Refused(
+        415,
+        "unsupported_media_type",
+        f"the body {sent}; application/json is expected",
+        field="Content-Type",
+        hint="send the header `Content-Type: application/json`",
+    )
+
+
+def is_json(content_type: str | None) -> bool:
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def check_json(body: bytes) -> None:
+    if not body:
+        return
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        message = f"the body is not JSON: {error}"[:300]
+        raise BadInput(message, field="body", hint="send one JSON document in UTF-8", code="bad_json") from None
+    repeated = find_repeated_key(body)
+    if repeated is not None:
+        message = f"the key {repeated[:100]!r} stands twice in one object of the body"
+        hint = "send it once: which of them counts is not defined"
+        raise BadInput(message, field=repeated[:100], hint=hint, code="repeated_key")

@@ -1,0 +1,274 @@
+"""One connection: uvicorn's HTTP/1.1 protocol, with bounds before there is a request.
+
+uvicorn bounds neither the head of a request nor the time it takes, and answers what it cannot parse in plain text.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from typing import Any, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from corral.api.http.connections import Connections, State
+from corral.api.http.refusals import (
+    HEAD_TIMEOUT,
+    MALFORMED,
+    NO_ROOM,
+    PIPELINED,
+    Refusal,
+    headers_too_large,
+    too_many_headers,
+    url_too_long,
+)
+from corral.api.http.unknown_method import EVERY_METHOD, find_unknown_method, method_not_allowed
+from corral.api.problems import problem
+
+# Answered even where there is no room for other requests.
+_ALWAYS_ANSWERED = frozenset({"/health", "/ready"})
+_MAX_PIPELINED = 8
+# What is discarded of a request that was refused.
+_MAX_DISCARDED = 64 * 1024 * 1024
+_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+
+CountAnswer = Callable[[str, int], None]
+MethodsOf = Callable[[str], list[str]]
+
+
+class _Refused(Exception):
+    """Raised inside a callback: stops the parser where it stands."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class _ClosingTransport:
+    """A transport whose `close` first lets the client read the answer."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport = transport
+        self.close = close
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        connections: Connections,
+        count: CountAnswer,
+        methods_of: MethodsOf,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._registry = connections
+        self._limits = connections.limits
+        self._count = count
+        self._methods_of = methods_of
+        self._socket: asyncio.Transport
+        self._is_refused = False
+        self._running: RequestResponseCycle | None = None
+        self._is_in_head = False
+        self._is_receiving = False  # a request has begun to arrive and has not ended
+        self._head_bytes = 0  # in complete headers
+        self._fed_bytes = 0  # in pieces that did not complete the head
+        self._header_count = 0
+        self._discarded_bytes = 0
+
+    # ------------------------------------------------------------------------------------------ the connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._socket = transport
+        super().connection_made(cast(asyncio.Transport, _ClosingTransport(transport, self._close)))
+        if not self._registry.admit(self):
+            self._count("none", NO_ROOM.status)
+            transport.write(NO_ROOM.response())
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._registry.forget(self)
+        super().connection_lost(exc)
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
+        self.pipeline.clear()
+        # Nothing may refer back to this connection: what it holds is freed now, not by a later garbage collection.
+        self.transport = self._socket
+        self._running = self.cycle = self.flow = None  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._registry.note_stalled(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._registry.note_flowing(self)
+
+    def evict(self) -> None:
+        self._leave(NO_ROOM)
+
+    def time_out(self) -> None:
+        self._leave(HEAD_TIMEOUT)
+
+    def abort(self) -> None:
+        self._socket.abort()
+
+    def _leave(self, refusal: Refusal) -> None:
+        """Only a client that has begun to send something waits for an answer."""
+        if self._is_in_head and self._registry.state_of(self) is State.WAITING:
+            self._answer(refusal)
+        self._registry.forget(self)
+        self._socket.close()
+
+    def _close(self) -> None:
+        """Close at once where the request was read to its end; else go on reading for a moment."""
+        if self._registry.state_of(self) is State.LINGERING or self._socket.is_closing():
+            return
+        if self._is_receiving:
+            self._linger()
+        else:
+            self._socket.close()
+
+    def _linger(self) -> None:
+        if self._socket.is_closing():
+            return
+        self._registry.move(self, State.LINGERING)
+        self.flow.resume_reading()
+        self._socket.write_eof()
+
+    # ------------------------------------------------------------------------------------------ what arrives
+
+    def data_received(self, data: bytes) -> None:
+        state = self._registry.state_of(self)
+        if state is State.LINGERING:
+            self._discard(len(data))
+            return
+        if self._is_refused or state is None:
+            return
+        self._unset_keepalive_if_required()
+        if state is State.IDLE:
+            self._registry.move(self, State.WAITING)
+        was_in_head = self._is_in_head
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # there is nothing to upgrade to: the request is answered as it is
+        except httptools.HttpParserInvalidMethodError:
+            self._refuse(find_unknown_method(data, self._methods_of) or MALFORMED)
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            self._refuse(cause.refusal if isinstance(cause, _Refused) else MALFORMED)
+        else:
+            self._check_unfinished_head(len(data), was_in_head=was_in_head)
+
+    def _check_unfinished_head(self, size: int, *, was_in_head: bool) -> None:
+        """A single header may be without end: the parser tells of headers that are complete only."""
+        if not self._is_in_head or not was_in_head:
+            return
+        self._fed_bytes += size
+        if self._fed_bytes > self._limits.max_header_bytes:
+            self._refuse(headers_too_large(self._limits.max_header_bytes))
+
+    def _discard(self, size: int) -> None:
+        self._discarded_bytes += size
+        if self._discarded_bytes > _MAX_DISCARDED:
+            self._socket.abort()
+
+    # --------------------------------------------------------------------------------------- the parser's calls
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = self._is_receiving = True
+        self._head_bytes = self._fed_bytes = self._header_count = 0
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > self._limits.max_url_bytes:
+            raise _Refused(url_too_long(self._limits.max_url_bytes))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_count += 1
+        self._head_bytes += len(name) + len(value) + 4
+        if self._header_count > self._limits.max_headers:
+            raise _Refused(too_many_headers(self._limits.max_headers))
+        if self._head_bytes + len(self.url) > self._limits.max_header_bytes:
+            raise _Refused(headers_too_large(self._limits.max_header_bytes))
+        if self._is_in_head:  # trailers, which come after the body, are counted and dropped
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        if self.parser.get_method() == b"CONNECT":
+            raise _Refused(method_not_allowed("CONNECT", EVERY_METHOD))
+        if len(self.pipeline) >= _MAX_PIPELINED:
+            raise _Refused(PIPELINED)
+        self._registry.move(self, State.BUSY)
+        super().on_headers_complete()
+        if any(name in _BODY_HEADERS for name, _ in self.headers):
+            # A body is read when somebody asks for it: of those that nobody reads yet, as little as possible is kept.
+            self.flow.pause_reading()
+
+    def on_message_complete(self) -> None:
+        self._is_receiving = False
+        super().on_message_complete()
+
+    # ------------------------------------------------------------------------------------------ what is answered
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        inner = app if self._registry.has_room or cycle.scope["path"] in _ALWAYS_ANSWERED else _no_room
+
+        async def run(scope: Any, receive: Any, send: Any) -> None:
+            async def send_and_close(message: Any) -> None:
+                if message["type"] == "http.response.start" and cycle.more_body:
+                    cycle.keep_alive = False  # the rest of the request is not waited for
+                await send(message)
+
+            await inner(scope, receive, send_and_close)
+
+        super()._start_asgi_task(cycle, cast(Any, run))
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        is_done = self._running is None or self._running.response_complete
+        if is_done and self._registry.state_of(self) is State.BUSY:
+            self._registry.move(self, State.WAITING if self._is_in_head else State.IDLE)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer what is no request. An answer under way goes first; the connection closes behind it."""
+        self._is_refused = True
+        self.pipeline.clear()
+        running = self._running
+        if running is None or running.response_complete:
+            self._answer(refusal)
+        elif running is self.cycle and self._is_receiving and not self._is_in_head:
+            # The body of this very request is broken: what the route makes of it goes nowhere.
+            running.disconnected = True
+            running.message_event.set()
+            if not running.response_started:
+                self._answer(refusal)
+        else:
+            running.keep_alive = False
+            return
+        self._linger()
+
+    def _answer(self, refusal: Refusal) -> None:
+        self._count("none", refusal.status)
+        self._socket.write(refusal.response())
+
+
+async def _no_room(scope: Any, receive: Any, send: Any) -> None:
+    headers = {**dict(NO_ROOM.headers), "Connection": "close"}
+    refused = problem(
+        503, NO_ROOM.code, NO_ROOM.message, request_id=str(uuid.uuid4()), hint=NO_ROOM.hint, headers=headers
+    )
+    await refused(scope, receive, send)

@@ -1,0 +1,61 @@
+"""Answers that the server itself gives, before there is a request that a route could answer."""
+
+import uuid
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from corral.api.render import dumps
+
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    status: int
+    code: str
+    message: str
+    hint: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def response(self) -> bytes:
+        """The whole answer, in the shape of every other error; the connection closes after it."""
+        request_id = str(uuid.uuid4())
+        error = {"code": self.code, "message": self.message, "hint": self.hint, "request_id": request_id}
+        body = dumps({"error": {name: text for name, text in error.items() if text}, "detail": self.message})
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+            (b"x-request-id", request_id.encode()),
+            *SECURITY_HEADERS,
+            *((name.lower().encode(), text.encode()) for name, text in self.headers),
+        ]
+        lines = [b"HTTP/1.1 %d %s" % (self.status, HTTPStatus(self.status).phrase.encode())]
+        lines += [name + b": " + text for name, text in headers]
+        return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+MALFORMED = Refusal(
+    400, "bad_request", "this is not a valid HTTP/1.1 request", "check the request line and the headers"
+)
+HEAD_TIMEOUT = Refusal(408, "request_timeout", "the headers did not arrive in time", "send the whole request at once")
+NO_ROOM = Refusal(
+    503, "too_many_connections", "too many connections are open", "close some, or try again", (("Retry-After", "1"),)
+)
+PIPELINED = Refusal(400, "too_many_pipelined", "too many requests were sent without waiting for an answer")
+
+
+def url_too_long(limit: int) -> Refusal:
+    return Refusal(414, "url_too_long", f"the address is longer than {limit} bytes", "send long values in a body")
+
+
+def headers_too_large(max_bytes: int) -> Refusal:
+    return Refusal(431, "headers_too_large", f"the request line and headers are larger than {max_bytes} bytes")
+
+
+def too_many_headers(most: int) -> Refusal:
+    return Refusal(431, "headers_too_large", f"the request has more than {most} headers")

@@ -1,0 +1,36 @@
+"""Where a write comes from: a web page of another origin may not make a visitor's browser send one."""
+
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SAME = frozenset({"same-origin", "none"})
+
+
+def find_foreign_origin(headers: Headers, allowed_hosts: Collection[str]) -> str | None:
+    """The origin of a write that a page of another origin caused; None where it is our own, or no browser sent it.
+
+    Browsers send at least one of the two headers with every request that is not a plain GET, also for forms; programs
+    send neither. `same-site` is foreign, too: another port of this machine is of the same site.
+    """
+    origin = headers.get("origin")
+    if origin is not None:
+        return None if _is_own(origin, headers.get("host", ""), allowed_hosts) else origin
+    site = headers.get("sec-fetch-site")
+    return None if site is None or site.strip().lower() in _SAME else f"({site})"
+
+
+def _is_own(origin: str, host: str, allowed_hosts: Collection[str]) -> bool:
+    try:
+        parts = urlsplit(origin.strip().lower())
+        default = _DEFAULT_PORTS.get(parts.scheme)
+        own = urlsplit(f"{parts.scheme}://{host.strip().lower()}")
+        # Behind a proxy that ends TLS the scheme differs; name and port are what we were called by.
+        is_same = (parts.hostname, parts.port or default) == (own.hostname, own.port or default)
+    except ValueError:
+        return False
+    if default is None or parts.hostname is None:
+        return False
+    return is_same or parts.hostname in allowed_hosts
