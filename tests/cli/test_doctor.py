@@ -90,5 +90,5 @@ def test_bad_settings_are_all_listed_with_their_values_masked(corral: Corral) ->
     assert "short-secret" not in up.err
     assert "did you mean APP_WORKERS?" in up.err
     assert not corral.data.exists()
-    assert doctor.code == 1
+    assert doctor.code == 78
     assert [check["verdict"] for check in doctor.json["checks"]] == ["wrong"] * 4

@@ -9,6 +9,8 @@ import resource
 import sys
 import time
 from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,25 +86,29 @@ class Storm:
 
     async def _hold(self, sent: bytes, until: float) -> None:
         """Send what there is, and then nothing more."""
-        try:
-            reader, writer = await asyncio.open_connection(*self._where)
-            writer.write(sent)
-            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+        with suppress(OSError, TimeoutError):
+            async with self._connection() as (reader, writer), asyncio.timeout(max(0.0, until - time.monotonic())):
+                writer.write(sent)
                 await reader.read()
-        except (OSError, TimeoutError):
-            return
-        writer.close()
 
     async def _send(self, request: bytes) -> None:
         try:
-            reader, writer = await asyncio.open_connection(*self._where)
-            writer.write(request)
-            status = (await reader.readline()).split()[1].decode()
+            async with self._connection() as (reader, writer):
+                writer.write(request)
+                status = (await reader.readline()).split()[1].decode()
         except (OSError, IndexError) as error:
             status = type(error).__name__
-        else:
-            writer.close()
         self.report.answers[status] = self.report.answers.get(status, 0) + 1
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        reader, writer = await asyncio.open_connection(*self._where)
+        try:
+            yield reader, writer
+        finally:
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def _watch_memory(self) -> None:
         while True:

@@ -23,6 +23,7 @@ _MIB = 1024 * 1024
 _LITTLE_BYTES = 1024 * _MIB
 _TOO_LITTLE_BYTES = 100 * _MIB
 _FILES_PER_RUN = 2
+SETTINGS = "settings"
 
 
 class Verdict(StrEnum):
@@ -52,9 +53,9 @@ async def all_checks() -> AsyncIterator[Check]:
     except BadConfiguration as error:
         for problem in error.problems:
             what, _, fix = problem.partition("; ")
-            yield Check(Verdict.WRONG, "settings", what, fix or "correct it in the environment or .env")
+            yield Check(Verdict.WRONG, SETTINGS, what, fix or "correct it in the environment or .env")
         return
-    yield Check(Verdict.FINE, "settings", "every APP_ name is known and has a good value")
+    yield Check(Verdict.FINE, SETTINGS, "every APP_ name is known and has a good value")
     resources = (_disk(settings), _open_files(settings), _browser(), _token(settings))
     for check in (*_folder(settings), *_privacy(settings), _user(), *resources):
         yield check

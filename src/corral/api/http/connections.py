@@ -20,7 +20,7 @@ _CLOSED_AT_ONCE = 100
 # clients would then report the reset and not the answer.
 LINGER_S = 2.0
 # How long `/health` reports that connections ran out.
-_REPORT_FOR_S = 10.0
+_REPORT_FOR_S = 5.0
 _LOG_EVERY_S = 60.0
 
 

@@ -231,6 +231,9 @@ class GuardedProtocol(HttpToolsProtocol):
             async def send_and_close(message: Any) -> None:
                 if message["type"] == "http.response.start" and cycle.more_body:
                     cycle.keep_alive = False  # the rest of the request is not waited for
+                if cycle.disconnected:
+                    # uvicorn takes it without a word; a stream that never waits would not notice that it is cancelled.
+                    await asyncio.sleep(0)
                 await send(message)
 
             await inner(scope, receive, send_and_close)
@@ -242,6 +245,8 @@ class GuardedProtocol(HttpToolsProtocol):
         is_done = self._running is None or self._running.response_complete
         if is_done and self._registry.state_of(self) is State.BUSY:
             self._registry.move(self, State.WAITING if self._is_in_head else State.IDLE)
+            if self._is_in_head:
+                self._unset_keepalive_if_required()  # the next request has begun: its head has its own time
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer what is no request. An answer under way goes first; the connection closes behind it."""

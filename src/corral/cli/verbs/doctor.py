@@ -6,7 +6,8 @@ from corral.cli.options import AsJson
 def doctor(as_json: AsJson = False) -> None:
     """Check the settings, the data folder, the database and everything that must hold in it.
 
-    Changes nothing. Exit code 1 where something is wrong (✗); what only deserves a look is marked with !.
+    Changes nothing. Exit code 1 where something is wrong (✗), 78 where the settings are; what only deserves a look is
+    marked with !.
 
     \b
     corral doctor
@@ -19,7 +20,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 async def _examined(*, as_json: bool) -> int:
     from corral.cli import exits, render
-    from corral.cli.checks import Verdict, all_checks
+    from corral.cli.checks import SETTINGS, Verdict, all_checks
 
     found = [check async for check in all_checks()]
     wrong = sum(check.verdict is Verdict.WRONG for check in found)
@@ -29,4 +30,6 @@ async def _examined(*, as_json: bool) -> int:
         rows = [(check.verdict.value, check.name, check.found, check.remedy) for check in found]
         render.print_table(("", "check…", "found…", "what to do…"), rows)
         print(f"{wrong} thing{'s' if wrong != 1 else ''} wrong" if wrong else "everything is fine")
+    if any(check.verdict is Verdict.WRONG and check.name == SETTINGS for check in found):
+        return exits.BAD_CONFIGURATION
     return exits.FAILED if wrong else exits.DONE
