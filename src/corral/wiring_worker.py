@@ -82,11 +82,16 @@ def _file_keeper(config: WorkerConfig) -> FileKeeper:
     return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
 
 
-def _crawl_kind(
-    config: WorkerConfig, http: HttpVisitor, executors: dict[Strategy, Executor], gates: Gates
+def _crawl_kind(  # noqa: PLR0917 - the parts of a worker
+    config: WorkerConfig,
+    http: HttpVisitor,
+    executors: dict[Strategy, Executor],
+    gates: Gates,
+    keys: SessionKeys,
+    proxies: Proxies,
 ) -> CrawlKind:
     browser, replay = executors[Strategy.BROWSER], executors[Strategy.API_REPLAY]
-    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, gates)
+    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, gates, keys, proxies)
     return CrawlKind(CrawlVisitor(ways), RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s))
 
 
@@ -128,7 +133,7 @@ async def worker_kinds(
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
     visitor = HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config))
-    crawl = _crawl_kind(config, visitor, executors, gates)
+    crawl = _crawl_kind(config, visitor, executors, gates, keys, proxies)
     try:
         yield {
             "page": _known(executors, keys, gates),

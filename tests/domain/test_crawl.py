@@ -51,6 +51,8 @@ FULL = {
     "avoid_traps": False,
     "keep_pages": True,
     "strategy": "browser",
+    "user_agent": "Me/1.0",
+    "delay_s": 0.5,
     "browser_pages": 7,
     "max_scrolls": 3,
     "save_files": True,

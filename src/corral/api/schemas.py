@@ -22,7 +22,9 @@ Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
 
 _TIMEOUT = "for one attempt, in all; over HTTP the first byte has to come within 10 s whatever this says"
-_PROXY = "`direct`, or `http://`, `https://` or `socks5://` with `[user:password@]host:port`; reads show no credentials"
+PROXY_TEXT = (
+    "`direct`, or `http://`, `https://`, `socks5://` and `[user:password@]host:port`; reads show no credentials"
+)
 # Never repeated in an error: it may hold a password.
 ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
 _MODE = "`single`: the target; `list`: the items of a list that begins there; `crawl`: the pages of its site"
@@ -86,6 +88,12 @@ class ListConfig(_Strict):
     allowed_domains: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] | None = Field(
         None, max_length=100, description="where items, or pages of a site, may lie beside the target's own"
     )
+    user_agent: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="sent instead of the installation's own"
+    )
+    delay_s: Annotated[float, Field(strict=True, ge=0, le=3600)] | None = Field(
+        None, description="between two pages of one host, at least"
+    )
     save_files: StrictBool | None = Field(
         None, description="keep what is no page as a file, with a record that says where it is"
     )
@@ -112,7 +120,7 @@ class JobCreate(_Strict):
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
     respect_robots: StrictBool = True
     verify_tls: StrictBool = Field(True, description=_TLS)
-    proxy_policy: ProxyText | None = Field(None, description=_PROXY)
+    proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
 
 
 class JobChange(_Strict):
@@ -130,7 +138,7 @@ class JobChange(_Strict):
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
     respect_robots: StrictBool | None = None
     verify_tls: StrictBool | None = Field(None, description=_TLS)
-    proxy_policy: ProxyText | None = Field(None, description=_PROXY)
+    proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
 
 
 class RunOverrides(_Strict):

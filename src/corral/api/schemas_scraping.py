@@ -3,13 +3,15 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 
+from corral.api.schemas import PROXY_TEXT, ProxyText
 from corral.domain.crawl import CrawlPlan, eta_range, percent
 from corral.domain.crawl_values import MAX_WORKERS
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.masking import masked_result_url
 from corral.domain.run import CRAWL, Run, RunState, spoken
+from corral.engine.sessions import SessionDraft
 from corral.store.crawls import CrawlNow
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "cancelled"]
@@ -18,6 +20,8 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Workers = Annotated[int, Field(strict=True, ge=1, le=MAX_WORKERS)]
+HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+CookieName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Domain = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 _MAX_PAGES = 1_000
 # Options of the plan that are called the same there.
@@ -25,6 +29,7 @@ _AS_THEY_ARE = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
     *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
     *("order", "keywords", "workers", "save_files", "links", "strategy", "browser_pages", "max_scrolls"),
+    *("user_agent", "delay_s"),
 )
 
 
@@ -58,6 +63,17 @@ class AsyncScrapeRequest(BaseModel):
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
     avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
+    user_agent: str | None = Field(None, min_length=1, max_length=200, description="sent instead of our own")
+    delay_s: float | None = Field(None, ge=0, le=3600, description="between two pages of one host, at least")
+    headers: dict[HeaderName, SecretStr] = Field(
+        default_factory=dict, max_length=50, description="sent to the origin of `url`, never elsewhere; never read back"
+    )
+    cookies: dict[CookieName, SecretStr] = Field(
+        default_factory=dict, max_length=100, description="sent to the host of `url`; never read back"
+    )
+    session_id: str | None = Field(None, max_length=100, description="a session of a job for the same host")
+    proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
+    verify_tls: StrictBool = Field(True, description="false takes any certificate, for this task only")
     strategy: Literal["auto", "http", "browser"] = Field(
         "auto", description="`auto` renders pages in a browser that are empty without their scripts"
     )
@@ -66,6 +82,13 @@ class AsyncScrapeRequest(BaseModel):
     save_files: StrictBool = Field(False, description="keep what is no page as a file, with a record of its own")
     links: StrictBool = Field(False, description="say in each record where its page leads (`outlinks`)")
     workers: Workers | Literal["auto"] = Field("auto", description="that share it at most, each with its own hosts")
+
+    def draft(self) -> SessionDraft | None:
+        """The login that came with the request."""
+        if not (self.headers or self.cookies):
+            return None
+        cookies = [{"name": name, "value": value.get_secret_value()} for name, value in self.cookies.items()]
+        return SessionDraft(cookies, {}, {name: value.get_secret_value() for name, value in self.headers.items()})
 
     def plan(self) -> CrawlPlan:
         try:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from corral.domain import crawl_values
-from corral.domain.crawl_values import AUTO, Order
+from corral.domain.crawl_values import AUTO, BROWSER, Order
 from corral.domain.errors import BadInput
 from corral.domain.outcome import FailureCode
 from corral.domain.run import RunState
@@ -101,6 +101,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "max_per_host": (1, 100_000_000, True),
     "concurrency": (1, 256, False),
     "retry_attempts": (1, 5, False),
+    "delay_s": (0, 3600, True),
     "browser_pages": (0, 1_000_000, False),
     "max_scrolls": (0, 10_000, False),
 }
@@ -145,6 +146,8 @@ class CrawlPlan:
     keep_pages: bool = False  # what came is kept as it came, beside what was read from it
     save_files: bool = False  # what is no page is kept as a file, with a record of its own
     links: bool = False  # records say where their page leads
+    user_agent: str | None = None  # sent instead of the installation's own; robots.txt is asked as the latter
+    delay_s: float | None = None  # between two pages of one host, at least
     strategy: str = AUTO  # how pages are got: http, browser, or auto (by browser what is empty without its scripts)
     browser_pages: int = 200  # with auto, so many pages are rendered at most, by each worker
     max_scrolls: int = 50  # of a page that shows more when it is scrolled
@@ -169,6 +172,8 @@ class CrawlPlan:
         most = max(_MIN_ITEMS, _ITEMS_PER_PAGE * self.max_pages)
         since = None if self.since is None else Since(self.since, self.scope)
         workers, each = (_AUTO_WORKERS, _AUTO_PAGES) if isinstance(self.workers, str) else (self.workers, 0)
+        if self.strategy == BROWSER:
+            workers = 1  # a helper would be taken for a run of one page in the browser
         # One that may read no page at a time is no help.
         sharing = (min(workers, self.concurrency), each, self.concurrency)
         return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing)
@@ -206,6 +211,7 @@ class CrawlPlan:
             keywords=crawl_values.parse_keywords(document.get("keywords"), order),
             since=crawl_values.parse_since(document.get("since")),
             strategy=crawl_values.parse_strategy(document.get("strategy", AUTO)),
+            user_agent=crawl_values.parse_user_agent(document.get("user_agent")),
             workers=crawl_values.parse_workers(document.get("workers", AUTO)),
             fields=crawl_values.parse_fields(document.get("fields", ())),
             listing=crawl_values.parse_listing(document.get("listing")),
@@ -330,7 +336,7 @@ def _number(name: str, value: object, max_depth: int) -> Any:
         most = min(most, max_depth)
     if value is None and is_optional:
         return None
-    takes_fractions = name == "max_seconds"
+    takes_fractions = name in ("max_seconds", "delay_s")
     is_number = isinstance(value, int | float if takes_fractions else int) and not isinstance(value, bool)
     if not is_number or not least <= value <= most:  # type: ignore[operator]
         what = "a number" if takes_fractions else "a whole number"

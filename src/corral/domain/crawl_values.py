@@ -10,7 +10,8 @@ MAX_FIELDS = 200
 MAX_KEYWORDS = 50
 _MAX_KEYWORD_CHARS = 100
 AUTO = "auto"  # as many workers as are worth it; the strategy that a page needs
-STRATEGIES = (AUTO, "http", "browser")
+BROWSER = "browser"
+STRATEGIES = (AUTO, "http", BROWSER)
 # So many workers share a crawl at most, whoever says so; where nobody says how many, fewer, each worth its while.
 MAX_WORKERS = 64
 LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
@@ -62,6 +63,16 @@ def parse_strategy(value: object) -> str:
             f"{str(value)[:80]!r} is no strategy of a crawl", field="strategy", hint=f"write {', '.join(STRATEGIES)}"
         )
     return str(value)
+
+
+def parse_user_agent(value: object) -> str | None:
+    if value is None:
+        return None
+    is_text = isinstance(value, str) and value.isascii() and value.isprintable() and 1 <= len(value.strip()) <= 200
+    if not is_text:
+        hint = "write up to 200 printable ASCII characters"
+        raise BadInput("this cannot be sent as a user agent", field="user_agent", hint=hint)
+    return str(value).strip()
 
 
 def parse_workers(value: object) -> int | str:

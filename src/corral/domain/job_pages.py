@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl_values import AUTO
 from corral.domain.errors import BadInput
 from corral.domain.job import CrawlMode, FieldSpec, Job, Strategy
 
@@ -19,7 +20,7 @@ ITEM_LINKS, PAGINATION = "item_links", "pagination"
 _SITE_PAGES = 1_000
 _SITE_DEPTH = 5
 _MAX_RETRIES = 5
-_OF_SITE = frozenset({"max_pages", "allowed_domains", "save_files"})
+_OF_SITE = frozenset({"max_pages", "allowed_domains", "save_files", "user_agent", "delay_s"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,6 @@ def check_pages(job: Job) -> None:
         if config is not None:
             raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
         return
-    if (asked := _not_for_crawls(job)) is not None:
-        raise BadInput(
-            f"the pages of crawl_mode {job.crawl_mode.value} are read over HTTP, directly and without a login",
-            field=asked,
-            hint="leave it out, or create one job per page with crawl_mode single",
-        )
     if job.crawl_mode is CrawlMode.LIST:
         if config is None or not config.get(ITEM_LINKS):
             field = "list_config" if config is None else f"list_config.{ITEM_LINKS}"
@@ -72,17 +67,6 @@ def check_pages(job: Job) -> None:
         if strange:
             hint = f"leave it out; of a site there are {', '.join(sorted(_OF_SITE))}"
             raise BadInput(f"{strange[0]} goes with crawl_mode list", field=f"list_config.{strange[0]}", hint=hint)
-
-
-def _not_for_crawls(job: Job) -> str | None:
-    """The option that a job may have and a crawl has not."""
-    if job.strategy not in (Strategy.AUTO, Strategy.HTTP):
-        return "strategy"
-    if job.requires_auth:
-        return "requires_auth"
-    if job.proxy is not None and not job.proxy.is_direct:
-        return "proxy_policy"
-    return None if job.verify_tls else "verify_tls"
 
 
 def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
@@ -96,7 +80,13 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
         "fields": [spec.document() for spec in job.fields],
         "only_fields": True,
         "save_files": config.get("save_files", False),
+        "user_agent": config.get("user_agent"),
+        "delay_s": config.get("delay_s"),
+        # Recipes come first with auto, where there are any.
+        "strategy": AUTO if job.strategy is Strategy.API_REPLAY else job.strategy.value,
     }
+    if job.requires_auth:
+        document["workers"] = 1  # the login is with the run itself
     if job.timeout_s is not None:
         document["max_seconds"] = max(1.0, job.timeout_s)
     if job.crawl_mode is CrawlMode.LIST:

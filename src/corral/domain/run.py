@@ -172,10 +172,16 @@ class Lease(NamedTuple):
         return (self.run.id, self.run.epoch)
 
     @property
+    def login(self) -> SealedSession | None:
+        """Of its job, or its own where it has no job."""
+        own = self.run.payload.get("login")
+        return self.session or (SealedSession(**own) if own else None)
+
+    @property
     def kids(self) -> set[str]:
         """The keys of the vault that whoever executes it needs."""
-        proxy = self.run.payload.get("proxy")
-        sealed = [self.session.kid if self.session else None, ProxyPolicy.of(proxy).kid if proxy else None]
+        proxy, session = self.run.payload.get("proxy"), self.login
+        sealed = [session.kid if session else None, ProxyPolicy.of(proxy).kid if proxy else None]
         return {kid for kid in sealed if kid is not None}
 
     def task(self, timeout_s: float) -> Task:
@@ -188,5 +194,5 @@ class Lease(NamedTuple):
             attempt=run.attempt,
             payload=run.payload,
             timeout_s=timeout_s,
-            session=self.session,
+            session=self.login,
         )

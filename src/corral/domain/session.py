@@ -168,6 +168,8 @@ def checked_state(
     cookies: Iterable[Mapping[str, Any]],
     storage: Mapping[str, Mapping[str, str]] | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    takes_headers_alone: bool = False,
 ) -> SessionState:
     """The session these describe, in the shapes that browsers and Playwright export; BadInput never quotes a value."""
     target = parse_target(target_url)
@@ -181,7 +183,7 @@ def checked_state(
         raise BadInput(f"a session has at most {MAX_COOKIES} cookies", field="cookies")
     if not (state.cookies or state.storage or state.headers):
         raise BadInput("the session is empty", field="cookies", hint="give at least one cookie or stored value")
-    if not (state.cookies or state.storage):
+    if not (state.cookies or state.storage or takes_headers_alone):
         raise BadInput(
             "headers alone log nobody in: what requires a login is read by a browser, which does not send them",
             field="headers",

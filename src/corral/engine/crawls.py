@@ -1,8 +1,8 @@
 """Crawls as people see them: started at once, whatever the target does; looked at while they run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.canonical import canonical_url, url_key
@@ -15,8 +15,10 @@ from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.item import ROBOTS, Found, listing_key, listing_kind, short_key
 from corral.domain.job import Priority, Strategy
 from corral.domain.ports import RunStore
+from corral.domain.proxy import ProxyPolicy
 from corral.domain.queues import Waker
 from corral.domain.run import CRAWL, NewRun, Run, RunState
+from corral.domain.session import SealedSession
 from corral.domain.url import parse_target
 
 # How much later than the crawl's own clock the node steps in.
@@ -29,6 +31,26 @@ class CrawlStore(RunStore, Protocol):
     async def created_by(self, key: IdempotencyKey) -> str | None: ...
 
     async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> Sequence[tuple[Run, object]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlAccess:
+    """How the pages of a crawl are reached, where that is not as usual."""
+
+    login: SealedSession | None = None
+    proxy: ProxyPolicy | None = None
+    verify_tls: bool = True
+
+    def payload(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.login is not None:
+            told["login"] = asdict(self.login)
+        if self.proxy is not None and not self.proxy.is_direct:
+            told["proxy"] = self.proxy.document()
+        return told if self.verify_tls else {**told, "verify_tls": False}
+
+
+USUAL = CrawlAccess()
 
 
 class Crawls:
@@ -46,6 +68,7 @@ class Crawls:
         about: dict[str, object] | None = None,
         key: IdempotencyKey | None = None,
         keep: bool = False,
+        access: CrawlAccess = USUAL,
     ) -> tuple[Run, bool]:
         """A crawl of this plan, queued. Nobody asks the target first: it may take its time, or hang.
 
@@ -58,9 +81,11 @@ class Crawls:
             target = parse_target(url, field="url")
             check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
         seeds = seeds_of(plan)
-        run = crawl_run(plan, None, priority, trusted_hosts=trusted_hosts, about=about)
+        run = crawl_run(plan, None, priority, trusted_hosts=trusted_hosts, about=about, access=access)
         meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
         drafts = [EventDraft(EventKind.CREATED, meta)]
+        if not access.verify_tls:
+            drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(plan.start_urls[0]).host}))
         run_id, replayed = await self._store.add_crawl(run, drafts, seeds, key, keep)
         started = await self._store.run(run_id)
         self._wake(started)
@@ -94,8 +119,9 @@ def crawl_run(
     priority: Priority,
     *,
     trusted_hosts: Sequence[str] = (),
-    asked: Strategy = Strategy.HTTP,
+    asked: Strategy | None = None,
     about: dict[str, object] | None = None,
+    access: CrawlAccess = USUAL,
 ) -> NewRun:
     return NewRun(
         id=RunId(new_id()),
@@ -103,14 +129,15 @@ def crawl_run(
         kind=CRAWL,
         priority=priority,
         max_attempts=1,  # its items are tried again, each for itself
-        requested_strategy=asked,
-        resolved_strategy=Strategy.HTTP,
+        requested_strategy=asked or Strategy(plan.strategy),
+        resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
         payload={
             "url": plan.start_urls[0],
             "crawl": plan.document(),
             "trusted_hosts": list(trusted_hosts),
             "timeout_s": (plan.max_seconds or _LONGEST_S) + _MARGIN_S,
             "about": about or {},
+            **access.payload(),
         },
     )
 

@@ -98,6 +98,11 @@ class Sessions:
             return await self._store.session(found), replayed
         raise SessionChanged
 
+    def sealed_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
+        """A login for one crawl that has no job. With headers, pages that need scripts are not rendered."""
+        state = checked_state(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
+        return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
+
     async def resolve(self, intervention_id: str, draft: SessionDraft | None) -> tuple[Intervention, Run]:
         """What a person had to do is done: the run goes on, with the session given here or the newest there is."""
         waiting = await self._store.intervention(intervention_id)

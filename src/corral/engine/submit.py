@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl_values import AUTO
 from corral.domain.errors import WrongState
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
@@ -14,12 +15,15 @@ from corral.domain.job import CrawlMode, Job, Priority, Strategy
 from corral.domain.job_pages import check_pages, plan_of_job
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.queues import Waker
+from corral.domain.recipe import recipe_key
 from corral.domain.run import CRAWL, Move, NewRun, Run, spoken
 from corral.domain.site import fields_key
 from corral.domain.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.url import parse_target
-from corral.engine.crawls import crawl_run, seeds_of
+from corral.engine.crawls import CrawlAccess, crawl_run, seeds_of
 from corral.engine.lessons import recipe_for, specs_of
+
+_MAX_RECIPES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class Submitter:
         chosen = overrides or Overrides()
         asked = chosen.strategy or job.strategy
         if job.crawl_mode is not CrawlMode.SINGLE:
-            return _crawl_of(replace(job, strategy=asked), chosen, extra or {})
+            return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
         resolution = await self._resolved(job, asked)
         payload = payload_of(job)
         recipe = await self._recipe(payload, resolution.strategy)
@@ -124,6 +128,29 @@ class Submitter:
         if recipe:
             meta["recipe_id"] = recipe["recipe"]["id"]
         return run, first_events(run, meta)
+
+    async def _crawl_of(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
+        check_pages(job)
+        plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
+        priority = job.priority if chosen.priority is None else chosen.priority
+        access = CrawlAccess(proxy=job.proxy, verify_tls=job.verify_tls)
+        run = crawl_run(plan, job.id, priority, trusted_hosts=job.trusted_hosts, asked=job.strategy, access=access)
+        payload = run.payload | await self._recipes(job, plan)
+        if job.requires_auth:
+            payload["requires_auth"] = True
+        run = run._replace(payload=payload)
+        reason = f"crawl_mode {job.crawl_mode.value}"
+        meta = {"resolved_strategy": run.resolved_strategy.value, "reason": reason, **extra}
+        return run, first_events(run, meta)
+
+    async def _recipes(self, job: Job, plan: CrawlPlan) -> dict[str, Any]:
+        """For the items of a list: others are read for their links, too, which no recipe knows."""
+        is_for_others = not job.requires_auth and job.verify_tls
+        if plan.listing is None or plan.strategy != AUTO or not is_for_others:
+            return {}
+        known = await self._store.recipes_for(parse_target(job.target_url).host, recipe_key(job.fields))
+        offered = [recipe.payload() for recipe in known if recipe.is_offered]
+        return {"recipes": offered[:_MAX_RECIPES]} if offered else {}
 
     async def _recipe(self, payload: dict[str, Any], strategy: Strategy) -> dict[str, Any]:
         """What a replay adds to its payload; nothing where there is no recipe, which the attempt then says."""
@@ -147,15 +174,6 @@ class Submitter:
         trusted = frozenset(job.trusted_hosts)
         probe = await self._prober(job.target_url, job.fields, trusted, verifies_tls=job.verify_tls)
         return resolve(job, asked, probe)
-
-
-def _crawl_of(job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
-    check_pages(job)
-    plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
-    priority = job.priority if chosen.priority is None else chosen.priority
-    run = crawl_run(plan, job.id, priority, trusted_hosts=job.trusted_hosts, asked=job.strategy)
-    meta = {"resolved_strategy": run.resolved_strategy.value, "reason": f"crawl_mode {job.crawl_mode.value}", **extra}
-    return run, first_events(run, meta)
 
 
 def seeds_of_run(run: NewRun) -> list[Found]:

@@ -148,7 +148,9 @@ class Renderer:
     ) -> Outcome:
         fields = fields_of(task.payload)
         verifies_tls = task.payload.get("verify_tls", True)
-        await visit.open(self._proxy.address, granted, self._user_agent, browser_state(task), verifies_tls=verifies_tls)
+        state, chosen = browser_state(task), task.payload.get("user_agent")
+        where = (self._proxy.address, granted, self._user_agent, state)
+        await visit.open(*where, verifies_tls=verifies_tls, chosen_agent=chosen)
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")

@@ -98,11 +98,16 @@ class Visit:
         state: dict[str, Any] | None = None,
         *,
         verifies_tls: bool = True,
+        chosen_agent: str | None = None,
     ) -> None:
-        """`state` is what the page finds already there: cookies and storage of a login."""
+        """`state` is what the page finds already there: cookies and storage of a login.
+
+        A user agent that somebody chose is sent as it is; ours is put behind that of the browser.
+        """
         self._later(self._end_when_gone())
         # A task, so that a run cancelled right now still has a context that can be closed.
-        context_of = self._new_context(proxy_address, granted, user_agent, state, verifies_tls=verifies_tls)
+        agent = chosen_agent or f"{self._engine.user_agent} {user_agent}"
+        context_of = self._new_context(proxy_address, granted, agent, state, verifies_tls=verifies_tls)
         self.opening = asyncio.create_task(context_of)
         context = await asyncio.shield(self.opening)
         # One after the other: a page that is made at the same time may never hear of the route.
@@ -142,7 +147,7 @@ class Visit:
             },
             service_workers="block",
             storage_state=cast(StorageState, state) if state else None,
-            user_agent=f"{self._engine.user_agent} {user_agent}",
+            user_agent=user_agent,
             viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT},
         )
 

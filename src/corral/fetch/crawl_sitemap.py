@@ -19,10 +19,12 @@ from corral.extract.crawling import CrawlAsk
 from corral.extract.reading import ReadRequest
 from corral.extract.sitemap import MAX_BYTES, sitemap_key
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import RunWay
 from corral.fetch.faults import fault
 from corral.fetch.parse_pool import PageReader
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
+from corral.fetch.sessions import credentials_of
 
 _MAX_NAMED = 1_000
 
@@ -34,7 +36,9 @@ class SitemapVisitor:
         self._robots = robots
         self._reader = reader
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
+    async def visit(
+        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunWay | None = None
+    ) -> Ended | Failed:
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         try:
             target = parse_target(item.url)
@@ -42,7 +46,7 @@ class SitemapVisitor:
             return fault("policy:url", problem.message)
         level = sitemap_level(item.kind)
         if level is None:
-            return await self._named(item, target, trusted_hosts, turn)
+            return await self._named(item, target, trusted_hosts, turn, via)
         ask = CrawlAsk(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
 
         async def allows(following: Target) -> Failed | None:
@@ -51,14 +55,24 @@ class SitemapVisitor:
             if not is_same and plan.scope.refuses(canonical_url(following), item.depth) is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
             asks = self._robots.refusal if plan.respect_robots else None
-            return await asks(following, trusted_hosts=trusted_hosts, visit=turn) if asks else None
+            return await asks(following, trusted_hosts=trusted_hosts, via=via, visit=turn) if asks else None
 
-        fetched = functools.partial(self._egress.fetch, trusted_hosts=trusted_hosts, visit=turn, allows=allows)
+        fetched = functools.partial(
+            self._egress.fetch,
+            trusted_hosts=trusted_hosts,
+            visit=turn,
+            allows=allows,
+            credentials=functools.partial(credentials_of, task),
+            via=via,
+            headers={} if plan.user_agent is None else {"user-agent": plan.user_agent},
+        )
         return await self._listed(item, target, ask, fetched)
 
-    async def _named(self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit) -> Ended:
+    async def _named(
+        self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunWay | None
+    ) -> Ended:
         """Those of robots.txt, and the one that nearly every site has."""
-        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, visit=turn)
+        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
         named = [] if verdict.rules is None else list(verdict.rules.sitemaps)[:_MAX_NAMED]
         found: dict[str, Found] = {}
         for reference in [*named, "/sitemap.xml"]:

@@ -9,16 +9,20 @@ from typing import Any
 
 from corral.domain.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
-from corral.domain.gate import NO_GATES, Gates
+from corral.domain.gate import NO_GATES, Gates, place_of_url
 from corral.domain.item import PAGE, Ended, Item, listing_place
 from corral.domain.job import Strategy
 from corral.domain.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.ports import Executor
 from corral.domain.recipe import matches
+from corral.domain.session import SessionState
 from corral.domain.traps import template_of
 from corral.domain.url import parse_target
 from corral.fetch.browser_crawl import Rendering
 from corral.fetch.crawl_visit import HttpVisitor, ended_of, fields_wanted
+from corral.fetch.egress_way import Proxies, RunWay
+from corral.fetch.proxied import open_proxy
+from corral.fetch.sessions import SessionKeys, judged, open_session
 
 _SCROLL_S = 60.0
 _MAX_TEMPLATES = 10_000
@@ -35,6 +39,8 @@ class Ways:
     browser_s: float = 30.0
     browsers: int = 2  # pages in the browser of this worker at once
     gates: Gates = NO_GATES
+    keys: SessionKeys = field(default_factory=SessionKeys)
+    proxies: Proxies | None = None
 
 
 class CrawlVisitor:
@@ -43,9 +49,21 @@ class CrawlVisitor:
         self._slots = asyncio.Semaphore(ways.browsers)
 
     @asynccontextmanager
-    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor"]:
-        """For the pages of one crawl."""
-        yield RunVisitor(self._ways, self._slots, plan, task)
+    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | Failed"]:
+        """For the pages of one crawl, with its login and its proxy open; why not, where those cannot be opened."""
+        unlocked = open_session(task, self._ways.keys)
+        if not isinstance(unlocked, Failed):
+            unlocked = open_proxy(unlocked, self._ways.keys)
+        if isinstance(unlocked, Failed):
+            yield unlocked
+            return
+        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+        verifies_tls = task.payload.get("verify_tls", True)
+        if self._ways.proxies is None:
+            yield RunVisitor(self._ways, self._slots, plan, unlocked)
+            return
+        async with self._ways.proxies.way(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+            yield RunVisitor(self._ways, self._slots, plan, unlocked, via)
 
 
 @dataclass(slots=True, eq=False)
@@ -54,22 +72,47 @@ class RunVisitor:
     slots: asyncio.Semaphore  # waited for before the time of a page begins
     plan: CrawlPlan
     task: Task
+    via: RunWay | None = None
     scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
     rendered: int = 0
     has_browser: bool = True
     recipes: list[dict[str, Any]] = field(default_factory=list)
+    turns: dict[str, float] = field(default_factory=dict)  # by host, when its next page may be asked for
 
     def __post_init__(self) -> None:
         self.recipes += self.task.payload.get("recipes") or ()
+        session = self.task.session
+        # A browser would send them along with a redirect, to whomever that leads.
+        if isinstance(session, SessionState) and session.headers and self.plan.strategy != Strategy.BROWSER:
+            self.has_browser = False
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:  # noqa: ARG002 - one per crawl
+        if self.plan.delay_s:
+            await self._wait_for_turn(item.url, self.plan.delay_s)
+        ended = await self._visited(item)
+        if isinstance(ended, Failed) and isinstance(self.task.session, SessionState):
+            dead = judged(ended)
+            return dead if isinstance(dead, Failed) else ended
+        return ended
+
+    async def _wait_for_turn(self, url: str, delay_s: float) -> None:
+        """A host is with one worker at a time, so this keeps the pages of the whole crawl apart."""
+        host, now = place_of_url(url) or "", time.monotonic()
+        at = max(now, self.turns.get(host, now))
+        self.turns[host] = at + delay_s
+        await asyncio.sleep(at - now)
+
+    async def _visited(self, item: Item) -> Ended | Failed:
         strategy = self.plan.strategy
         is_page = item.kind == PAGE or listing_place(item.kind) is not None
         if strategy == Strategy.HTTP or not is_page:
-            return await self.ways.http.visit(item, self.plan, self.task)
+            return await self._fetch(item)
         if strategy == Strategy.BROWSER:
             return await self._render(item)
         return await self._visit_by_need(item)
+
+    async def _fetch(self, item: Item) -> Ended | Failed:
+        return await self.ways.http.visit(item, self.plan, self.task, self.via)
 
     async def _visit_by_need(self, item: Item) -> Ended | Failed:
         """The cheapest way that brings what was asked for."""
@@ -78,7 +121,7 @@ class RunVisitor:
         template = template_of(item.url)
         if template in self.scripted and self._may_render():
             return await self._render(item)
-        ended = await self.ways.http.visit(item, self.plan, self.task)
+        ended = await self._fetch(item)
         if not _needs_scripts(ended) or not self._may_render():
             return ended
         rendered = await self._render(item)
@@ -105,7 +148,7 @@ class RunVisitor:
             payload = {"fields": [spec.document() for spec in specs], "rendering": rendering}
             outcome = await self._execute(self.ways.browser, item, payload, self.ways.browser_s + scroll_s)
         if outcome.stats.get("is_download") or (not isinstance(outcome, Failed) and rendering.response is None):
-            return await http.visit(item, self.plan, self.task)  # a file, or an answer without a document
+            return await self._fetch(item)  # a file, or an answer without a document
         if isinstance(outcome, Failed):
             return outcome
         assert rendering.answer is not None
@@ -143,12 +186,17 @@ class RunVisitor:
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
         return Ended(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
 
+    async def _refusal(self, item: Item) -> Failed | None:
+        return await self.ways.http.refusal(item, self.plan, self.task, self.via)
+
     async def _execute(self, executor: Executor, item: Item, payload: dict[str, Any], timeout_s: float) -> Outcome:
         """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
         ours = {"trusted_hosts", "verify_tls", "requires_auth"}
         payload |= {name: value for name, value in self.task.payload.items() if name in ours}
-        payload |= {"url": item.url, "respect_robots": self.plan.respect_robots}
-        if self.plan.respect_robots and (refused := await self.ways.http.refusal(item, self.plan, self.task)):
+        payload |= {"url": item.url, "respect_robots": self.plan.respect_robots, "user_agent": self.plan.user_agent}
+        if self.task.payload.get("login"):
+            payload["requires_auth"] = True  # what it sees is not for others: no recipe is made of it
+        if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
         turn, outcome = self.ways.gates.visit(self.plan.concurrency), None
         task = replace(self.task, kind="page", attempt=item.attempt, payload=payload, timeout_s=timeout_s, visit=turn)

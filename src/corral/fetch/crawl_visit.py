@@ -24,11 +24,13 @@ from corral.fetch.crawl_again import change_of, conditions, version_of
 from corral.fetch.crawl_files import FileKeeper, is_file
 from corral.fetch.crawl_sitemap import SitemapVisitor
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import RunWay
 from corral.fetch.faults import fault
 from corral.fetch.http import fields_of
 from corral.fetch.parse_pool import PageReader
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots, without_rules
+from corral.fetch.sessions import credentials_of
 from corral.fetch.verdict import failure_read
 
 _MAX_PLANS = 64
@@ -57,28 +59,30 @@ class HttpVisitor:
         self._reader = reader
         self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task, via: RunWay | None = None) -> Ended | Failed:
+        """`task` has the login of the crawl, open; `via` leads through its proxy, or takes any certificate."""
         turn, outcome = self._gates.visit(plan.concurrency), None
         try:
-            ended = await self._visited(item, plan, task, turn)
+            ended = await self._visited(item, plan, task, turn, via)
             outcome = ended if isinstance(ended, Failed) else _WELL
             return ended
         finally:
             turn.end(outcome)
 
-    async def _visited(self, item: Item, plan: CrawlPlan, task: Task, turn: Visit) -> Ended | Failed:
+    async def _visited(
+        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunWay | None
+    ) -> Ended | Failed:
         began = time.monotonic()
         listing = listing_place(item.kind)
         if item.kind != PAGE and listing is None:
-            return await self._sitemaps.visit(item, plan, task, turn)
+            return await self._sitemaps.visit(item, plan, task, turn, via)
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-        refusal = functools.partial(
-            self._refusal, trusted_hosts=trusted_hosts, turn=turn, is_last=item.attempt >= plan.retry_attempts
-        )
+        is_last = item.attempt >= plan.retry_attempts
+        refusal = functools.partial(self._refusal, trusted_hosts=trusted_hosts, turn=turn, via=via, is_last=is_last)
         if plan.respect_robots and (refused := await refusal(target)) is not None:
             return refused
 
@@ -96,11 +100,13 @@ class HttpVisitor:
             visit=turn,
             allows=allows,
             body_limit=self._files.body_limit(plan),
+            credentials=functools.partial(credentials_of, task),
+            via=via,
         )
-        answer = await fetched(headers=conditions(item))
+        answer = await fetched(headers={**headers_of(plan), **conditions(item)})
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # Not the page that is known: its record is another one's.
-            answer = await fetched()
+            answer = await fetched(headers=headers_of(plan))
         if isinstance(answer, Failed):
             is_outside = answer.detail == Refusal.OUT_OF_SCOPE
             return Ended(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else answer
@@ -127,7 +133,7 @@ class HttpVisitor:
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
         return known[1]
 
-    async def refusal(self, item: Item, plan: CrawlPlan, task: Task) -> Failed | None:
+    async def refusal(self, item: Item, plan: CrawlPlan, task: Task, via: RunWay | None = None) -> Failed | None:
         """Why robots.txt keeps us from the page of an item, for who gets it by another way."""
         try:
             target = parse_target(item.url)
@@ -136,18 +142,18 @@ class HttpVisitor:
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         turn, is_last = self._gates.visit(plan.concurrency), item.attempt >= plan.retry_attempts
         try:
-            return await self._refusal(target, trusted_hosts=trusted_hosts, turn=turn, is_last=is_last)
+            return await self._refusal(target, trusted_hosts=trusted_hosts, turn=turn, via=via, is_last=is_last)
         finally:
             turn.end(None)
 
     async def _refusal(
-        self, target: Target, trusted_hosts: frozenset[str], turn: Visit, *, is_last: bool
+        self, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunWay | None, *, is_last: bool
     ) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
-        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, visit=turn)
+        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
         if not verdict.is_reachable:
             return without_rules(target, verdict.failure, is_last=is_last)
-        return await self._robots.refusal(target, trusted_hosts=trusted_hosts, visit=turn)
+        return await self._robots.refusal(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
 
     async def _read(self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlAsk, began: float) -> Ended | Failed:
         asked_url = answer.chain[0] if answer.chain else answer.url
@@ -158,6 +164,10 @@ class HttpVisitor:
         if isinstance(read, Failed):
             return read
         return failure_read(read, {}) or ended_of(item, plan, answer, read, ask)
+
+
+def headers_of(plan: CrawlPlan) -> dict[str, str]:
+    return {} if plan.user_agent is None else {"user-agent": plan.user_agent}
 
 
 def _crawl_id(task: Task) -> str:

@@ -20,16 +20,24 @@ class WithProxy:
         self._keys = keys
 
     async def execute(self, task: Task) -> Outcome:
-        cell = task.payload.get("proxy")
-        if cell is None:
-            return await self._inner.execute(task)
-        policy = ProxyPolicy.of(cell)
-        try:
-            text = None if policy.sealed is None else self._keys.open_text(policy.sealed, policy.bound)
-        except SealBroken as problem:
-            return fault("policy:proxy_sealed", str(problem))
-        proxy = with_credentials(policy, text)
-        return _told(await self._inner.execute(replace(task, proxy=proxy)), proxy)
+        opened = open_proxy(task, self._keys)
+        if isinstance(opened, Failed):
+            return opened
+        outcome = await self._inner.execute(opened)
+        return outcome if opened.proxy is None else _told(outcome, opened.proxy)
+
+
+def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
+    """The task with its proxy open, where it has one."""
+    cell = task.payload.get("proxy")
+    if cell is None:
+        return task
+    policy = ProxyPolicy.of(cell)
+    try:
+        text = None if policy.sealed is None else keys.open_text(policy.sealed, policy.bound)
+    except SealBroken as problem:
+        return fault("policy:proxy_sealed", str(problem))
+    return replace(task, proxy=with_credentials(policy, text))
 
 
 def _told(outcome: Outcome, proxy: OpenProxy) -> Outcome:

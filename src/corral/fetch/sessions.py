@@ -38,18 +38,27 @@ class WithSession:
         self._keys = keys
 
     async def execute(self, task: Task) -> Outcome:
-        if not task.payload.get("requires_auth"):
-            return await self._inner.execute(task)
-        if not isinstance(task.session, SealedSession):
-            return fault("blocked:no_session")
-        try:
-            state = self._keys.open(task.session)
-        except SealBroken as problem:
-            return fault("policy:auth_state_invalid", str(problem))
-        if state.is_over(time.time()):
-            return Failed(FailureCode.BLOCKED, "every cookie of the session has expired", "session_dead")
-        outcome = await self._inner.execute(replace(task, session=state))
-        return _judged(_cleaned(outcome, state))
+        opened = open_session(task, self._keys)
+        if isinstance(opened, Failed):
+            return opened
+        outcome = await self._inner.execute(opened)
+        state = opened.session
+        return judged(_cleaned(outcome, state)) if isinstance(state, SessionState) else outcome
+
+
+def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
+    """The task with its login open, where it needs or has one."""
+    if not isinstance(task.session, SealedSession):
+        return fault("blocked:no_session") if task.payload.get("requires_auth") else task
+    if not (task.payload.get("requires_auth") or task.payload.get("login")):
+        return task
+    try:
+        state = keys.open(task.session)
+    except SealBroken as problem:
+        return fault("policy:auth_state_invalid", str(problem))
+    if state.is_over(time.time()):
+        return Failed(FailureCode.BLOCKED, "every cookie of the session has expired", "session_dead")
+    return replace(task, session=state)
 
 
 def _cleaned(outcome: Outcome, state: SessionState) -> Outcome:
@@ -62,7 +71,7 @@ def _cleaned(outcome: Outcome, state: SessionState) -> Outcome:
     return replace(outcome, **without(told, secrets))
 
 
-def _judged(outcome: Outcome) -> Outcome:
+def judged(outcome: Outcome) -> Outcome:
     """A page that asks for a login although we came with one: the login is over."""
     if not isinstance(outcome, Failed) or outcome.code is not FailureCode.BLOCKED:
         return outcome

@@ -28,11 +28,12 @@ from corral.api.schemas_scraping import (
 )
 from corral.domain.crawl import CANONICAL, ItemState
 from corral.domain.crawl_health import crawl_health
+from corral.domain.errors import BadInput
 from corral.domain.item import PAGE, StoredItem
 from corral.domain.masking import masked, masked_result_url
 from corral.domain.outcome import FailureCode
 from corral.domain.run import Move, Run, RunState
-from corral.engine.crawls import seeds_of
+from corral.engine.crawls import CrawlAccess, seeds_of
 
 router = make_router("crawls", prefix="/scraping")
 
@@ -46,7 +47,8 @@ _STATES = {"pending": (RunState.QUEUED, RunState.HELD)}
 async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response:
     plan = body.plan()
     about: dict[str, object] = {"export_format": body.export_format}
-    run, replayed = await corral.crawls.start(plan, about=about, key=key, keep=body.keep)
+    access = await _access(corral, body)
+    run, replayed = await corral.crawls.start(plan, about=about, key=key, keep=body.keep, access=access)
     answer = {
         "task_id": run.id,
         # As it was when it was accepted; by now somebody may have claimed it.
@@ -58,6 +60,22 @@ async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response
         ),
     }
     return render.answer(answer, headers=replay_header(replayed))
+
+
+async def _access(corral: Corral, body: AsyncScrapeRequest) -> CrawlAccess:
+    draft, proxy = body.draft(), body.proxy_policy
+    login = None
+    if draft is not None and body.session_id is not None:
+        raise BadInput("session_id and headers or cookies are two logins", field="session_id", hint="give one of them")
+    if draft is not None and draft.headers and body.strategy == "browser":
+        hint = "give cookies, or strategy http or auto"
+        raise BadInput("a browser would send the headers along with redirects", field="headers", hint=hint)
+    if draft is not None:
+        login = corral.sessions.sealed_for_crawl(body.url, draft)
+    elif body.session_id is not None:
+        login = await corral.store.sealed_session(body.session_id)
+    policy = corral.jobs.proxy_policy(None if proxy is None else proxy.get_secret_value())
+    return CrawlAccess(login, policy, body.verify_tls)
 
 
 async def _task(corral: Corral, task_id: Id) -> Run:

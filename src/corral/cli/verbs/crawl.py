@@ -1,14 +1,28 @@
 """`corral crawl`: a site, now, without a server. Interrupted, it stands still; started again, it goes on."""
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corral.cli.crawl_fetching import BrowserPages, CrawlStrategy, MaxScrolls, OutLinks, SaveFiles, StrategyOption
-from corral.cli.options import AsJson, DryRun
+from corral.cli.crawl_fetching import (
+    BrowserPages,
+    CookieFile,
+    CrawlStrategy,
+    Delay,
+    Headers,
+    Login,
+    MaxScrolls,
+    OutLinks,
+    SaveFiles,
+    SessionId,
+    SingleCookies,
+    StrategyOption,
+    UserAgent,
+    is_standard_output,
+)
+from corral.cli.options import AsJson, DryRun, NoVerifyTls, ProxyOption
 
 if TYPE_CHECKING:
     from corral.domain.crawl import CrawlPlan
@@ -17,9 +31,7 @@ if TYPE_CHECKING:
     from corral.store.crawls import CrawlNow
     from corral.wiring import App
 
-_BATCH = 200
 _MAX_GONE = 10_000
-_SHOW_EVERY_S = 0.25
 
 _BUDGETS = {
     "max_pages": "its budget of pages",
@@ -82,6 +94,18 @@ KeepPages = Annotated[bool, typer.Option("--keep-pages", help="Keep what came, t
 Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew where an interrupted one could go on.")]
 
 
+_HELP = """Crawl a site, now: every page's title and text, and where it leads.
+
+Ctrl-C pauses it and keeps everything; the same command goes on where it was.
+Exit code: 0 completed, 3 with failed pages or out of time, 1 failed, 130 interrupted.
+
+\b
+corral crawl https://example.com --depth 2 -o pages.jsonl
+corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
+corral crawl https://example.com --include '/blog/*' --json | jq .counts
+"""
+
+
 def crawl(
     url: Start,
     *,
@@ -104,6 +128,14 @@ def crawl(
     strategy: StrategyOption = CrawlStrategy.AUTO,
     max_browser_pages: BrowserPages = 200,
     max_scrolls: MaxScrolls = 50,
+    header: Headers = None,
+    cookie: SingleCookies = None,
+    cookies: CookieFile = None,
+    session: SessionId = None,
+    user_agent: UserAgent = None,
+    delay: Delay = None,
+    proxy: ProxyOption = None,
+    no_verify_tls: NoVerifyTls = False,
     follow_nofollow: FollowNofollow = False,
     keep_noindex: KeepNoindex = False,
     no_canonical: NoCanonical = False,
@@ -119,17 +151,11 @@ def crawl(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl a site, now: every page's title and text, and where it leads.
+    given = locals()
+    _begin(_asked(given), Login(given), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
 
-    Ctrl-C pauses it and keeps everything; the same command goes on where it was.
-    Exit code: 0 completed, 3 with failed pages or out of time, 1 failed, 130 interrupted.
 
-    \b
-    corral crawl https://example.com --depth 2 -o pages.jsonl
-    corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
-    corral crawl https://example.com --include '/blog/*' --json | jq .counts
-    """
-    _begin(_asked(locals()), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
+crawl.__doc__ = _HELP
 
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
@@ -148,12 +174,14 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "save_files",
         "links",
         "max_scrolls",
+        "user_agent",
     )
     return {
         **{name: given[name] for name in same},
         "start_urls": [given["url"]],
         "strategy": given["strategy"].value,
         "browser_pages": given["max_browser_pages"],
+        "delay_s": given["delay"],
         "scope": {**scope, **patterns},
         "max_depth": given["depth"],
         "max_bytes": None if given["max_mb"] is None else round(given["max_mb"] * 1_000_000),
@@ -173,10 +201,10 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begin(
-    asked: dict[str, Any], output: Path | None, *, keep: bool, fresh: bool, dry_run: bool, as_json: bool
+    asked: dict[str, Any], login: Login, output: Path | None, *, keep: bool, fresh: bool, dry_run: bool, as_json: bool
 ) -> None:
     from corral.cli import render
-    from corral.cli.files import check_output
+    from corral.cli.crawl_fetching import check_destination
     from corral.cli.options import trusted_for
     from corral.cli.running import finish_serving
     from corral.domain.crawl import CrawlPlan
@@ -186,18 +214,19 @@ def _begin(
     settings = load_settings()
     url = plan.start_urls[0]
     trusted = trusted_for(settings, url)
-    path = None if output is None else check_output(output, keeps_pages=True)
+    path = check_destination(output, as_json=as_json)
     if dry_run:
         about = {"plan": plan.document(), "output": str(path) if path else None, "keep": keep}
         what = f"crawl {url}, {plan.max_depth} deep, {plan.max_pages} pages at most"
         render.print_plan(what, about, as_json=as_json)
         return
-    finish_serving(_crawl(settings, plan, trusted, path, keep=keep, fresh=fresh, as_json=as_json))
+    finish_serving(_crawl(settings, plan, login, trusted, path, keep=keep, fresh=fresh, as_json=as_json))
 
 
 async def _crawl(
     settings: "Settings",
     plan: "CrawlPlan",
+    login: Login,
     trusted: tuple[str, ...],
     path: Path | None,
     *,
@@ -205,7 +234,7 @@ async def _crawl(
     fresh: bool,
     as_json: bool,
 ) -> int:
-    from corral.cli import exits
+    from corral.cli import crawl_running, exits
     from corral.cli.running import Stop, first_of
     from corral.log import configure_logging
     from corral.wiring import opened
@@ -214,80 +243,18 @@ async def _crawl(
     stop = Stop()
     stop.listen()
     async with opened(settings, works=False) as app:
-        run = await _begun(app, plan, trusted, keep=keep, fresh=fresh)
+        access = await login.access(app, settings, plan.start_urls[0])
+        # A login cannot be compared with the one of an interrupted crawl.
+        run = await crawl_running.begun(app, plan, trusted, access, keep=keep, fresh=fresh or login.is_given)
     processes = plan.workers if isinstance(plan.workers, int) else 1
     async with opened(settings, works=True, only_run=run.id, processes=processes) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
-        has_ended = await first_of(_watched(app, run.id, plan), stop)
-        if not has_ended and await _paused(app, run.id):
-            _say_how_to_go_on(run.id)
+        has_ended = await first_of(crawl_running.watched(app, run.id, plan), stop)
+        if not has_ended and await crawl_running.paused(app, run.id):
+            crawl_running.say_how_to_go_on(run.id)
             return exits.INTERRUPTED
         return await _told(app, run.id, path, as_json=as_json)
-
-
-async def _begun(app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], *, keep: bool, fresh: bool) -> "Run":
-    """A new run, or the one of the same plan that was interrupted."""
-    from corral.cli import exits
-    from corral.domain.crawl import CrawlPlan
-    from corral.domain.run import HoldReason, Move, RunState
-
-    same = _comparable(plan)
-    for run, now in [] if fresh else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
-        if _comparable(CrawlPlan.of(run.payload["crawl"]), plan.since) == same and run.hold_reason in (
-            HoldReason.PAUSED,
-            None,
-        ):
-            if run.state is RunState.HELD:
-                await app.submitter.move(run.id, Move.RESUME)
-            if keep:
-                await app.store.keep_run(run.id, keep=True)
-            exits.complain(f"going on with run {run.id}: {now.counts.done} pages are done", "--fresh begins anew")
-            return run
-    run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep)
-    if plan.since is not None and CrawlPlan.of(run.payload["crawl"]).since is None:
-        exits.complain("there is no earlier crawl from this address", "the next one can be compared with this one")
-    return run
-
-
-def _comparable(plan: "CrawlPlan", asked_since: str | None = None) -> dict[str, Any]:
-    """Without the run that `last` stands for, which is another one each time."""
-    from corral.domain.crawl_values import LAST
-
-    told = plan.document()
-    return {**told, "since": LAST} if asked_since == LAST else told
-
-
-async def _paused(app: "App", run_id: str) -> bool:
-    """False where it ended in the same moment."""
-    from corral.domain.errors import WrongState
-    from corral.domain.run import Move
-
-    try:
-        await app.submitter.move(run_id, Move.PAUSE)
-    except WrongState:
-        return False
-    return True
-
-
-def _say_how_to_go_on(run_id: str) -> None:
-    from corral.cli import exits
-
-    hint = f"the same command goes on; so does `corral run resume {run_id}` while `corral up` runs"
-    exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)
-
-
-async def _watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
-    from corral.cli import crawl_progress
-
-    with crawl_progress.shown(plan) as shown:
-        while True:
-            now = await app.store.crawl_now(run_id)
-            run = await app.store.run(run_id)
-            shown.tick(now, time.monotonic())
-            if run.state.is_terminal:
-                return
-            await app.pulse.wait(_SHOW_EVERY_S)
 
 
 async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) -> int:
@@ -306,7 +273,7 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
         if run.stats.get("changes"):
             told |= {"changes": run.stats["changes"], "gone": await app.store.crawl_gone(run_id, _MAX_GONE)}
         render.print_json(told)
-    else:
+    elif not is_standard_output(path):
         _summed_up(run, now, path, written)
         if not written and now.counts.done and not await app.store.is_kept(run_id):
             _say_how_long(run_id, app.settings.crawl_retention_hours)
@@ -352,6 +319,7 @@ def _short_of(run: "Run", now: "CrawlNow") -> str:
 async def _exported(app: "App", run: "Run", path: Path) -> int | None:
     """How many records; None where it was interrupted."""
     from corral.cli.verbs.export import wanted_of, written
+    from corral.export.formats import Format
 
-    wanted, progress = wanted_of(run, path)
+    wanted, progress = wanted_of(run, path, Format.JSONL if is_standard_output(path) else None)
     return progress.written if await written(app.store, wanted, path, progress) else None

@@ -38,7 +38,12 @@ _ALL = 1_000_000
 
 OutputFile = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write the records as .json, .jsonl, .csv, .parquet or .xlsx."),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write as .json, .jsonl, .csv, .parquet or .xlsx; - prints lines of JSON.",
+    ),
 ]
 Cache = Annotated[
     CacheMode | None, typer.Option("--cache", help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")
@@ -79,7 +84,6 @@ def scrape(
     corral scrape https://example.com/feed.xml --xpath newest=//item/title
     corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
     """
-    from corral.cli.files import check_output
     from corral.cli.options import drafted_job, parse_fields, proxy_of
     from corral.cli.running import finish
     from corral.settings import load_settings
@@ -96,11 +100,17 @@ def scrape(
         verify_tls=not no_verify_tls,
         proxy=proxy_of(settings, proxy, dry_run=dry_run),
     )
-    wanted = Output(None if output is None else check_output(output), as_json)
+    wanted = Output(_checked(output, as_json=as_json), as_json)
     if dry_run:
         _say(job, wanted)
     else:
         finish(_scrape(settings, job, wanted))
+
+
+def _checked(output: Path | None, *, as_json: bool) -> Path | None:
+    from corral.cli.crawl_fetching import check_destination
+
+    return check_destination(output, as_json=as_json, keeps_pages=False)
 
 
 def _say(job: "Job", output: Output) -> None:
@@ -198,18 +208,24 @@ async def _records(app: "App", run_id: str) -> "list[Record]":
 
 def _told(run: "Run", found: "list[Record]", job: "Job", output: Output) -> int:
     """Print or write what was found, and say what was not."""
+    import json
+
     from corral.cli import exits, files, hints, render, shapes
+    from corral.cli.crawl_fetching import is_standard_output
     from corral.cli.verbs.records import print_records
     from corral.domain.run import RunState
 
     data = [record.data for record in found]
-    if output.path is not None and data:
+    if is_standard_output(output.path):
+        for record in data:
+            print(json.dumps(record, ensure_ascii=False))
+    elif output.path is not None and data:
         files.write_records(output.path, [spec.name for spec in job.fields], data)
     if output.as_json:
         render.print_json({"run": shapes.run_shape(run), "records": data})
-    elif output.path is not None and data:
+    elif output.path is not None and data and not is_standard_output(output.path):
         print(f"{len(data)} record{'s' if len(data) != 1 else ''} written to {output.path}")
-    elif data:
+    elif data and output.path is None:
         print_records(data)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:

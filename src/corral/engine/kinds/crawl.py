@@ -30,7 +30,7 @@ from corral.domain.item import PAGE, Change, Ended, Item, Report, Step, listing_
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
-from corral.domain.retry import RetryPolicy
+from corral.domain.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.run import SHARE, RunState
 from corral.engine.kinds.crawl_appetite import Appetite
 from corral.engine.kinds.crawl_batches import next_batch
@@ -49,6 +49,7 @@ _LAST_STEP_S = 5.0
 _ASK_EVERY_S = 0.1
 _LEAVE_AFTER_S = 5.0
 _GONE = (404, 410)
+_LOGGED_OUT = 3
 
 
 class PageVisitor(Protocol):
@@ -60,7 +61,7 @@ class PageVisitor(Protocol):
 class CrawlVisitor(Protocol):
     """Opens what the pages of one crawl have in common."""
 
-    def opened(self, plan: CrawlPlan, task: Task) -> AbstractAsyncContextManager[PageVisitor]: ...
+    def opened(self, plan: CrawlPlan, task: Task) -> AbstractAsyncContextManager[PageVisitor | Failed]: ...
 
 
 class CrawlKind:
@@ -71,6 +72,8 @@ class CrawlKind:
     async def perform(self, task: Task, desk: Desk) -> Outcome:
         plan = CrawlPlan.of(task.payload["crawl"])
         async with self._visitor.opened(plan, task) as visitor:
+            if isinstance(visitor, Failed):
+                return visitor
             return await _Crawl(plan, task, desk, visitor, self._policy).run()
 
 
@@ -98,6 +101,8 @@ class _Crawl:
         self._stepped_at = self._busy_at = time.monotonic()
         self._is_done = False
         self._told = 0
+        self._logged_out = 0  # pages in a row that asked for a login although there is one
+        self._needs_login: Failed | None = None
 
     async def run(self) -> Outcome:
         try:
@@ -132,6 +137,8 @@ class _Crawl:
             is_idle = not (self._visits or self._ready or self._ended)
             self._is_done = is_idle and self._has_nothing(step)
             if self._is_done and self._may_leave():
+                return None
+            if self._needs_login is not None:
                 return None
             has_news = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
@@ -191,6 +198,7 @@ class _Crawl:
         began = time.monotonic()
         try:
             ended = await self._visited(item)
+            self._watch_login(item, ended)
             self._appetite.saw(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
                 ended = self._failed(item, ended)
@@ -202,6 +210,15 @@ class _Crawl:
                 self._news.set()
         self._start()
 
+    def _watch_login(self, item: Item, ended: Ended | Failed) -> None:
+        """One page may be closed to this very login. Where the crawl begins, or three in a row, the login is over."""
+        is_out = isinstance(ended, Failed) and ended.code is FailureCode.BLOCKED and ended.detail in NEEDS_LOGIN
+        if isinstance(ended, Failed) and not is_out:
+            return
+        self._logged_out = self._logged_out + 1 if is_out else 0
+        if isinstance(ended, Failed) and (item.depth == 0 or self._logged_out >= _LOGGED_OUT):
+            self._needs_login = ended
+
     async def _visited(self, item: Item) -> Ended | Failed:
         """Our own bugs become ends, too: a page must not be tried for ever."""
         try:
@@ -211,6 +228,9 @@ class _Crawl:
             return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
 
     def _failed(self, item: Item, failure: Failed) -> Ended:
+        if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
+            # It is read when somebody has logged in again.
+            return Ended(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
         if item.known is not None and failure.http_status in _GONE:
             said = f"it answers {failure.http_status} now"
             ended = Ended(item.id, item.key, ItemState.SKIPPED, GONE, said, http_status=failure.http_status)
@@ -256,6 +276,8 @@ class _Crawl:
         return step
 
     def _outcome(self, ran_out: StoppedBy | None, last: Step) -> Outcome:
+        if self._needs_login is not None:
+            return self._needs_login
         counts, reasons = last.counts, last.reasons or {}
         stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
         stats |= {"reasons": reasons, "links_dropped": last.dropped}

@@ -1,0 +1,160 @@
+"""How the pages of a crawl are reached: logins, headers, cookies, user agent, delay, proxy, certificates."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from corral.fetch.browser_args import find_chromium
+from tests.cli.command import Corral
+from tests.crawl.site import Page, Site, served
+from tests.crawl.test_scraping_api import ended as finished
+from tests.crawl.test_scraping_api import results, submit
+from tests.slack import SLACK
+from tests.stack import Stack
+
+
+@dataclass
+class Guarded(Site):
+    """Answers with its pages to those who have the cookie, and asks everybody else to log in."""
+
+    cookie: str = "sid=good"
+    asked: list[Mapping[str, str]] = field(default_factory=list)
+
+    def answer_to(self, path: str, asked: Mapping[str, str]) -> tuple[int, Mapping[str, str], str | bytes]:
+        self.asked.append(asked)
+        if self.cookie and self.cookie not in asked.get("cookie", "") and path != "/robots.txt":
+            return 401, {}, "<title>Login</title><p>log in first"
+        return self.answer(path)
+
+
+def _pages() -> dict[str, Page]:
+    return {"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()}
+
+
+def test_the_command_line_sends_what_it_is_told_to(corral: Corral) -> None:
+    with served(Guarded(_pages())) as site:
+        assert isinstance(site, Guarded)
+        done = corral(
+            *("crawl", f"{site.url}/", "--cookie", "sid=good", "--header", "X-Key: open", "--user-agent", "Me/1.0"),
+            *("--delay", "0.3", "-o", "-"),
+        )
+        assert done.code == 0, done.err
+        assert {json.loads(line)["url"] for line in done.out.splitlines()} == {f"{site.url}{path}" for path in _pages()}
+        pages = [each for each in site.asked if "good" in each.get("cookie", "")]
+        assert len(pages) == 3
+        assert {(each["x-key"], each["user-agent"]) for each in pages} == {("open", "Me/1.0")}
+        at = sorted(when for path, when in site.asked_at if path != "/robots.txt")
+        assert at[2] - at[1] > 0.2
+        assert "good" not in corral("run", "list", "--json").out
+        refused = corral("crawl", f"{site.url}/", "--header", "X-Key: open", "--strategy", "browser")
+        assert (refused.code, "redirects" in refused.err) == (2, True)
+        both = corral("crawl", f"{site.url}/", "-o", "-", "--json")
+        assert both.code == 2
+
+
+def test_scrape_prints_json_lines(corral: Corral) -> None:
+    with served(_pages()) as site:
+        done = corral("scrape", f"{site.url}/a", "--fields", "title", "-o", "-")
+        assert (done.code, json.loads(done.out)) == (0, {"title": "Page /a"}), done.err
+
+
+def test_tasks_take_a_login_a_proxy_and_certificates(stack: Stack) -> None:
+    with served(Guarded(_pages())) as site:
+        task = submit(stack, f"{site.url}/", cookies={"sid": "good"}, headers={"X-Key": "k"}, user_agent="Me/2")
+        assert finished(stack, task)["status"] == "completed"
+        told = results(stack, task)
+        assert len(told["results"]) == 3
+        assert "good" not in json.dumps(told)
+        task = submit(stack, f"{site.url}/", proxy_policy="http://127.0.0.1:9", retry_attempts=1)
+        assert finished(stack, task)["status"] == "failed"
+        events = stack.client.get(f"/jobs/runs/{task}").json()
+        assert "proxy" in (events["failure_detail"] or ""), events
+        task = submit(stack, f"{site.url}/", cookies={"sid": "good"}, verify_tls=False)
+        assert finished(stack, task)["status"] == "completed"
+        messages = [each["message"] for each in stack.client.get(f"/jobs/runs/{task}/events").json()]
+        assert any("certificate" in message.lower() or "tls" in message.lower() for message in messages), messages
+    wrong = {"url": "http://a.test/", "headers": {"a": "b"}, "strategy": "browser"}
+    assert stack.client.post("/scraping/async-scrape", json=wrong).status_code == 422
+
+
+def _job(stack: Stack, **body: Any) -> dict[str, Any]:
+    answer = stack.client.post("/jobs", json=body)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def _run(stack: Stack, job_id: str, *states: str, within_s: float = 60.0) -> dict[str, Any]:
+    run_id = stack.client.post(f"/jobs/{job_id}/runs").json()["id"]
+    return _until(stack, run_id, *states, within_s=within_s)
+
+
+def _until(stack: Stack, run_id: str, *states: str, within_s: float = 60.0) -> dict[str, Any]:
+    deadline = time.monotonic() + within_s * SLACK
+    while (run := stack.client.get(f"/jobs/runs/{run_id}").json())["status"] not in states:
+        assert time.monotonic() < deadline, run
+        time.sleep(0.05)
+    return dict(run)
+
+
+def test_a_list_behind_a_login_waits_for_one_and_goes_on(stack: Stack) -> None:
+    with served(Guarded({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()})) as site:
+        config = {"item_links": "li a"}
+        job = _job(
+            stack,
+            target_url=f"{site.url}/",
+            fields=["title"],
+            crawl_mode="list",
+            list_config=config,
+            requires_auth=True,
+        )
+        run = _run(stack, job["id"], "waiting_for_human")
+        [waiting] = [each for each in stack.client.get("/interventions").json() if each["run_id"] == run["id"]]
+        bad = {"job_id": job["id"], "cookies": [{"name": "sid", "value": "bad"}]}
+        assert stack.client.post("/jobs/sessions", json=bad).status_code == 200
+        assert stack.client.post(f"/interventions/{waiting['id']}/resolve", json={}).status_code == 200
+        # The login that it was given is none: it waits again, and nothing was given up.
+        deadline = time.monotonic() + 60 * SLACK
+        while not (
+            again := [
+                each
+                for each in stack.client.get("/interventions").json()
+                if each["run_id"] == run["id"] and each["id"] != waiting["id"]
+            ]
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        good = {**bad, "cookies": [{"name": "sid", "value": "good"}]}
+        assert stack.client.post("/jobs/sessions", json=good).status_code == 200
+        assert stack.client.post(f"/interventions/{again[0]['id']}/resolve", json={}).status_code == 200
+        run = _until(stack, run["id"], "completed", "partial", "failed")
+        assert run["status"] == "completed", run
+        records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
+        assert {each["data"]["title"] for each in records} == {"Page /a", "Page /b"}
+
+
+_FILLED = """<title>x</title><div id=root></div><script>
+document.getElementById("root").innerHTML = {html}</script>"""
+
+
+@pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
+@pytest.mark.parametrize("strategy", ["auto", "browser"])
+def test_a_list_that_needs_scripts(stack: Stack, strategy: str) -> None:
+    items = "".join(f'<li><a href="/item/{n}">{n}</a>' for n in range(3))
+    pages = {"/": Page(raw=_FILLED.format(html=json.dumps(items)))}
+    for number in range(3):
+        html = json.dumps(f"<h1>Item {number}</h1><b class=price>{number} EUR</b>")
+        pages[f"/item/{number}"] = Page(raw=_FILLED.format(html=html))
+    with served(pages) as site:
+        config = {"item_links": "li a"}
+        fields = [{"name": "price", "css": ".price"}]
+        job = _job(
+            stack, target_url=f"{site.url}/", fields=fields, crawl_mode="list", list_config=config, strategy=strategy
+        )
+        run = _run(stack, job["id"], "completed", "partial", "failed")
+        assert run["status"] == "completed", run
+        records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
+        assert {each["data"]["price"] for each in records} == {"0 EUR", "1 EUR", "2 EUR"}
