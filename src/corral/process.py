@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -40,3 +41,51 @@ def die_with_parent(parent_pid: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:  # it died before we asked
         os._exit(0)
+
+
+def process_state(pid: int) -> str:
+    """One letter as the kernel shows it, `T` for stopped by a signal; empty where the process is gone."""
+    try:
+        # The name of a program may hold spaces and parentheses; the state stands behind the last one.
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
+
+
+class OomKills:
+    """Processes of this control group that the kernel killed for want of memory, where it counts them."""
+
+    def __init__(self) -> None:
+        self._counter = _oom_counter()
+        self._seen = 0
+        self._seen = self._read()
+
+    def count_new(self) -> int:
+        """Since the last look."""
+        before, self._seen = self._seen, self._read()
+        return self._seen - before
+
+    def _read(self) -> int:
+        try:
+            lines = [] if self._counter is None else self._counter.read_text().splitlines()
+        except OSError:
+            return self._seen
+        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def _oom_counter() -> Path | None:
+    """`memory.events` of control groups v2, or `memory.oom_control` of v1."""
+    try:
+        groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except OSError:
+        return None
+    for _, controllers, path in groups:
+        if controllers == "":
+            candidate = Path(f"/sys/fs/cgroup{path}/memory.events")
+        elif "memory" in controllers.split(","):
+            candidate = Path(f"/sys/fs/cgroup/memory{path}/memory.oom_control")
+        else:
+            continue
+        if candidate.exists():
+            return candidate
+    return None

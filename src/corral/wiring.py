@@ -4,7 +4,7 @@ import asyncio
 import functools
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -159,14 +159,14 @@ async def opened(
     only_run: str | None = None,
     processes: int = 1,
     queues: Sequence[Queue] = EVERY_QUEUE,
-    is_told: Callable[[], bool] | None = None,
+    hears_messages: bool = False,
     role: WorkerRole = WorkerRole.EMBEDDED,
     serves: bool = False,
 ) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order.
 
     One that executes only one run does so with so many `processes`.
-    With `is_told` it executes the runs that messages name, instead of looking for them, while that says so.
+    With `hears_messages` it is woken by the messages of a broker, and reports to it which runs it executes.
     One that does not work, but `serves`, keeps gates of its own for what it looks at.
     """
     _prepare_process(settings)
@@ -174,10 +174,10 @@ async def opened(
     pulse = Pulse()
     turns = Permits()
     hints, broker = _transport(settings)
-    asked = _asked(store, queues, is_told, broker)
+    asked = Asked(store, queues) if hears_messages else None
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
-    served, role = ((), WorkerRole.SINGLE) if only_run else (queues, role if is_told is None else WorkerRole.WORKER)
-    transport = Transport.EMBEDDED if is_told is None else Transport.CELERY
+    served, role = ((), WorkerRole.SINGLE) if only_run else (queues, WorkerRole.WORKER if hears_messages else role)
+    transport = Transport.CELERY if hears_messages else Transport.EMBEDDED
     door = Doorman(store, gate_rules(settings)) if serves and not works else None
     gates = turns if works or serves else NO_GATES
     try:
@@ -187,7 +187,7 @@ async def opened(
             app = _assembled(settings, store, probe, pulse, keys, work=work, hints=hints, door=door)
             app.turns, app.asked, app.hints, app.broker = turns, asked, hints, broker
             if asked is not None and app.node is not None:
-                asked.wake = app.node.stir
+                asked.wake = app.node.look
             if app.node is not None:
                 app.roll = Roll(store, worker_card(settings, app.node.owner, served, transport, role), app.node)
             async with _present(settings, store, app.node):
@@ -207,19 +207,6 @@ def _prepare_process(settings: Settings) -> None:
     if not structlog.is_configured():  # without this, warnings would go to the standard output
         configure_logging("warning")
     make_data_folder(settings.data_dir)
-
-
-def _asked(
-    store: Store, queues: Sequence[Queue], is_told: Callable[[], bool] | None, broker: "Broker | None"
-) -> Asked | None:
-    if is_told is None or broker is None:
-        return None
-
-    def hears() -> bool:
-        # A broker that is frozen keeps its connections open: that the consumer is connected does not say enough.
-        return is_told() and broker.is_up
-
-    return Asked(store, queues, hears, functools.partial(broker.has_messages, queues))
 
 
 def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]":

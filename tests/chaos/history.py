@@ -14,11 +14,9 @@ import psycopg
 import pysqlite3
 
 from corral.domain.event import EventKind, fold
+from corral.domain.loss import LOSS_CAP, Blame
 from corral.domain.run import TERMINAL, RunState
 
-LOSS_CAP = 3
-# Where whole nodes die: which of the runs they held it was, nobody knows.
-NODE_LOSS_CAP = 2 * LOSS_CAP
 _RUNS = "SELECT id, state, attempt, max_attempts, epoch, losses, seq, owner, lease_until FROM runs"
 _EVENTS = "SELECT run_id, seq, kind, meta FROM events ORDER BY run_id, seq"
 _RECORDS = "SELECT run_id, item_key FROM records"
@@ -79,7 +77,7 @@ def query(url: str, text: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def check(store_url: str, answered: Iterable[str] = (), *, drained: bool = True, loss_cap: int = LOSS_CAP) -> list[str]:
+def check(store_url: str, answered: Iterable[str] = (), *, drained: bool = True) -> list[str]:
     """Every broken promise, I1 to I6. `answered`: ids a client was told. `drained`: nothing is under way."""
     history = read(store_url)
     broken = [f"I1 {id_}: answered, but not there" for id_ in answered if id_ not in history.runs]
@@ -91,7 +89,7 @@ def check(store_url: str, answered: Iterable[str] = (), *, drained: bool = True,
             *_epochs(run, steps),
             *_results(run, steps, history.records.get(run.id, [])),
             *_numbered(run, steps),
-            *_bounded(run, steps, loss_cap),
+            *_bounded(run, steps),
         ]
         broken += [f"{problem} (run {run.id})" for problem in problems]
     broken += [f"I4 {id_}: records of a run nobody knows" for id_ in history.records.keys() - history.runs.keys()]
@@ -99,7 +97,8 @@ def check(store_url: str, answered: Iterable[str] = (), *, drained: bool = True,
 
 
 def _ended(run: RunRow) -> Iterator[str]:
-    if RunState(run.state) not in TERMINAL:
+    # A quarantined run waits for a person.
+    if RunState(run.state) not in TERMINAL and run.losses < LOSS_CAP:
         yield f"I1 it is {run.state}, not ended"
 
 
@@ -158,14 +157,17 @@ def _edges(steps: Sequence[Step]) -> Iterator[str]:
         state = following
 
 
-def _bounded(run: RunRow, steps: Sequence[Step], loss_cap: int) -> Iterator[str]:
+def _bounded(run: RunRow, steps: Sequence[Step]) -> Iterator[str]:
     if run.attempt > run.max_attempts:
         yield f"I6 attempt {run.attempt} of {run.max_attempts}"
     retries = sum(step.kind is EventKind.RETRY_SCHEDULED for step in steps)
     if run.attempt != 1 + retries:
         yield f"I6 the row says attempt {run.attempt}, the history {1 + retries}"
-    losses = sum(step.kind in (EventKind.WORKER_LOST, EventKind.QUARANTINED) for step in steps)
-    if run.losses > loss_cap:
+    losses = sum(
+        step.kind in (EventKind.WORKER_LOST, EventKind.QUARANTINED) and step.meta["blame"] == Blame.CERTAIN
+        for step in steps
+    )
+    if run.losses > LOSS_CAP:
         yield f"I6 {run.losses} workers lost"
     if run.losses != losses:
         yield f"I6 the row says {run.losses} losses, the history {losses}"

@@ -15,6 +15,7 @@ from tests.shape.files import ROOT
 
 ENGINE = "src/corral/engine"
 STORE = "src/corral/store"
+DOMAIN = "src/corral/domain"
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ MUTANTS = [
     ),
     Mutant(
         "the poison cap is one too low",
-        f"{STORE}/losses.py",
-        "LOSS_CAP = 3",
-        "LOSS_CAP = 2",
+        f"{DOMAIN}/loss.py",
+        "LOSS_CAP = 3\n",
+        "LOSS_CAP = 2\n",
         "tests/chaos/test_16_races.py -k cap",
     ),
     Mutant(

@@ -21,7 +21,7 @@ def killer(app: App) -> Callable[[], None]:
 
     def kill() -> None:
         [worker] = node_of(app).worker_pids
-        os.kill(worker, signal.SIGKILL)
+        os.kill(worker, signal.SIGSEGV)
         time.sleep(0.2)
 
     return kill

@@ -98,6 +98,16 @@ async def ended(app: App, ids: list[str], timeout_s: float = 20) -> list[Run]:
     return [await app.store.run(id_) for id_ in ids]
 
 
+async def quarantined_run(app: App, run_id: str, timeout_s: float = 60) -> Run:
+    """The run, once it is held for the workers it killed."""
+
+    async def is_held() -> bool:
+        return (await app.store.run(run_id)).hold_reason == "quarantined"
+
+    await until(is_held, timeout_s)
+    return await app.store.run(run_id)
+
+
 async def started(app: App, *ids: str) -> None:
     """Wait until all of them are being executed."""
 

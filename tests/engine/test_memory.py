@@ -7,7 +7,7 @@ import pytest
 from corral.domain.run import RunState
 from corral.engine.memory import default_limit_mib
 from corral.wiring_options import node_options
-from tests.engine.build import drill, ended, kinds, node_of, put, settings_for, started, until, working
+from tests.engine.build import drill, ended, kinds, node_of, put, quarantined_run, settings_for, started, until, working
 
 
 async def test_a_worker_past_its_limit_is_replaced_when_it_is_done(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ async def test_a_run_that_blows_its_worker_up_is_quarantined(tmp_path: Path) -> 
     settings = settings_for(tmp_path, workers=1, worker_max_memory_mib=200)
     async with working(settings) as app:
         [greedy] = await put(app, drill("grow", mib=400, seconds=60))
-        [run] = await ended(app, [greedy], timeout_s=40)
-        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "worker_lost", "poison")
+        run = await quarantined_run(app, greedy)
+        assert (run.state, run.failure_code, run.failure_detail) == (RunState.HELD, "worker_lost", "poison")
         assert "MiB of memory" in (run.error_message or "")
 
 

@@ -11,7 +11,7 @@ from corral.domain.errors import StorageError
 from corral.domain.job import Priority, Strategy
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.retry import RetryPolicy
-from corral.domain.run import Lease, RunState
+from corral.domain.run import Lease, Move, RunState
 from corral.domain.settlement import Settlement
 from corral.engine.attempt import settlement_of
 from corral.settings import Settings
@@ -24,6 +24,7 @@ from tests.engine.build import (
     kinds,
     node_of,
     put,
+    quarantined_run,
     settings_for,
     sound,
     started,
@@ -155,9 +156,10 @@ async def test_a_worker_that_dies_at_once_is_replaced_and_its_runs_are_claimed_a
     os.kill(victim, signal.SIGKILL)
     runs = await ended(app, ids)
     assert {run.state for run in runs} == {RunState.COMPLETED}
-    lost = [run for run in runs if run.losses]
-    assert lost
-    assert all(run.losses == 1 and run.epoch == 2 for run in lost)
+    again = [run for run in runs if run.epoch == 2]
+    assert again
+    assert {(run.losses, run.suspect) for run in runs} == {(0, 0)}, "a kill from outside says nothing about them"
+    assert "interrupted" in await kinds(app, again[0].id)
     await until(lambda: node_of(app).worker_count == 2 and victim not in node_of(app).worker_pids)
     await sound(app)
 
@@ -167,16 +169,49 @@ async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings
         good = await put(app, *[drill(record=True) for _ in range(100)])
         [poison] = await put(app, drill("die", signal="SIGSEGV"))
         good += await put(app, *[drill(record=True) for _ in range(100)])
-        [run] = await ended(app, [poison], timeout_s=60)
-        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "worker_lost", "poison")
+        run = await quarantined_run(app, poison)
+        assert (run.hold_reason, run.failure_code, run.failure_detail) == ("quarantined", "worker_lost", "poison")
         assert (run.losses, run.attempt) == (3, 1)
         assert "SIGSEGV" in str(run.error_message)
         [quarantined] = [event for event in await events(app, poison) if event.kind == "quarantined"]
         assert quarantined.meta["exit"] == "killed by SIGSEGV"
         assert "drill: this worker kills itself now" in quarantined.meta["stderr"]
-        assert {each.state for each in await ended(app, good, timeout_s=60)} == {RunState.COMPLETED}
+        await until(lambda: _all_completed(app, good), timeout_s=60)
+        assert {(await app.store.run(id_)).losses for id_ in good} == {0}
         assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in good])
         await sound(app)
+
+
+async def _all_completed(app: App, ids: list[str]) -> bool:
+    return {(await app.store.run(id_)).state for id_ in ids} == {RunState.COMPLETED}
+
+
+async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(settings: Settings) -> None:
+    """It dies from a thread, while its worker is in another run or in none: the others are tried apart from it."""
+    async with working(replaced(settings, workers=1, concurrency=20)) as app:
+        good = await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
+        [poison] = await put(app, drill("die", signal="SIGSEGV", after_s=0.1))
+        good += await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
+        run = await quarantined_run(app, poison)
+        assert run.losses == 3
+        await until(lambda: _all_completed(app, good), timeout_s=60)
+        assert {(await app.store.run(id_)).losses for id_ in good} == {0}
+
+
+async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None:
+    async with working(replaced(settings, workers=1, concurrency=10)) as app:
+        [poison] = await put(app, drill("die", signal="SIGSEGV"))
+        held = await put(app, *[drill("sleep", seconds=30) for _ in range(6)])
+        await until(lambda: _is_suspect(app, poison))
+        slow = await put(app, *[drill("die", signal="SIGSEGV", after_s=20) for _ in range(3)])
+        quick = await put(app, *[drill(record=True) for _ in range(50)])
+        await until(lambda: _all_completed(app, quick), timeout_s=15)
+        for id_ in [*held, *slow, poison]:
+            await app.store.move(id_, Move.CANCEL)
+
+
+async def _is_suspect(app: App, run_id: str) -> bool:
+    return (await app.store.run(run_id)).losses > 0
 
 
 def replaced(settings: Settings, **changed: object) -> Settings:

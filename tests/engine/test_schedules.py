@@ -183,7 +183,7 @@ async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: 
         sweeper._reap_from = 0
         await asyncio.sleep(0.01)
         await sweeper.reap()
-        assert await kinds(app, run_id) == ["created", "started", "worker_lost"]
+        assert await kinds(app, run_id) == ["created", "started", "interrupted"]
 
 
 async def test_a_list_is_collected_when_its_time_has_come_and_is_not_forgotten_a_day_later(settings: Settings) -> None:

@@ -172,7 +172,8 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
             assert all_done(runs)
             # The one that was sent to see counted as an attempt; nobody else lost one.
             assert sum(run.attempt for run in runs[5:]) <= len(queued)
-            assert (await events(app, queued[0]))[2].meta["waiting_reason"] == "breaker"
+            assert (await events(app, queued[-1]))[1].meta["waiting_reason"] == "breaker"
+            assert (await kinds(app, queued[-1])).count("started") == 1, "it was claimed when it could run"
             assert await app.store.stored_host(host.place) is not None
             await sound(app)
 

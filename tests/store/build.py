@@ -8,10 +8,11 @@ from typing import Any
 from corral.domain.event import EventDraft, EventKind, fold
 from corral.domain.ids import JobId, Owner, RunId, new_id
 from corral.domain.job import Job, Priority, Strategy
+from corral.domain.loss import Blame, Loss
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.retry import Transition
 from corral.domain.run import Lease, Move, NewRun
-from corral.domain.settlement import Loss, Settlement
+from corral.domain.settlement import Settlement
 from corral.store.store import Store
 
 ME = Owner("me")
@@ -97,8 +98,8 @@ def settlement(lease: Lease, move: Move, kind: EventKind, **more: Any) -> Settle
     return Settlement(lease, Transition(move=move, events=(EventDraft(kind),), **more), {"attempt": lease.run.attempt})
 
 
-def lost(lease: Lease, *, alone: bool = True, stderr_tail: str = "") -> Loss:
-    return Loss(lease, alone=alone, exit_status="SIGSEGV", stderr_tail=stderr_tail)
+def lost(lease: Lease, blame: Blame = Blame.CERTAIN, stderr_tail: str = "") -> Loss:
+    return Loss(lease, blame, "killed by SIGSEGV", stderr_tail)
 
 
 async def history(store: Store, run_id: str) -> list[EventKind]:

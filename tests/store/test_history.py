@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from corral.domain.errors import WrongState
 from corral.domain.event import EventKind, fold
+from corral.domain.loss import Blame
 from corral.domain.run import Lease, Move, RunState, advance, sources, spoken
 from corral.domain.settlement import Settlement
 from corral.store.open import open_store
@@ -57,12 +58,15 @@ class Histories(RuleBasedStateMachine):
     @rule(target=leases, owner=st.sampled_from([ME, OTHER]), lease_s=st.sampled_from([60, -1]))
     def claim(self, owner: Any, lease_s: float) -> Any:
         queued = [run_id for run_id, state in self.states.items() if state is RunState.QUEUED]
-        found = self.wait(self.store.claim(owner, 1, lease_s))
-        assert len(found) == min(1, len(queued))
+        if not queued:
+            assert self.wait(self.store.claim(owner, 1, lease_s)) == []
+            return _no_lease()
+        run = self.wait(self.store.run(queued[0]))
+        found = self.wait(self.store.claim_one(run.id, owner, lease_s))
         if not found:
+            assert run.interruptions > 3, "it waits a moment"
             return _no_lease()
         [lease] = found
-        assert lease.run_id in queued
         self.states[lease.run_id] = RunState.RUNNING
         self.holders[lease.run_id] = lease
         return lease
@@ -95,27 +99,24 @@ class Histories(RuleBasedStateMachine):
             self.states[lease.run_id] = RunState.QUEUED
             del self.holders[lease.run_id]
 
-    @rule(lease=leases, alone=st.booleans())
-    def lose(self, lease: Lease, alone: bool) -> None:
-        assert self.wait(self.store.lose([build.lost(lease, alone=alone)])) == self.is_held(lease)
+    @rule(lease=leases, blame=st.sampled_from(Blame))
+    def lose(self, lease: Lease, blame: Blame) -> None:
+        assert self.wait(self.store.lose([build.lost(lease, blame)])) == self.is_held(lease)
         if self.is_held(lease):
-            self.lost(lease, alone=alone)
+            self.lost(lease, blame)
 
-    def lost(self, lease: Lease, *, alone: bool) -> None:
-        self.losses[lease.run_id] += 1
-        is_over = alone and self.losses[lease.run_id] >= 3
-        self.states[lease.run_id] = RunState.FAILED if is_over else RunState.QUEUED
+    def lost(self, lease: Lease, blame: Blame) -> None:
+        self.losses[lease.run_id] += blame is Blame.CERTAIN
+        is_over = blame is Blame.CERTAIN and self.losses[lease.run_id] >= 3
+        self.states[lease.run_id] = RunState.HELD if is_over else RunState.QUEUED
         del self.holders[lease.run_id]
 
     @rule()
     def reap(self) -> None:
         late = self._expired()
         assert self.wait(self.store.reap()) == len(late)
-        count = {owner: sum(lease.owner == owner for lease in late) for owner in (ME, OTHER)}
         for lease in late:
-            # Whose owner is gone with others is to blame only after so many times.
-            is_known = lease.run.suspect and self.losses[lease.run_id] + 1 >= 6
-            self.lost(lease, alone=is_known or count[lease.owner] == 1)
+            self.lost(lease, Blame.NONE)
 
     def _expired(self) -> list[Lease]:
         rows = self.store._db.connection.execute(  # type: ignore[attr-defined]
@@ -140,6 +141,8 @@ class Histories(RuleBasedStateMachine):
         assert self.wait(self.store.move(run_id, move)).state is expected
         self.states[run_id] = expected
         self.holders.pop(run_id, None)
+        if move is Move.RESUME:
+            self.losses[run_id] = 0
 
     @invariant()
     def everything_agrees(self) -> None:

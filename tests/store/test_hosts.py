@@ -1,14 +1,15 @@
 import asyncio
+from typing import Any
 
 from corral.domain.breaker import BreakerState
 from corral.domain.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.event import EventKind
 from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
 from corral.domain.item import Ended, Found, Report
-from corral.domain.run import RunState
+from corral.domain.run import Move, NewRun, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
-from tests.store.build import CREATED, ME, OTHER, a_run, add_many, claim, claim_new, completed
+from tests.store.build import CREATED, ME, OTHER, a_run, add_many, claim, completed, history
 
 SITE = "site.test"
 
@@ -48,7 +49,8 @@ async def test_of_two_nodes_one_takes_the_probe(shared_url: str) -> None:
 
 
 async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(store: Store) -> None:
-    lease = await claim_new(store)
+    await add_many(store, [a_page(SITE)])
+    lease = await claim(store)
     assert await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60)]) == 1
     run = await store.run(lease.run_id)
     assert (run.state, run.attempt, run.waiting_reason, run.losses) == (RunState.QUEUED, 1, "breaker", 0)
@@ -61,29 +63,92 @@ async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(stor
     # Whoever has lost the run sends it nowhere.
     assert await store.park([Parking(lease, SITE, WaitReason.PACE, 0)]) == 0
 
-    assert await store.let_go(SITE) == 1
-    again = await claim(store, OTHER)
+    [again] = await store.claim(OTHER, 10, 10, hosts=Room({SITE: 1}))
     assert (again.run_id, again.run.waiting_reason, again.run.attempt) == (run.id, None, 1)
     assert await store.waited_for() == []
     assert await store.settle(completed(again))
 
 
 async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(store: Store) -> None:
-    ids = await add_many(store, [a_run() for _ in range(5)])
+    ids = await add_many(store, [a_page(SITE) for _ in range(5)])
     leases = await store.claim(ME, 5, 10)
-    await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60, 60) for lease in leases])
+    await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60) for lease in leases])
     await store.open_breaker(SITE, 5, 0)
-    assert await store.call_up(SITE) == 1
-    [first] = await store.claim(ME, 10, 10)
+    assert await store.call_up(SITE) == 0, "a run waits to make the probe"
+    [first] = await store.claim(ME, 10, 10, hosts=Room({SITE: 1}))
     assert first.run_id == ids[0]
 
     assert await store.take_probe(SITE, 0, 120)
-    assert await store.end_probe(SITE, 6, 0.0, 420) == 0  # still ill: everybody waits on
+    assert await store.end_probe(SITE, 6, 0.0) == 0  # still ill: everybody waits on
     assert (await known(store))[SITE].state is BreakerState.OPEN
     assert await store.claim(ME, 10, 10) == []
-    assert await store.end_probe(SITE, 0, None, 0) == 4
+    assert await store.end_probe(SITE, 0, None) == 0
     assert SITE not in await known(store)
-    assert sorted(lease.run_id for lease in await store.claim(ME, 10, 10)) == sorted(ids[1:])
+    room = Room({SITE: 10})
+    assert [lease.run_id for lease in await store.claim(ME, 10, 10, hosts=room)] == ids[1:]
+    assert room.woken == {SITE: 4}
+
+
+class Room:
+    """A `HostRoom` with what a test gives it."""
+
+    def __init__(self, room: dict[str, int], reason: WaitReason = WaitReason.BUSY) -> None:
+        self.left, self._wakes = dict(room), dict(room)
+        self.reason = reason
+        self.woken: dict[str, int] = {}
+
+    def waiting(self) -> dict[str, int]:
+        return self._wakes
+
+    def note_woken(self, host_key: str, count: int) -> None:
+        self.woken[host_key] = count
+
+    def take(self, host_key: str) -> WaitReason | None:
+        self.left[host_key] = self.left.get(host_key, 0) - 1
+        return None if self.left[host_key] >= 0 else self.reason
+
+
+def a_page(host: str, **changed: Any) -> NewRun:
+    return a_run(kind="page", payload={"url": f"http://{host}/"}, **changed)
+
+
+async def test_runs_of_a_full_host_are_not_claimed_and_keep_their_place(store: Store) -> None:
+    ids = await add_many(store, [a_page(SITE) for _ in range(20)])
+    [other] = await add_many(store, [a_page("other.test")])
+    room = Room({SITE: 2, "other.test": 5})
+    assert [lease.run_id for lease in await store.claim(ME, 5, 10, hosts=room)] == [*ids[:2], other]
+    waiting = [await store.run(run_id) for run_id in ids[2:]]
+    assert {(run.state, run.waiting_reason, run.epoch) for run in waiting} == {(RunState.QUEUED, "busy", 0)}
+    assert {len(await store.events_of(run_id, 0, 10)) for run_id in ids[2:]} == {1}, "a full host leaves no event"
+    assert await store.claim(ME, 5, 10) == [], "they are out of the way of a claim"
+    [later] = await add_many(store, [a_page(SITE)])
+    room = Room({SITE: 3})
+    assert [lease.run_id for lease in await store.claim(ME, 5, 10, hosts=room)] == ids[2:5], "the oldest first"
+    assert (await store.run(later)).waiting_reason == "busy"
+
+
+async def test_a_host_that_is_left_alone_is_on_record_with_its_reason_once(store: Store) -> None:
+    [run_id] = await add_many(store, [a_page(SITE)])
+    for _ in range(3):
+        assert await store.claim(ME, 5, 10, hosts=Room({SITE: 0}, WaitReason.RETRY_AFTER)) == []
+    run = await store.run(run_id)
+    assert (run.state, run.waiting_reason) == (RunState.QUEUED, "retry_after")
+    assert await history(store, run_id) == [EventKind.CREATED, EventKind.HOST_WAITS]
+
+
+async def test_many_runs_of_a_full_host_do_not_hide_those_of_others(store: Store) -> None:
+    await add_many(store, [a_page(SITE) for _ in range(1200)])
+    [other] = await add_many(store, [a_page("other.test")])
+    room = Room({SITE: 0, "other.test": 1})
+    assert [lease.run_id for lease in await store.claim(ME, 1, 10, hosts=room)] == [other]
+
+
+async def test_a_paused_run_that_waited_can_be_claimed_when_it_is_resumed(store: Store) -> None:
+    [run_id] = await add_many(store, [a_page(SITE)])
+    await store.claim(ME, 5, 10, hosts=Room({SITE: 0}))
+    await store.move(run_id, Move.PAUSE)
+    await store.move(run_id, Move.RESUME)
+    assert (await claim(store)).run_id == run_id
 
 
 async def test_a_page_of_a_crawl_is_called_up_where_no_run_waits(store: Store) -> None:
@@ -147,7 +212,7 @@ async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: St
     hosts = await known(store)
     assert (hosts[SITE].said, hosts[SITE].failures, hosts[SITE].state) == (SitePace(2, 1.5), 5, BreakerState.OPEN)
     assert (hosts["other.test"].failures, hosts["other.test"].state) == (2, BreakerState.CLOSED)
-    await store.end_probe(SITE, 0, None, 0)
+    await store.end_probe(SITE, 0, None)
     assert (await known(store))[SITE].said == SitePace(2, 1.5)
     await store.say_pace(SITE, SitePace())
     await store.touch_hosts([("other.test", 0, 0.0)])

@@ -8,9 +8,9 @@ import pytest
 
 from corral.domain.crawl import HOST_BUDGET, Bounds, Counts, ItemState
 from corral.domain.item import Ended, Found, Item, Report, Step
+from corral.domain.loss import CRAWL_LOSS_CAP, Blame, Loss, Suspicion
 from corral.domain.run import Lease, Move, RunState
 from corral.domain.scope import Refusal
-from corral.domain.settlement import Loss
 from corral.store.store import Store
 from tests.store.build import CREATED, ME, OTHER, a_run
 from tests.store.conftest import Sql
@@ -248,8 +248,8 @@ async def test_no_page_is_handed_out_once_the_bytes_are_used_up(store: Store) ->
     assert (step.items, step.size, step.counts.done, step.counts.pending) == ((), 20, 2, 2)
 
 
-def dead(lease: Lease, *, alone: bool = True) -> Loss:
-    return Loss(lease, alone=alone, exit_status="SIGSEGV", stderr_tail="")
+def dead(lease: Lease, blame: Blame = Blame.CERTAIN) -> Loss:
+    return Loss(lease, blame, "killed by SIGSEGV")
 
 
 async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_own(store: Store, sql: Sql) -> None:
@@ -274,7 +274,7 @@ async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_
     [failed] = await store.crawl_items(run_id, ItemState.FAILED, 0, 10)
     assert (failed.url, failed.reason) == ("http://a.test/7", "worker_lost:poison")
     assert sql(f"SELECT suspects FROM crawls WHERE run_id = '{run_id}'") == [(0,)]
-    assert (await store.run(run_id)).suspect, "its last worker executed nothing else"
+    assert (await store.run(run_id)).losses == 0, "the page was to blame"
 
 
 async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: Store, sql: Sql) -> None:
@@ -282,33 +282,32 @@ async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: S
     for _ in range(2):
         lease = await claimed(store, run_id)
         await first(store, lease)
-        await store.lose([Loss(lease, alone=True, exit_status="lease expired", stderr_tail="", witnessed=False)])
+        await store.lose([dead(lease, Blame.NONE)])
     assert sql(f"SELECT losses FROM items WHERE run_id = '{run_id}'") == [(0,)]
     for _ in range(5):
         lease = await claimed(store, run_id)
         await first(store, lease)
-        await store.lose([dead(lease, alone=False)])
+        await store.lose([dead(lease, Blame.SUSPECTED)])
     assert sql(f"SELECT losses, state FROM items WHERE run_id = '{run_id}'") == [(2, "leased")]
-    assert (await store.run(run_id)).suspect
+    assert (await store.run(run_id)).suspect == Suspicion.ALONE
 
 
-@pytest.mark.parametrize("is_witnessed, cap", [(False, 30), (True, 9)])
-async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(
-    store: Store, is_witnessed: bool, cap: int
-) -> None:
+async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(store: Store) -> None:
     run_id = await crawl_of(store, seeds=2)
+    cap = CRAWL_LOSS_CAP
 
-    async def lose(*, lands: bool = False) -> RunState:
+    async def lose(*, lands: bool = False, blame: Blame = Blame.CERTAIN) -> RunState:
         lease = await claimed(store, run_id)
         if lands:
             [item] = (await first(store, lease, 1)).items
             await ask(store, lease, Report((done(item),), (), 0))
-        await store.lose([Loss(lease, alone=True, exit_status="gone", stderr_tail="", witnessed=is_witnessed)])
+        await store.lose([dead(lease, blame)])
         return (await store.run(run_id)).state
 
+    assert {await lose(blame=Blame.NONE) for _ in range(3)} == {RunState.QUEUED}
     states = [await lose(lands=number == cap - 1) for number in range(2 * cap - 2)]
     assert set(states) == {RunState.QUEUED}
-    assert await lose() is RunState.FAILED
+    assert await lose() is RunState.HELD
     assert (await store.run(run_id)).failure_detail == "poison"
 
 

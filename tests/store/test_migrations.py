@@ -12,8 +12,8 @@ from corral.domain.event import EventKind
 from corral.domain.ids import new_id
 from corral.domain.run import RunState
 from corral.store import schema, sqlite_file
+from corral.store.indexes import metadata
 from corral.store.open import open_store
-from corral.store.tables import metadata
 from tests import services
 from tests.store.build import ME, add, completed
 

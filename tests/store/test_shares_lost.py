@@ -8,8 +8,8 @@ import pytest
 
 from corral.domain.crawl import Bounds
 from corral.domain.item import Report
+from corral.domain.loss import Blame, Loss
 from corral.domain.run import SHARE, Lease, RunState
-from corral.domain.settlement import Loss
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.chaos.level import LEVEL, by_level
@@ -41,7 +41,7 @@ def url(request: pytest.FixtureRequest) -> str:
 async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
     lost = set(helper.held)
-    await store.lose([Loss(helper.lease, alone=True, exit_status="killed", stderr_tail="", witnessed=False)])
+    await store.lose([Loss(helper.lease, Blame.NONE, "killed")])
     assert await store.crawl_step(helper.lease, Report((), tuple(lost), 5), SHARED) is None
     await worked_off([crawl])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
@@ -51,7 +51,7 @@ async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql)
 
 async def test_a_helper_that_comes_back_begins_with_nothing(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.lose([Loss(helper.lease, alone=True, exit_status="killed", stderr_tail="", witnessed=False)])
+    await store.lose([Loss(helper.lease, Blame.NONE, "killed")])
     [again] = await helpers(store, 1, helper.bounds)
     assert again.lease.run_id == helper.lease.run_id
     step = await again.step()
@@ -63,7 +63,7 @@ async def test_a_helper_that_comes_back_begins_with_nothing(store: Store, sql: S
 
 async def test_helpers_go_on_while_the_crawl_has_no_worker(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.lose([Loss(crawl.lease, alone=True, exit_status="killed", stderr_tail="", witnessed=False)])
+    await store.lose([Loss(crawl.lease, Blame.NONE, "killed")])
     step = await helper.step(*(done(each) for each in helper.held.values()))
     assert step.items
     again = await claimed(store, crawl.lease.run_id, crawl.bounds)
@@ -75,7 +75,7 @@ async def test_helpers_go_on_while_the_crawl_has_no_worker(store: Store, sql: Sq
 
 async def test_only_what_the_dead_one_held_is_suspected(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.lose([Loss(helper.lease, alone=True, exit_status="SIGSEGV", stderr_tail="")])
+    await store.lose([Loss(helper.lease, Blame.CERTAIN, "killed by SIGSEGV")])
     suspects = {id_ for (id_,) in sql("SELECT id FROM items WHERE losses > 0")}
     assert suspects == set(helper.held)
     step = await crawl.step(*(done(each) for each in crawl.held.values()))
@@ -122,7 +122,7 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
             workers.remove(worker)
             lost += len(worker.held)
             reads.update(item.url for item in worker.held.values())
-            await store.lose([Loss(worker.lease, alone=False, exit_status="x", stderr_tail="", witnessed=False)])
+            await store.lose([Loss(worker.lease, Blame.NONE, "killed")])
             await _taken_up(store, workers, worker.lease, bounds)
             continue
         ready = [item for item in worker.held.values() if dice.random() < 0.5]

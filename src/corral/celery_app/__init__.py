@@ -7,7 +7,7 @@ settled there. So messages may be lost, doubled or late, and the broker may vani
 import os
 from typing import Any
 
-from celery import bootsteps, signals
+from celery import signals
 
 from corral.celery_app import hosting
 from corral.process import die_with_parent
@@ -24,23 +24,6 @@ app = make_celery(
     worker_concurrency=_settings.workers * _settings.concurrency,
 )
 app.set_default()
-
-
-class Hearing(bootsteps.StartStopStep):  # type: ignore[misc]  # publishes no types
-    """Whether messages can arrive: the consumer stops its steps when it loses the broker, and starts them anew."""
-
-    requires = ("celery.worker.consumer.tasks:Tasks",)
-
-    def start(self, parent: Any) -> None:  # noqa: ARG002
-        hosting.hears(is_heard=True)
-
-    def stop(self, parent: Any) -> None:  # noqa: ARG002
-        hosting.hears(is_heard=False)
-
-    shutdown = stop
-
-
-app.steps["consumer"].add(Hearing)
 
 
 @app.task(name=EXECUTE)

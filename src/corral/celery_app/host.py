@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from corral.domain.errors import CorralError
-from corral.domain.queues import Lane, Queue, hint_of
+from corral.domain.queues import Queue
 from corral.engine.sources import Asked, Errand
 from corral.settings import Settings
 
@@ -39,7 +38,6 @@ class Host:
         self._thread = threading.Thread(target=self._run, name="node", daemon=True)
         self._stop = asyncio.Event()
         self._node: Node | None = None  # its application forgets it as soon as it stops
-        self.is_hearing = True  # set by whoever takes the messages
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -50,15 +48,6 @@ class Host:
     def ask(self, errand: Errand) -> None:
         _, _, asked = self._ready.result(_START_S)
         self._soon(functools.partial(asked.ask, errand))
-
-    def look_up(self, run_id: str, errand: Errand) -> None:
-        """For a message that says no more than the id."""
-        loop, app, asked = self._ready.result(_START_S)
-        looking_up = _looked_up(app, asked, run_id, errand)
-        try:
-            asyncio.run_coroutine_threadsafe(looking_up, loop)
-        except RuntimeError:  # the node has ended, and its loop is closed
-            looking_up.close()
 
     def sweep(self) -> None:
         _, app, _ = self._ready.result(_START_S)
@@ -106,7 +95,7 @@ class Host:
     async def _serve(self) -> None:
         from corral.wiring import opened  # noqa: PLC0415 - the same
 
-        async with opened(self._settings, works=True, queues=self._queues, is_told=lambda: self.is_hearing) as app:
+        async with opened(self._settings, works=True, queues=self._queues, hears_messages=True) as app:
             assert app.node is not None
             assert app.asked is not None
             self._node = app.node
@@ -118,16 +107,6 @@ class Host:
             watching.cancel()
             await app.stop_work()
             telling.cancel()
-
-
-async def _looked_up(app: "App", asked: Asked, run_id: str, errand: Errand) -> None:
-    try:
-        run = await app.store.run(run_id)
-    except CorralError as error:
-        errand.taken_up()
-        errand.ended(error.message)
-        return
-    asked.ask(errand._replace(hint=hint_of(run)))
 
 
 async def _tell_ends(app: "App", asked: Asked) -> None:
@@ -150,7 +129,3 @@ async def _watch(app: "App", asked: Asked, queues: tuple[Queue, ...]) -> None:
             log.error("messages wait and none arrives; this worker ends to be started again", code=STALLED)
             await app.stop_work()
             os._exit(STALLED)
-
-
-def lane_named(name: object) -> Lane | None:
-    return Lane(name) if isinstance(name, str) and name in set(Lane) else None

@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import Future
 
 from corral.celery_app.host import Host
-from corral.domain.queues import EVERY_QUEUE, Hint, Lane, Queue
+from corral.domain.queues import EVERY_QUEUE, Queue
 from corral.engine.sources import Errand
 from corral.log import configure_logging
 from corral.private import keep_files_private
@@ -43,13 +43,8 @@ def the_host() -> Host:
 def execute(run_id: str) -> str:
     """Wait until the run was executed, or has turned out to be no business of ours."""
     done: Future[str] = Future()
-    the_host().look_up(run_id, Errand(Hint(run_id, Queue.HTTP, Lane.LIGHT), lambda: None, done.set_result))
+    the_host().ask(Errand(run_id, lambda: None, done.set_result))
     return done.result()
-
-
-def hears(*, is_heard: bool) -> None:
-    if _host is not None:
-        _host.is_hearing = is_heard
 
 
 def begin_stop() -> None:

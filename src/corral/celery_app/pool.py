@@ -16,10 +16,9 @@ import structlog
 from celery.concurrency.base import BasePool, apply_target
 
 from corral.celery_app import hosting
-from corral.celery_app.host import lane_named
-from corral.domain.queues import Hint, Lane, Queue
+from corral.domain.queues import Queue
 from corral.engine.sources import Errand
-from corral.transport.celery import EXECUTE, LANE
+from corral.transport.celery import EXECUTE
 
 log = structlog.get_logger()
 
@@ -66,17 +65,13 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         def taken_up() -> None:
             self._say(lambda: accepted(os.getpid(), time.monotonic()))
 
-        run_id, lane = _named_in(args[3]), lane_named(args[2].get(LANE))
+        run_id = _named_in(args[3])
         if run_id is None:
             # Anybody can send one; raised from here it would end this worker, and the next one it is given to.
             taken_up()
             ended("no run is named")
             return
-        errand = Errand(Hint(run_id, Queue.HTTP, lane or Lane.LIGHT), taken_up, ended)
-        if lane is None:
-            self._host.look_up(run_id, errand)
-        else:
-            self._host.ask(errand)
+        self._host.ask(Errand(run_id, taken_up, ended))
 
     def register_with_event_loop(self, hub: Any) -> None:
         hub.add_reader(self._bell, self._hear_all)

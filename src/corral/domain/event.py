@@ -23,8 +23,9 @@ class EventKind(StrEnum):
     RESUMED = "resumed"  # held -> queued
     RELEASED = "released"  # running -> queued, the attempt does not count
     HOST_WAITS = "host_waits"  # running -> queued, the attempt does not count: its host is not to be asked yet
-    WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count
-    QUARANTINED = "quarantined"  # with FAILED: too many workers were lost with it
+    WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count: the run may have caused it
+    INTERRUPTED = "interrupted"  # running -> queued, nothing counts: its worker or node was killed or vanished
+    QUARANTINED = "quarantined"  # running -> held, for a person: it killed too many workers
     STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
     SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while nobody ran
     PROBED = "probed"  # with CREATED: why AUTO chose what it chose
@@ -50,6 +51,7 @@ _MESSAGES = {
     EventKind.RELEASED: ("info", "Run released"),
     EventKind.HOST_WAITS: ("info", "Run waits for its host"),
     EventKind.WORKER_LOST: ("warn", "Worker lost"),
+    EventKind.INTERRUPTED: ("info", "Run interrupted"),
     EventKind.QUARANTINED: ("error", "Run quarantined"),
     EventKind.STALE_WRITE_REFUSED: ("warn", "Stale write refused"),
     EventKind.SLOTS_MISSED: ("warn", "Schedule slots missed"),
@@ -75,6 +77,8 @@ _LEADS_TO = {
     EventKind.RELEASED: RunState.QUEUED,
     EventKind.HOST_WAITS: RunState.QUEUED,
     EventKind.WORKER_LOST: RunState.QUEUED,
+    EventKind.INTERRUPTED: RunState.QUEUED,
+    EventKind.QUARANTINED: RunState.HELD,
 }
 
 

@@ -4,6 +4,7 @@ A gate belongs to a *place*: a host with its port where that is not the usual on
 server behind two ports is two places, http and https of one name are one.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -28,13 +29,23 @@ class WaitReason(StrEnum):
     BREAKER = "breaker"
     PACE = "pace"
     RETRY_AFTER = "retry_after"
+    BUSY = "busy"
 
 
 _SAID = {
     WaitReason.BREAKER: "it failed several times in a row and is left alone for a while",
     WaitReason.PACE: "it is asked no faster than its pace allows",
     WaitReason.RETRY_AFTER: "it asked to be left alone (Retry-After)",
+    WaitReason.BUSY: "all its slots are in use",
 }
+
+
+class RunRoom(NamedTuple):
+    """How many more runs of a host may be claimed; where none, why, and when to look again."""
+
+    runs: int
+    reason: WaitReason = WaitReason.BUSY
+    ready_in_s: float = math.inf
 
 
 class Wait(NamedTuple):
@@ -134,6 +145,25 @@ class HostGate:
             and pace.allowed >= rules.pace.most_at_once
         )
 
+    def run_room(self, now: float, rules: GateRules, held: int, slots: float = math.inf) -> "RunRoom":
+        """How many more runs of this host are worth claiming where `held` are claimed already.
+
+        `slots` bounds it where the host's slots are split between nodes.
+        """
+        wait, moment_s = self.wait(now, rules), self.moment_s(rules)
+        if wait is not None and moment_s < wait.seconds < math.inf:
+            return RunRoom(0, wait.reason, wait.seconds - moment_s)
+        if self.breaker.opened_at is not None:
+            return RunRoom(0 if held else 1, WaitReason.BREAKER)
+        at_once = min(self.pace.at_once(rules.pace), slots)
+        if self.delay_s(rules) > 0:
+            # One after the other; and one where others keep the host busy, or none would ever queue for a slot.
+            return RunRoom(int(not held or held <= self.pace.active < at_once), WaitReason.PACE)
+        if self.is_plain(now, rules):
+            # What workers have borrowed says nothing of what they use.
+            return RunRoom(max(0, int(at_once) - held))
+        return RunRoom(max(int(at_once) - max(held, self.pace.active), int(not held), 0))
+
     def delay_s(self, rules: GateRules) -> float:
         return max(self.pace.delay_s, rules.pace.least_delay_s)
 
@@ -209,7 +239,6 @@ class Parking(NamedTuple):
     place: str
     reason: WaitReason
     wait_s: float
-    grace_s: float = 0.0  # so much later, where somebody calls it up earlier
 
 
 class Visit(Protocol):

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 class InterventionKind(StrEnum):
     LOGIN = "login"
+    QUARANTINE = "quarantine"  # the run killed several workers
 
 
 class InterventionStatus(StrEnum):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from corral.domain.claiming import ANY_HOST, HostRoom
 from corral.domain.crawl import Bounds
 from corral.domain.event import Event, EventDraft
 from corral.domain.gate import Parking, StoredHost
@@ -11,15 +12,16 @@ from corral.domain.ids import Owner
 from corral.domain.intervention import Intervention
 from corral.domain.item import Found, Report, Step
 from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
+from corral.domain.loss import Loss
 from corral.domain.outcome import Outcome, Task
 from corral.domain.part import Given, PartAsk
 from corral.domain.probe import Probe
-from corral.domain.queues import Hint, Lane
+from corral.domain.queues import Hint
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.retention import Retention
 from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
-from corral.domain.settlement import Loss, Settlement
+from corral.domain.settlement import Settlement
 from corral.domain.site import Memory, Observation
 from corral.domain.worker import WorkerCard
 
@@ -89,20 +91,16 @@ class LeaseStore(Protocol):
         ...
 
     async def claim(
-        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, *, overdue_s: float = 0.0
+        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
     ) -> list[Lease]:
-        """Due runs by band and age, of each lane at most so many; with `overdue_s`, due for so long already."""
-        ...
-
-    async def claim_asked(self, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
-        """Those of these runs that are due and nobody's."""
+        """Due runs by band and age, within the room of their lanes and hosts."""
         ...
 
     async def due_again(self, within_s: float, limit: int) -> list[Hint]:
         """Runs that wait anew, for a retry say, and have become due within this time."""
         ...
 
-    async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]: ...
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]: ...
 
     async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:
         """Runs that help with a crawl, of one crawl or of any."""
@@ -242,7 +240,7 @@ class GateStore(Protocol):
         """True for one caller alone, once the breaker has been open for long enough."""
         ...
 
-    async def end_probe(self, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
+    async def end_probe(self, place: str, failures: int, opened_ago_s: float | None) -> int:
         """Write what the probe has shown; where it closed the breaker, all that waited is due."""
         ...
 

@@ -33,7 +33,7 @@ LIVE = frozenset(RunState) - TERMINAL
 class HoldReason(StrEnum):
     PAUSED = "paused"  # by a person, until a person resumes it
     WAITING_FOR_HUMAN = "waiting_for_human"  # captcha, login
-    BREAKER = "breaker"  # the host's breaker is open
+    QUARANTINED = "quarantined"  # it killed too many workers; a person decides
 
 
 class Move(StrEnum):
@@ -76,7 +76,11 @@ def target(move: Move) -> RunState:
 
 def spoken(state: str, hold: str | None) -> str:
     """A state in the words everybody outside hears: a held run says what holds it."""
-    return (hold or HoldReason.PAUSED.value) if state == RunState.HELD.value else state
+    if state != RunState.HELD.value:
+        return state
+    # That it is quarantined is in its failure code and in the intervention.
+    waits = (HoldReason.WAITING_FOR_HUMAN.value, HoldReason.QUARANTINED.value)
+    return HoldReason.WAITING_FOR_HUMAN.value if hold in waits else HoldReason.PAUSED.value
 
 
 def advance(state: RunState, move: Move, hold: HoldReason | None = None) -> RunState:
@@ -117,7 +121,7 @@ class Run(NamedTuple):
     payload: dict[str, Any]
     epoch: int
     losses: int
-    suspect: bool  # a worker died with it in company; it runs alone until it is cleared
+    suspect: int  # a domain.loss.Suspicion: how far apart from others it is executed
     due_at: datetime
     created_at: datetime
     stats: dict[str, Any]
@@ -133,6 +137,8 @@ class Run(NamedTuple):
     retry_of: RunId | None = None
     parent_id: RunId | None = None
     waiting_reason: str | None = None  # queued, because its host is not to be asked yet
+    interruptions: int = 0  # in a row: workers and nodes that went away under it, not by its doing
+    host_key: str | None = None  # the host it fetches from, where that is one
 
 
 CRAWL = "crawl"  # the kind of a run with items that are URLs
@@ -146,6 +152,7 @@ class Lanes(NamedTuple):
     browsers: int | None = None
     crawls: int | None = None
     light: int | None = None
+    suspects: int | None = None  # 0: the isolation worker is not free
 
 
 EVERY_LANE = Lanes()

@@ -1,7 +1,7 @@
 """Which worker gets which run, how much more fits, and who is over its time."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +14,8 @@ from corral.engine.pool import Held, Key, WorkerPool, WorkerProcess
 _MARGIN_S = 1.0
 _KILL_AFTER_S = 2.0
 _DEFAULT_TIMEOUT_S = 20.0
+_ISOLATION_IDLE_S = 10.0
+_ISOLATION_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Assignment:
         self._timeouts_s = timeouts_s
         self._waiting: deque[Lease] = deque()
         self._suspects: deque[Lease] = deque()
+        self._idle_since: float | None = None
 
     @property
     def count(self) -> int:
@@ -45,11 +48,21 @@ class Assignment:
         return len(self._pool.workers) * self._limits.runs
 
     def room(self) -> int:
-        """How many more runs fit. A worker that is to be emptied for a suspect counts as full."""
-        reserved = 1 if self._suspects else 0
+        """How many more runs fit, beside suspects."""
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
-        total = max(0, len(usable) - reserved) * self._limits.runs
+        total = len(usable) * self._limits.runs
         return max(0, total - sum(len(worker.held) for worker in usable) - len(self._waiting))
+
+    def isolation_room(self) -> int:
+        """1 where the next suspects can be executed: one group, or one alone, at a time."""
+        isolated = self._pool.isolated
+        return int(not self._suspects and (isolated is None or not isolated.held))
+
+    def held_by_host(self) -> Counter[str]:
+        """How many runs of each host are executed here, or are about to be."""
+        leases = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
+        every = (lease.run.host_key for lease in [*leases, *self._waiting, *self._suspects])
+        return Counter(host_key for host_key in every if host_key is not None)
 
     def browser_room(self) -> int:
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
@@ -101,19 +114,33 @@ class Assignment:
         return worker if worker is not None and len(worker.held) < self._limits.runs else None
 
     def _open_workers(self) -> list[WorkerProcess]:
-        workers = [worker for worker in self._pool.workers.values() if worker.takes_work]
-        if self._suspects and len(workers) > 1:
-            # Keep the emptiest one free, so that a suspect does not wait for ever for company to leave.
-            workers.remove(min(workers, key=lambda each: len(each.held)))
-        return workers
+        return [worker for worker in self._pool.workers.values() if worker.takes_work]
 
     def _place_suspects(self) -> None:
-        for worker in self._pool.workers.values():
-            if not self._suspects:
-                return
-            if not worker.held and worker.takes_work:
-                worker.alone = True
-                worker.send([self._begin(worker, self._suspects.popleft())])
+        """All of one claim together: what may not be in company was claimed alone."""
+        if not self._suspects:
+            return
+        worker = self._pool.isolated
+        if worker is None:
+            self._pool.isolate()
+        elif not worker.held:
+            worker.send([self._begin(worker, lease) for lease in self._suspects])
+            self._suspects.clear()
+
+    def tend_isolation(self, now: float) -> None:
+        """End the isolation worker when no suspect needs it, and make its place free when it is busy for long."""
+        worker = self._pool.isolated
+        if worker is None or self._suspects:
+            return
+        if not worker.held:
+            self._idle_since = now if self._idle_since is None else self._idle_since
+            if now - self._idle_since > _ISOLATION_IDLE_S:
+                self._pool.end_isolation()
+            return
+        self._idle_since = None
+        # A crawl that goes well there may take hours. It stays by itself, and the next suspects get another worker.
+        if all(held.lease.run.kind == CRAWL and now - held.started > _ISOLATION_S for held in worker.held.values()):
+            self._pool.end_isolation()
 
     def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.Message:
         timeout_s = self._timeout_s(lease)

@@ -8,6 +8,7 @@ from typing import Any
 
 from corral.domain.ids import Owner, RunId, new_id
 from corral.domain.job import Priority, Strategy
+from corral.domain.loss import DeathCause
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.run import Lease, Run, RunState
 from corral.domain.session import SealedSession
@@ -39,7 +40,7 @@ def errand(
         payload=payload,
         epoch=1,
         losses=0,
-        suspect=False,
+        suspect=0,
         due_at=now,
         created_at=now,
         stats={},
@@ -138,7 +139,7 @@ class _Runner:
         self.is_sound = False
         self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
 
-    def _died(self, worker: WorkerProcess, exit_status: str) -> None:
+    def _died(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
         self.is_sound = False
         if self._gate is not None:
             self._gate.lost(worker)

@@ -16,15 +16,13 @@ from typing import Any
 import structlog
 
 from corral.domain.breaker import Breaker, Sign
-from corral.domain.gate import Answer, GateRules, HostGate, Wait, WaitReason
+from corral.domain.gate import Answer, GateRules, HostGate, RunRoom, Wait, WaitReason
 from corral.domain.part import PART_S, Given
 from corral.engine.gate_host import Ask, Holder, Host, Keeper
 from corral.engine.permits import Message, Permits, TurnKind
 
 log = structlog.get_logger()
 
-# A run that was let through and has not asked for its turn by now will not do so.
-_ON_ITS_WAY_S = 2.0
 _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
 # One telling speaks for many visits: so many of them are let count.
@@ -74,36 +72,17 @@ class Gate:
                 self.short.pop(place, None)
                 del self.hosts[place]
 
-    # -- before a run is handed to a worker ----------------------------------------------------------
+    # -- before runs are claimed ---------------------------------------------------------------------
 
-    def refusal(self, place: str) -> Wait | None:
-        """Why a run for this host is not worth a worker's slot now. One that may go is on its way to ask."""
-        if self.short.get(place, 0.0) > self.clock():
-            self.hosts[place].sent_away += 1
-            return Wait(WaitReason.PACE, _SHORT_S)
-        if place not in self.watched:
-            return None
-        host, now = self.hosts[place], self.clock()
-        rules = self.rules_of(host)
-        if self._is_plain(host, now, rules):
-            return None
-        wait = host.gate.wait(now, rules)
-        is_open = host.gate.breaker.opened_at is not None
-        if wait is None or wait.seconds <= host.gate.moment_s(rules):
-            comes_alone = is_open or host.gate.delay_s(rules) > 0
-            if not (comes_alone and (host.is_taking_probe or host.on_its_way_until > now)):
-                host.on_its_way_until = now + _ON_ITS_WAY_S
-                return None
-            wait = Wait(WaitReason.BREAKER, rules.breaker.probe_s) if is_open else Wait(WaitReason.PACE, math.inf)
-        return Wait(wait.reason, self._booked_s(host, wait, now, rules))
-
-    def _booked_s(self, host: Host, wait: Wait, now: float, rules: GateRules) -> float:
-        """A time of its own for everybody who is sent away: they come back one after the other."""
-        if wait.reason is WaitReason.BREAKER:
-            return wait.seconds
-        first = now + (wait.seconds if math.isfinite(wait.seconds) else host.gate.interval_s(rules))
-        host.booked_at = max(host.booked_at + host.gate.interval_s(rules), first)
-        return host.booked_at - now
+    def run_room(self, place: str, held: int) -> RunRoom:
+        """How many more runs for this host are worth claiming, beside those this node holds."""
+        host, now = self.hosts.get(place), self.clock()
+        if host is None:
+            return RunRoom(max(0, self._rules.pace.most_at_once - held))
+        if self.short.get(place, 0.0) > now:
+            return RunRoom(0, WaitReason.PACE, self.short[place] - now)
+        slots = host.turns(now) if host.is_contested_at(now) else math.inf
+        return host.gate.run_room(now, self.rules_of(host), held, slots)
 
     # -- what workers say ----------------------------------------------------------------------------
 
@@ -124,7 +103,6 @@ class Gate:
 
     def _asked(self, host: Host, holder: Holder, count: int, at_once: int) -> None:
         host.at_once = max(host.at_once, at_once)
-        host.on_its_way_until = 0.0
         now, rules = self.clock(), self.rules_of(host)
         wait_s = moment_s = host.gate.moment_s(rules)
         if not host.turns(now):
@@ -201,7 +179,7 @@ class Gate:
                         holder.send([["recall", host.place, -1]])
         elif host.place in self.watched:
             self.watched.discard(host.place)
-            host.is_recalled, host.booked_at = False, 0.0
+            host.is_recalled = False
             self._keeper.recovered(host)
         return is_plain
 

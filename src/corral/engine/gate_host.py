@@ -33,8 +33,6 @@ class Host:
     timer: asyncio.TimerHandle | None = None
     prober: Holder | None = None
     is_taking_probe: bool = False
-    on_its_way_until: float = 0.0
-    booked_at: float = 0.0
     writes: int = 0  # under way: until they have landed, the database knows less than we do
     is_recalled: bool = False  # all that was lent, because the host is to be spared
     called: "Counter[Holder]" = field(default_factory=Counter)  # back, for those who wait

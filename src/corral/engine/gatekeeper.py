@@ -6,7 +6,8 @@ because the store lets only one caller take it.
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -14,16 +15,16 @@ import structlog
 
 from corral.domain.breaker import Breaker
 from corral.domain.errors import StorageError
-from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, Wait, WaitReason, place_of_url, wait_of
+from corral.domain.gate import GateRules, HostGate, Parking, StoredHost, wait_of
 from corral.domain.ids import Owner
 from corral.domain.outcome import Outcome
 from corral.domain.pace import Pace
 from corral.domain.ports import GateStore
-from corral.domain.run import WITH_ITEMS, Lease
 from corral.engine.gate import Gate
 from corral.engine.gate_host import Host
 from corral.engine.parts import Parts
 from corral.engine.pool import Held
+from corral.engine.run_room import Crowds, RunRooms
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -59,12 +60,14 @@ class Gatekeeper:
         self._again: set[str] = set()
         self._since_ms = 0
         self._rounds = 0
+        self._crowds = Crowds()
         self.gate = Gate(rules, self)
         self._parts = Parts(store, owner, self.gate, write)
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """Before anything is claimed: what was closed before a restart is closed after it."""
         await self._until_stored(self._adopt_all)
+        self._crowds.hosts |= set(await self._until_stored(self._store.waited_for))
         spawn(self._run())
         spawn(self._parts.run())
 
@@ -96,7 +99,9 @@ class Gatekeeper:
         if self._rounds % _CLEAN_EVERY == 0:
             await self._store.forget_hosts(_FORGOTTEN_AFTER_S)
         if self._rounds % _LOOK_FOR_FORGOTTEN == 0:
-            again |= set(await self._store.waited_for())
+            waited_for = await self._store.waited_for()
+            self._crowds.hosts |= set(waited_for)
+            again |= set(waited_for)
         for place in again - self.gate.watched:
             await self._until_stored(functools.partial(self._store.let_go, place))
 
@@ -156,8 +161,7 @@ class Gatekeeper:
         now, breaker = self.gate.clock(), host.gate.breaker
         opened_ago_s = None if breaker.opened_at is None else now - breaker.opened_at
         self._called.pop(host.place, None)
-        put_off_s = breaker.wait_s(now, self._rules.breaker) + self._rules.breaker.probe_s
-        self._stored(host, lambda: self._store.end_probe(host.place, breaker.failures, opened_ago_s, put_off_s))
+        self._stored(host, lambda: self._store.end_probe(host.place, breaker.failures, opened_ago_s))
 
     def recovered(self, host: Host) -> None:
         self._again.add(host.place)
@@ -190,20 +194,9 @@ class Gatekeeper:
 
     # -- runs that have to wait ----------------------------------------------------------------------
 
-    def sifted(self, leases: Sequence[Lease]) -> list[Lease]:
-        """Those that are worth a worker's slot now; the others go back to the queue."""
-        if not (self.gate.watched or self.gate.short):
-            return list(leases)
-        going, parked = [], []
-        for lease in leases:
-            place = None if lease.run.kind in WITH_ITEMS else place_of_url(lease.run.payload.get("url"))
-            wait = None if place is None else self.gate.refusal(place)
-            if place is None or wait is None:
-                going.append(lease)
-            else:
-                parked.append(self._parking(lease, place, wait))
-        self._park(parked)
-        return going
+    def room(self, held: Counter[str]) -> RunRooms:
+        """For one claim, where this node holds so many runs of each host."""
+        return RunRooms(self.gate, held, self._crowds)
 
     def without_waiting(self, outcomes: list[tuple[Held, Outcome]]) -> list[tuple[Held, Outcome]]:
         """The real outcomes; what a worker sent back because of a gate goes to the queue."""
@@ -211,22 +204,12 @@ class Gatekeeper:
         for held, outcome in outcomes:
             if (found := wait_of(outcome)) is not None:
                 place, wait = found
-                is_over = place not in self.gate.watched and wait.reason is not WaitReason.PACE
-                parked.append(self._parking(held.lease, place, Wait(wait.reason, 0.0) if is_over else wait))
+                parked.append(Parking(held.lease, place, wait.reason, wait.seconds))
+                self._crowds.note_refused(place, self.gate.clock())
         if not parked:
             return outcomes
-        self._park(parked)
+        self._write(self._until_stored(lambda: self._store.park(parked)))
         return [(held, outcome) for held, outcome in outcomes if wait_of(outcome) is None]
-
-    def _parking(self, lease: Lease, place: str, wait: Wait) -> Parking:
-        # One of them is called up when the time has come, and the others when that went well.
-        is_called = wait.reason is WaitReason.BREAKER and wait.seconds > 0
-        grace_s = self._rules.breaker.probe_s if is_called else 0.0
-        return Parking(lease, place, wait.reason, wait.seconds, grace_s)
-
-    def _park(self, parked: list[Parking]) -> None:
-        if parked:
-            self._write(self._until_stored(lambda: self._store.park(parked)))
 
 
 def _seen(host: Host, now: float) -> tuple[str, int, float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import structlog
 
+from corral.domain.loss import DeathCause
 from corral.engine.pool import WorkerPool, WorkerProcess
 
 log = structlog.get_logger()
@@ -56,7 +57,7 @@ class MemoryLimit:
         if mib > self._most_mib * _TOO_FAR and worker.held and not worker.retiring:
             why = f"killed at {mib:.0f} MiB of memory ({self._most_mib} are allowed)"
             log.warning("worker has grown far too large; killing it", pid=worker.process.pid, mib=round(mib))
-            self._pool.kill_for(worker, why)
+            self._pool.kill_for(worker, why, DeathCause.MEMORY)
         elif mib > self._most_mib or worker.outgrown:
             if not worker.outgrown:
                 log.info("worker has grown too large; replacing it", pid=worker.process.pid, mib=round(mib))

@@ -1,6 +1,7 @@
 """A node: claims runs, has its workers execute them, settles the outcomes. One per host, or one inside `corral up`."""
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -11,17 +12,18 @@ import structlog
 
 from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
 from corral.domain.ids import new_owner
+from corral.domain.loss import DeathCause
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import NodeStore
 from corral.domain.retry import RetryPolicy
 from corral.domain.run import Lanes, Lease, Run
-from corral.domain.settlement import Loss, Settlement
+from corral.domain.settlement import Settlement
 from corral.engine.assign import Assignment, by_browser
 from corral.engine.attempt import cancelled_itself, out_of_time, settlement_of
 from corral.engine.gatekeeper import Gatekeeper
 from corral.engine.memory import MemoryLimit
 from corral.engine.options import NodeOptions
-from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess
+from corral.engine.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess, losses_of
 from corral.engine.pulse import Pulse
 from corral.engine.renewer import LEASE_S, Renewer, Snapshot
 from corral.engine.sources import Oldest, Source
@@ -66,7 +68,7 @@ class Node:
         self._keeper = Gatekeeper(store, self.owner, options.gates, self._until_stored, self._write)
         self.gate = self._keeper.gate
         stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
-        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self.look, stepped, self.gate.hear)
+        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.gate.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
@@ -81,6 +83,7 @@ class Node:
         self._dispatching: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._claiming = True
+        self._host_ready_s = math.inf  # until a host that runs wait for may have room
         self._hurry = asyncio.Event()
         self.storage_problem: str | None = None
         self.settled: Counter[tuple[str, str]] = Counter()  # by state reached and failure code
@@ -97,11 +100,6 @@ class Node:
 
     def look(self) -> None:
         """A hint that there may be work."""
-        self._source.woken()
-        self._wake.set()
-
-    def stir(self) -> None:
-        """The source has something to be claimed."""
         self._wake.set()
 
     def abort(self, run_id: str) -> None:
@@ -115,7 +113,6 @@ class Node:
         return self._assignment.count + len(self._settling)
 
     def holding(self) -> set[Key]:
-        """What is executed here, or on its way to the store."""
         return {*self._assignment.keys(), *self._settling}
 
     @property
@@ -156,6 +153,7 @@ class Node:
     async def _dispatch(self) -> None:
         has_more = False
         while self._claiming:
+            self._host_ready_s = math.inf
             self._wake.clear()
             if has_more and self._room() < self._assignment.capacity // _WORTH_A_CLAIM:
                 await asyncio.sleep(_GATHER_S)
@@ -166,7 +164,7 @@ class Node:
                 if claimed:
                     continue
             try:
-                async with asyncio.timeout(_POLL_S):
+                async with asyncio.timeout(max(_GATHER_S, min(_POLL_S, self._host_ready_s))):
                     await self._wake.wait()
             except TimeoutError:
                 pass
@@ -197,15 +195,18 @@ class Node:
             self._write(self._released(leases, "shutdown"))
             return 0
         self._hand_out_keys(leases)
-        self._assignment.add(self._keeper.sifted(leases))
+        self._assignment.add(leases)
         if leases:
             self._pulse.beat()
         return len(leases)
 
     async def _claimed(self, room: int) -> list[Lease]:
         browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
-        lanes = Lanes(max(0, browsers), max(0, self._assignment.crawl_room(self._options.crawls)))
-        claimed = await self._source.claim(self.owner, room, lanes)
+        crawls = max(0, self._assignment.crawl_room(self._options.crawls))
+        lanes = Lanes(max(0, browsers), crawls, suspects=self._assignment.isolation_room())
+        hosts = self._keeper.room(self._assignment.held_by_host())
+        claimed = await self._source.claim(self.owner, room, lanes, hosts)
+        self._host_ready_s = hosts.ready_in_s
         return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
@@ -247,7 +248,7 @@ class Node:
             self._wake.set()
 
     def _noted(self, run: Run, outcome: Outcome, took_s: float) -> None:
-        """What others make of an outcome must not cost it its settling."""
+        """A bug in what others make of an outcome must not cost it its settling."""
         try:
             self._note(run, outcome, took_s)
         except Exception as error:
@@ -302,7 +303,11 @@ class Node:
         self._assignment.fill()
         self._wake.set()
 
-    def _on_death(self, worker: WorkerProcess, exit_status: str) -> None:
+    def _on_ready(self) -> None:
+        self._assignment.fill()
+        self._wake.set()
+
+    def _on_death(self, worker: WorkerProcess, exit_status: str, cause: DeathCause) -> None:
         held, worker.held = list(worker.held.values()), {}
         self.gate.lost(worker)
         self._assignment.fill()
@@ -311,10 +316,8 @@ class Node:
         if worker.retiring:
             self._after_our_own_kill(held)
             return
-        log.warning("worker lost", pid=worker.process.pid, exit=exit_status, runs=len(held))
-        tail = worker.stderr_tail()
-        losses = [Loss(each.lease, alone=len(held) == 1, exit_status=exit_status, stderr_tail=tail) for each in held]
-        self._write(self._lost(losses))
+        losses = losses_of(worker, held, exit_status, cause)
+        self._write(self._until_stored(lambda: self._store.lose(losses)))
 
     def _after_our_own_kill(self, held: list[Held]) -> None:
         """We killed the worker because one run would not stop; the others are not to blame."""
@@ -341,6 +344,7 @@ class Node:
                 log.warning("no lease could be renewed in time; stopping what runs", runs=len(leases))
                 self._write(self._released(leases, "storage lost"))
             self._assignment.fill()
+            self._assignment.tend_isolation(time.monotonic())
 
     # -- leases that were taken away ---------------------------------------------------------------
 
@@ -364,11 +368,6 @@ class Node:
 
     async def _released(self, leases: Sequence[Lease], reason: str) -> None:
         await self._until_stored(lambda: self._store.release(leases, reason))
-        self._source.woken()
-
-    async def _lost(self, losses: Sequence[Loss]) -> None:
-        await self._until_stored(lambda: self._store.lose(losses))
-        self._source.woken()
 
     async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
         """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""

@@ -14,10 +14,12 @@ from typing import Any
 import structlog
 
 from corral.domain.item import Report
+from corral.domain.loss import DeathCause, Loss, assign_blame, cause_of_exit
 from corral.domain.outcome import Outcome
 from corral.domain.run import Lease
 from corral.engine import wire
-from corral.process import linked
+from corral.engine.marker import SharedMark
+from corral.process import OomKills, linked, process_state
 
 log = structlog.get_logger()
 
@@ -54,10 +56,12 @@ class WorkerProcess:
     held: dict[Key, Held] = field(default_factory=dict)
     stderr: deque[bytes] = field(default_factory=deque)
     silent_rounds: int = 0  # since its last heartbeat
-    alone: bool = False  # it executes one suspect and gets nothing else
+    mark: SharedMark | None = None  # which run it is in
+    is_isolated: bool = False  # it executes suspects and gets nothing else
     retiring: bool = False  # it ends because we want it to
     outgrown: bool = False  # it is to end when it is done with what it has
-    killed_for: str | None = None  # why we killed it, where that is its own fault
+    killed_for: str | None = None  # why we killed it, as it is shown
+    cause: DeathCause | None = None  # and what that says about its runs
 
     @property
     def is_silent(self) -> bool:
@@ -65,7 +69,7 @@ class WorkerProcess:
 
     @property
     def takes_work(self) -> bool:
-        return not (self.alone or self.retiring or self.outgrown or self.is_silent)
+        return not (self.is_isolated or self.retiring or self.outgrown or self.is_silent)
 
     def send(self, messages: Sequence[Sequence[Any]]) -> None:
         if not self.writer.is_closing():
@@ -87,7 +91,7 @@ class PoolEvents:
 
     outcomes: Callable[[list[tuple[Held, Outcome]]], None]
     aborted: Callable[[list[Held]], None]
-    died: Callable[[WorkerProcess, str], None]
+    died: Callable[[WorkerProcess, str, DeathCause], None]
     ready: Callable[[], None]
     reported: Callable[[WorkerProcess, Held, Report], None] = lambda *_: None
     gate: Callable[[WorkerProcess, wire.Message], None] = lend_all
@@ -100,13 +104,36 @@ class WorkerPool:
         self._events = events
         self.workers: dict[int, WorkerProcess] = {}  # that are ready to work
         self._processes: dict[int, WorkerProcess] = {}  # those that are starting, too
-        self._keepers: list[asyncio.Task[None]] = []
+        self._keepers: set[asyncio.Task[Any]] = set()
+        self._isolating: asyncio.Task[bool] | None = None
+        self._oom = OomKills()
         self._stopping = False
 
     async def start(self) -> None:
         for number in range(self._size):
-            keeper = asyncio.create_task(self._keep(number), name=f"worker {number}")
-            self._keepers.append(keeper)
+            self._keepers.add(asyncio.create_task(self._keep(number), name=f"worker {number}"))
+
+    @property
+    def isolated(self) -> WorkerProcess | None:
+        """The worker for suspects, while there is one that is ready."""
+        return next((worker for worker in self.workers.values() if worker.is_isolated), None)
+
+    def isolate(self) -> None:
+        """Start a worker beside the others, for suspects, so that they take no place from other runs."""
+        if self._stopping or (self._isolating is not None and not self._isolating.done()):
+            return
+        number = max([self._size, *self._processes]) + 1
+        self._isolating = asyncio.create_task(self._keep_once(number, is_isolated=True), name=f"worker {number}")
+        self._keepers.add(self._isolating)
+        self._isolating.add_done_callback(self._keepers.discard)
+
+    def end_isolation(self) -> None:
+        """Let the isolation worker end when it is done with what it has, and make its place free."""
+        if (worker := self.isolated) is not None:
+            worker.is_isolated, worker.outgrown = False, True
+            self._isolating = None
+            if not worker.held:
+                self.kill(worker)
 
     async def stop(self) -> None:
         """Close every connection, wait a moment, then kill what is left."""
@@ -134,10 +161,10 @@ class WorkerPool:
         worker.retiring = True
         _kill(worker.process)
 
-    def kill_for(self, worker: WorkerProcess, why: str) -> None:
-        """End a worker over what it does; what it held counts as lost with it."""
+    def kill_for(self, worker: WorkerProcess, why: str, cause: DeathCause) -> None:
+        """End a worker over what it does; the cause says which of its runs is to blame."""
         if worker.killed_for is None:
-            worker.killed_for = why
+            worker.killed_for, worker.cause = why, cause
             _kill(worker.process)
 
     def kill_silent(self) -> None:
@@ -145,7 +172,10 @@ class WorkerPool:
         for worker in self.workers.values():
             if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
                 log.warning("worker is silent; killing it", pid=worker.process.pid, runs=len(worker.held))
-                self.kill_for(worker, f"killed after {worker.silent_rounds} s without a heartbeat")
+                why = f"killed after {worker.silent_rounds} s without a heartbeat"
+                # Who was stopped by a signal was stopped by somebody else.
+                is_stopped = process_state(worker.process.pid) in "Tt"
+                self.kill_for(worker, why, DeathCause.OUTSIDE if is_stopped else DeathCause.SILENCE)
 
     # -- one worker after the other ----------------------------------------------------------------
 
@@ -153,43 +183,50 @@ class WorkerPool:
         quick_deaths = 0
         while not self._stopping:
             await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
-            try:
-                worker = await self._spawn(number)
-            except OSError as error:  # no process, memory or file descriptor left, for now
-                log.warning("cannot start a worker; trying again", reason=str(error))
-                quick_deaths += 1
-                continue
-            self._processes[number] = worker
-            was_ready = False
-            try:
-                exit_status, was_ready = await self._listen(worker)
-            except Exception as error:
-                # A bug of ours in taking an answer must not cost the node this worker for good.
-                log.error("what a worker said could not be understood", exc_info=error)
-                exit_status = f"killed over what it said: {type(error).__name__}"
-            finally:
-                self._processes.pop(number, None)
-                self.workers.pop(number, None)
-                worker.beat.close()
-                worker.writer.close()
-                _kill(worker.process)
-            self._events.died(worker, exit_status)
             # One that was ready is replaced at once; one that cannot even start, after a while.
-            quick_deaths = 0 if was_ready else quick_deaths + 1
-            if not was_ready and not self._stopping:
-                log.error("a worker ended while starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
+            quick_deaths = 0 if await self._keep_once(number) else quick_deaths + 1
+
+    async def _keep_once(self, number: int, *, is_isolated: bool = False) -> bool:
+        """One worker process from its start to its end; whether it was ever ready."""
+        try:
+            worker = await self._spawn(number)
+        except OSError as error:  # no process, memory or file descriptor left, for now
+            log.warning("cannot start a worker; trying again", reason=str(error))
+            return False
+        worker.is_isolated = is_isolated
+        self._processes[number] = worker
+        was_ready = False
+        try:
+            exit_status, cause, was_ready = await self._listen(worker)
+        except Exception as error:
+            # A bug of ours in taking an answer must not cost the node this worker for good.
+            log.error("what a worker said could not be understood", exc_info=error)
+            exit_status, cause = f"killed over what it said: {type(error).__name__}", DeathCause.CRASH
+        finally:
+            self._processes.pop(number, None)
+            self.workers.pop(number, None)
+            worker.beat.close()
+            worker.writer.close()
+            _kill(worker.process)
+        self._events.died(worker, exit_status, cause)
+        if worker.mark is not None:
+            worker.mark.close()
+        if not was_ready and not self._stopping:
+            log.error("a worker ended while starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
+        return was_ready
 
     async def _spawn(self, number: int) -> WorkerProcess:
+        mark, mark_fd = SharedMark.create()
         ours, theirs = linked()
         beat, their_beat = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        arguments = [str(theirs.fileno()), str(their_beat.fileno()), str(os.getpid())]
+        fds = (theirs.fileno(), their_beat.fileno(), mark_fd)
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "corral.child",
-                *arguments,
-                pass_fds=(theirs.fileno(), their_beat.fileno()),
+                *map(str, (*fds, os.getpid())),
+                pass_fds=fds,
                 start_new_session=True,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
@@ -203,14 +240,15 @@ class WorkerPool:
         finally:
             theirs.close()
             their_beat.close()
+            os.close(mark_fd)
         beat.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=ours, limit=2**24)
-        worker = WorkerProcess(number, process, reader, writer, beat)
+        worker = WorkerProcess(number, process, reader, writer, beat, mark=mark)
         worker.send([["config", self._config]])
         return worker
 
-    async def _listen(self, worker: WorkerProcess) -> tuple[str, bool]:
-        """Hand on what the worker says until it is gone; how it ended, and whether it was ever ready.
+    async def _listen(self, worker: WorkerProcess) -> tuple[str, DeathCause, bool]:
+        """Hand on what the worker says until it is gone; how it ended and why, and whether it was ever ready.
 
         Runs are handed to a worker that is ready, or they would be blamed for what killed it on its way there.
         """
@@ -236,7 +274,9 @@ class WorkerPool:
             async with asyncio.timeout(0.5):
                 await drain
         drain.cancel()
-        return worker.killed_for or _ended(code), was_ready
+        status, signal_name = _ended(code)
+        cause = worker.cause or cause_of_exit(signal_name, oom_kills=self._oom.count_new())
+        return worker.killed_for or status, cause, was_ready
 
     def _sort(self, worker: WorkerProcess, frame: list[wire.Message]) -> None:
         outcomes: list[tuple[Held, Outcome]] = []
@@ -256,8 +296,6 @@ class WorkerPool:
                 outcomes.append((held, wire.outcome_of(message)))
             else:
                 aborted.append(held)
-        if worker.alone and not worker.held:
-            worker.alone = False
         if outcomes:
             self._events.outcomes(outcomes)
         if aborted:
@@ -274,6 +312,16 @@ class WorkerPool:
                 kept -= len(worker.stderr.popleft())
 
 
+def losses_of(worker: WorkerProcess, held: Sequence[Held], exit_status: str, cause: DeathCause) -> list[Loss]:
+    """What the death of this worker means for each of the runs that it held."""
+    keys = [each.lease.key for each in held]
+    executing = None if worker.mark is None else worker.mark.find(keys)
+    run_id = None if executing is None else executing[0]
+    log.warning("worker lost", pid=worker.process.pid, exit=exit_status, cause=cause.value, runs=len(held), run=run_id)
+    blames, tail = assign_blame(cause, keys, executing), worker.stderr_tail()
+    return [Loss(each.lease, blames[each.lease.key], exit_status, tail) for each in held]
+
+
 def _child_environment() -> dict[str, str]:
     """Settings reach a worker through its connection; a script's environment must not hold our secrets."""
     return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
@@ -285,10 +333,12 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _ended(code: int) -> str:
-    if code < 0:
-        try:
-            return f"killed by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"killed by signal {-code}"
-    return f"exited with {code}"
+def _ended(code: int) -> tuple[str, str | None]:
+    """For people, and the name of the signal where it was one."""
+    if code >= 0:
+        return f"exited with {code}", None
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"killed by {name}", name

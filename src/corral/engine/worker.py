@@ -14,6 +14,7 @@ from corral.domain.outcome import Outcome, Task
 from corral.domain.ports import Kind
 from corral.engine import wire
 from corral.engine.attempt import perform
+from corral.engine.marker import context_of
 from corral.engine.permits import Permits
 
 BEAT_EVERY_S = 0.5
@@ -95,7 +96,11 @@ class Worker:
                 task = wire.task_of(message)
                 desk = _Desk(task, self._say)
                 self._desks[(task.run_id, task.epoch)] = desk
-                performing = asyncio.create_task(perform(task, self._kinds, desk), name=f"run {task.run_id}")
+                performing = asyncio.create_task(
+                    perform(task, self._kinds, desk),
+                    name=f"run {task.run_id}",
+                    context=context_of((task.run_id, task.epoch)),
+                )
                 self._tasks[(task.run_id, task.epoch)] = performing
                 performing.add_done_callback(functools.partial(self._answer, task))
             case "step":

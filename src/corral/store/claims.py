@@ -6,14 +6,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from corral.domain.claiming import ANY_HOST, Candidate, HostRoom, LaneRoom, choose, choose_suspects
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
 from corral.domain.job import Priority, Strategy
-from corral.domain.queues import Hint, Lane, queue_of
-from corral.domain.run import CRAWL, EVERY_LANE, SHARE, HoldReason, Lanes, Lease, Move, Run, RunState, target
+from corral.domain.loss import Suspicion
+from corral.domain.queues import Hint, Lane, lane_of, queue_of
+from corral.domain.run import EVERY_LANE, SHARE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.session import SealedSession
 from corral.domain.settlement import Settlement
-from corral.store import artifacts, events, interventions, sessions
+from corral.store import artifacts, events, interventions, sessions, waiting
+from corral.store.indexes import LANES
 from corral.store.rows import run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
@@ -38,50 +41,34 @@ TAKEN = {
     "waiting_host": sa.null(),
 }
 
-_IS_BROWSER = is_state(runs.c.resolved_strategy, Strategy.BROWSER)
-_IS_CRAWL = is_state(runs.c.kind, CRAWL)
-_IS_LIGHT = sa.and_(
-    runs.c.resolved_strategy != sa.literal_column(f"'{Strategy.BROWSER.value}'"),
-    runs.c.kind != sa.literal_column(f"'{CRAWL}'"),
-    runs.c.kind != sa.literal_column(f"'{SHARE}'"),  # see share_claims
-)
-
-
-def claim_in(lane: sa.ColumnElement[bool]) -> sa.Update:
-    """The oldest due runs of one band; a future due time ends the range instead of being skipped row by row."""
-    next_in_band = (
-        sa.select(runs.c.id)
-        .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at <= param("now"))
-        .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
-        .limit(param("limit"))
-        .with_for_update(skip_locked=True)
-        # Apart from the UPDATE, so that it runs once: a subquery may be run again for each row it is joined to,
-        # and then skips what it has locked itself and takes more than the limit.
-        .cte("next_in_band")
-    )
-    return sa.update(runs).where(runs.c.id.in_(sa.select(next_in_band.c.id))).values(TAKEN).returning(runs)
-
-
+_IS_QUEUED_NOW = (_QUEUED, runs.c.waiting_host.is_(None), runs.c.due_at <= param("now"))
+_NOT_SUSPECT = runs.c.suspect == sa.literal_column("0")
+_ORDER = (runs.c.priority, runs.c.due_at, runs.c.id)
 # Lanes with an index each: a queue of pages for the browser, or of crawls, does not stand in the way of the others.
-_IN_LANE = {
-    Lane.LIGHT: _IS_LIGHT,
-    Lane.BROWSER: sa.and_(_IS_BROWSER, runs.c.kind != sa.literal_column(f"'{CRAWL}'")),
-    Lane.CRAWL: _IS_CRAWL,
+_IN_LANE = {lane: sa.text(LANES[lane.value]) for lane in Lane}
+_CANDIDATES = {
+    lane: sa.select(runs.c.due_at, runs.c.id, runs.c.host_key)
+    .where(*_IS_QUEUED_NOW, _NOT_SUSPECT, condition, runs.c.priority == param("band"))
+    .order_by(*_ORDER)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
+    for lane, condition in _IN_LANE.items()
 }
-_CLAIM_IN = {lane: claim_in(condition) for lane, condition in _IN_LANE.items()}
-# One named run, for whoever was asked to execute just this one.
-_CLAIM_ONE = (
-    sa.update(runs)
-    .where(runs.c.id == param("id"), _QUEUED, runs.c.due_at <= param("now"))
-    .values(TAKEN)
-    .returning(runs)
+_SUSPECTS = (
+    sa.select(runs.c.due_at, runs.c.id, runs.c.host_key, runs.c.suspect, runs.c.kind, runs.c.resolved_strategy)
+    .where(*_IS_QUEUED_NOW, runs.c.suspect > sa.literal_column("0"), runs.c.kind != sa.literal_column(f"'{SHARE}'"))
+    .order_by(*_ORDER)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
 )
-# Whose lane has changed since it was asked for is not taken: the room was for another one.
-_CLAIM_ASKED = {lane: _CLAIM_ONE.where(condition) for lane, condition in _IN_LANE.items()}
+_CLAIM_ONE = sa.update(runs).where(runs.c.id == param("id"), *_IS_QUEUED_NOW).values(TAKEN).returning(runs)
+# Candidates of a claim per statement once some of them had to wait for a host, and how many a claim may set aside.
+_LOOK_AHEAD = 500
+_MOST_SET_ASIDE = 5_000
 
 
-def _due_again_in(lane: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Runs that were claimed before and wait for a new time: nobody has told anybody that it has come."""
+def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
+    """Runs that were claimed before and wait for a new time: no message has announced that it has come."""
     return (
         sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy, runs.c.epoch)
         .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at.between(param("since"), param("now")))
@@ -105,6 +92,7 @@ _SETTLED = (
         hold_reason=param("hold_reason"),
         lease_until=sa.null(),
         suspect=0,
+        interruptions=0,
         finished_at=param("finished_at"),
         failure_code=param("failure_code"),
         failure_detail=param("failure_detail"),
@@ -129,46 +117,73 @@ _INSERT_RECORD = insert_all(records)
 _IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority", "due_at", "id")))
 
 
-def claim(
-    tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, *, overdue_s: float = 0.0
+def claim(  # noqa: PLR0917 - what is claimed, by whom, within which room
+    tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
 ) -> list[Lease]:
-    """Up to `limit` due runs, strictly by band, oldest first inside a band; of each lane at most so many.
+    """Up to `limit` due runs, strictly by band, oldest first inside a band, within the room of lanes and hosts.
 
-    With `overdue_s` only those that should have been claimed so long ago.
+    Suspects come on top of the limit, as many as one isolation worker takes.
     """
-    rows: list[Row] = []
-    most = [(Lane.LIGHT, lanes.light), (Lane.BROWSER, lanes.browsers), (Lane.CRAWL, lanes.crawls)]
-    due_by = tx.now_ms - round(overdue_s * 1000)
-    room = {lane: limit if count is None else count for lane, count in most}
-    taken = taken_values(tx, owner, lease_s)
+    waiting.wake_all(tx, hosts)
+    taken = {**taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
+    room = LaneRoom(limit, lanes)
+    rows = _take(tx, _suspects(tx, lanes, hosts), taken)
     for band in Priority:
-        for lane, left in room.items():
-            wanted = min(limit - len(rows), left)
-            if wanted > 0:
-                found = tx.all(_CLAIM_IN[lane], {**taken, **values(band=int(band), now=due_by, limit=wanted)})
-                rows += found
-                room[lane] -= len(found)
-        if len(rows) >= limit:
-            break
+        if room.total > 0:
+            rows += _claim_in(tx, band, room, hosts, taken)
     return started(tx, rows, owner)
 
 
-def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
+def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: dict[str, Any]) -> list[Row]:
+    """From one band. Runs whose host has no room are set aside, so that the next claim does not meet them again."""
+    rows: list[Row] = []
+    look_ahead, set_aside = 0, 0
+    while room.total > 0 and set_aside < _MOST_SET_ASIDE:
+        chosen, busy = choose(_candidates(tx, band, room, look_ahead), room, hosts)
+        rows += _take(tx, chosen, taken)
+        if not busy:
+            break
+        waiting.set_aside(tx, busy)
+        set_aside += len(busy)
+        look_ahead = _LOOK_AHEAD
+    return rows
+
+
+def _take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row]:
+    # In one order for every caller, so that two claims of the same rows cannot block each other.
+    ids = sorted(each.id for each in chosen)
+    rows = tx.many_returning(_CLAIM_ONE, [{**taken, **values(id=run_id)} for run_id in ids])
+    return [row for row in rows if row is not None]
+
+
+def _candidates(tx: Tx, band: Priority, room: LaneRoom, at_least: int) -> list[Candidate]:
+    """Of every lane with room, in one order of age: no lane is served before an older run of another one."""
+    params = values(band=int(band), now=tx.now_ms)
+    return sorted(
+        Candidate(row[0], row[1], lane, row[2])
+        for lane, statement in _CANDIDATES.items()
+        if room.of(lane) > 0
+        for row in tx.all(statement, {**params, **values(limit=max(at_least, room.of(lane)))})
+    )
+
+
+def _suspects(tx: Tx, lanes: Lanes, hosts: HostRoom) -> list[Candidate]:
+    if lanes.suspects == 0:
+        return []
+    found = [
+        Candidate(row[0], row[1], lane_of(row[4], Strategy(row[5])), row[2], Suspicion(row[3]))
+        for row in tx.all(_SUSPECTS, values(now=tx.now_ms, limit=_LOOK_AHEAD))
+    ]
+    chosen, busy = choose(choose_suspects(found, lanes), LaneRoom(len(found), lanes), hosts)
+    waiting.set_aside(tx, busy)
+    return chosen
+
+
+def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
+    """One named run, for a caller that executes just this one."""
+    waiting.wake_all(tx, hosts)
     taken = taken_values(tx, owner, lease_s)
     return started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
-
-
-def claim_asked(tx: Tx, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
-    """Those of these runs that are due and nobody's."""
-    taken = {**taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
-    rows: list[Row] = []
-    for lane, statement in _CLAIM_ASKED.items():
-        # In one order for everybody, so that two claims of the same rows cannot block each other.
-        ids = sorted({run_id for run_id, in_lane in asked if in_lane is lane})
-        if ids:
-            found = tx.many_returning(statement, [{**taken, **values(id=run_id)} for run_id in ids])
-            rows += [row for row in found if row is not None]
-    return started(tx, rows, owner)
 
 
 def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:

@@ -81,24 +81,14 @@ _PARK = (
         state=RunState.QUEUED.value,
         owner=sa.null(),
         lease_until=sa.null(),
-        due_at=param("due_at"),
         waiting_reason=param("reason"),
         waiting_host=param("place"),
         seq=runs.c.seq + 1,
     )
     .returning(runs.c.seq)
 )
-_WAITING = (runs.c.waiting_host == param("place"), is_state(runs.c.state, RunState.QUEUED))
-_LET_GO = sa.update(runs).where(*_WAITING, runs.c.due_at > param("now")).values(due_at=param("now"))
-_PUT_OFF = (
-    sa.update(runs)
-    .where(*_WAITING, runs.c.waiting_reason == WaitReason.BREAKER.value, runs.c.due_at < param("until"))
-    .values(due_at=param("until"))
-)
-_NEXT_WAITING = sa.select(runs.c.id).where(*_WAITING).order_by(runs.c.priority, runs.c.id).limit(1)
-_CALL_UP = (
-    sa.update(runs).where(runs.c.id == param("id"), *_WAITING, runs.c.due_at > param("now")).values(due_at=param("now"))
-)
+_WAITS = (runs.c.waiting_host == param("place"), is_state(runs.c.state, RunState.QUEUED))
+_FIRST_WAITING = sa.select(runs.c.id).where(*_WAITS).limit(1)
 _LIVE_CRAWLS = sa.select(runs.c.id).where(
     is_state(runs.c.kind, CRAWL), runs.c.state.in_([state.value for state in sorted(LIVE)])
 )
@@ -130,7 +120,11 @@ _CALL_UP_PAGE = (
     .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
     .values(due_at=1)
 )
-_WAITED_FOR = sa.select(runs.c.waiting_host).where(runs.c.waiting_host.is_not(None)).distinct()
+_WAITED_FOR = (
+    sa.select(runs.c.waiting_host)
+    .where(is_state(runs.c.state, RunState.QUEUED), runs.c.waiting_host.is_not(None))
+    .distinct()
+)
 _COUNT_RUNS = (
     sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())
     .where(runs.c.waiting_host.is_not(None), is_state(runs.c.state, RunState.QUEUED))
@@ -202,14 +196,11 @@ def take_probe(tx: Tx, place: str, open_s: float, probe_s: float) -> bool:
     return tx.run(_TAKE_PROBE, {**before, **values(place=place, now=tx.now_ms)}) == 1
 
 
-def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
-    """Write what the probe has shown; how many runs go on because of it. Where it is still open, the others wait on."""
+def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None) -> int:
+    """Write what the probe has shown; how many pages go on because of it. Where it is still open, they wait on."""
     opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
     tx.run(_END_PROBE, values(place=place, failures=failures, opened_at=opened_at, now=tx.now_ms))
-    if opened_at is None:
-        return let_go(tx, place)
-    tx.run(_PUT_OFF, values(place=place, until=tx.now_ms + round(put_off_s * 1000)))
-    return 0
+    return let_go(tx, place) if opened_at is None else 0
 
 
 def say(tx: Tx, place: str, pace: SitePace) -> None:
@@ -220,7 +211,7 @@ def say(tx: Tx, place: str, pace: SitePace) -> None:
 
 def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     """Back to the queue until the host may be asked; the attempt does not count."""
-    rows = tx.many_returning(_PARK, [_parked(tx, each) for each in parkings])
+    rows = tx.many_returning(_PARK, [_parked(each) for each in parkings])
     history: list[dict[str, Any]] = []
     for each, row in zip(parkings, rows, strict=True):
         if row is not None:
@@ -231,31 +222,28 @@ def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     return len(history)
 
 
-def _parked(tx: Tx, each: Parking) -> dict[str, Any]:
+def _parked(each: Parking) -> dict[str, Any]:
     lease = each.lease
     return values(
         id=lease.run_id,
         epoch=lease.epoch,
         owner=lease.owner,
-        due_at=tx.now_ms + round((each.wait_s + each.grace_s) * 1000),
         reason=each.reason.value,
         place=each.place,
     )
 
 
 def let_go(tx: Tx, place: str) -> int:
-    """All that waits for this host is due now."""
-    count = tx.run(_LET_GO, values(place=place, now=tx.now_ms))
+    """All pages of crawls that wait for this host are due now. Runs are woken by claims, as the host has room."""
     crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
     freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(place)]
-    return count + (tx.many(_FREE_ITEMS, freed) if freed else 0)
+    return tx.many(_FREE_ITEMS, freed) if freed else 0
 
 
 def call_up(tx: Tx, place: str) -> int:
-    """The first of those who wait for this host is due now: somebody has to try it. Where no run waits, a page."""
-    found = first(tx.all(_NEXT_WAITING, values(place=place)))
-    if found is not None:
-        return tx.run(_CALL_UP, values(place=place, id=found[0], now=tx.now_ms))
+    """An open breaker needs one request to probe its host. Where no run waits to make it, a page of a crawl is due."""
+    if tx.all(_FIRST_WAITING, values(place=place)):
+        return 0
     for run_id in [row[0] for row in tx.all(_LIVE_CRAWLS)]:
         for name in _names(place):
             page = first(tx.all(_NEXT_PAGE, values(run_id=run_id, host=name, now=tx.now_ms)))

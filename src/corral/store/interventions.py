@@ -60,6 +60,7 @@ _RESUME = (
         failure_code=sa.null(),
         failure_detail=sa.null(),
         error_message=sa.null(),
+        losses=0,  # whoever resumes a quarantined run wants it tried again
         seq=runs.c.seq + 1,
     )
     .returning(runs)
@@ -102,6 +103,23 @@ def open_for(tx: Tx, settlements: Sequence[Settlement]) -> None:
     ]
     if rows:
         tx.many(_INSERT, rows)
+
+
+def open_one(tx: Tx, run: Run, kind: InterventionKind, reason: str) -> None:
+    """For a run that was held without an outcome of its own."""
+    url = run.payload.get("url")
+    row = values(
+        id=new_id(),
+        run_id=run.id,
+        job_id=run.job_id,
+        kind=kind.value,
+        reason=storable(reason[:2000]),
+        url=url if isinstance(url, str) else None,
+        status=InterventionStatus.OPEN.value,
+        created_at=tx.wall_ms,
+        screenshot=None,
+    )
+    tx.many(_INSERT, [row])
 
 
 def get(tx: Tx, intervention_id: str) -> Intervention:

@@ -8,13 +8,13 @@ worker that dies of a page dies of that page only; it has failed, and the rest o
 import sqlalchemy as sa
 
 from corral.domain.crawl import ItemState
+from corral.domain.loss import LOSS_CAP, Suspicion
 from corral.domain.run import SHARE, WITH_ITEMS, Run
 from corral.domain.share import OWN
 from corral.store.item_rows import LOSSES, NEXT
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
-LOSS_CAP = 3
 POISON = "worker_lost:poison"
 _FEW = 4
 
@@ -35,8 +35,8 @@ _NOTE = (
 )
 _CLEARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(suspects=0)
 # Its next worker executes nothing else.
-_ISOLATE = sa.update(runs).where(runs.c.id == param("run_id")).values(suspect=1)
-_GETS_ON = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0)
+_ISOLATE = sa.update(runs).where(runs.c.id == param("run_id")).values(suspect=int(Suspicion.ALONE))
+_GETS_ON = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0, interruptions=0)
 _WORST = sa.select(sa.func.max(items.c.losses)).where(_OF_RUN, _LEASED)
 _COUNT = sa.select(sa.func.count()).select_from(items).where(*_SUSPECT)
 _NEXT = (
@@ -47,10 +47,10 @@ _NEXT = (
 )
 
 
-def blame(tx: Tx, run: Run, exit_status: str, *, alone: bool) -> None:
+def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
     """A worker died with items of this run in its hands, or of the crawl it helped with.
 
-    `alone` is false where it executed other runs, too: then the last straw may have been one of theirs.
+    It is certain only where the worker was in this run; else another run of the same worker may have done it.
     """
     if run.kind not in WITH_ITEMS:
         return
@@ -60,7 +60,7 @@ def blame(tx: Tx, run: Run, exit_status: str, *, alone: bool) -> None:
     held = tx.all(_HELD, key)[0][0]
     if not held:
         return
-    is_sure = alone and held == 1
+    is_sure = is_certain and held == 1
     tx.run(_BLAME, {**key, **values(most=LOSS_CAP if is_sure else LOSS_CAP - 1)})
     message = f"{LOSS_CAP} workers died while they read this page (last: {exit_status})"
     ended = tx.run(_END, {**key, **values(message=message, wall=tx.wall_ms)})
@@ -68,7 +68,7 @@ def blame(tx: Tx, run: Run, exit_status: str, *, alone: bool) -> None:
     if ended:
         tx.run(_GETS_ON, key)
         tx.run(_GETS_ON, values(run_id=run.id))
-    elif tx.all(_WORST, key)[0][0] >= LOSS_CAP - 1:
+    elif not is_certain and tx.all(_WORST, key)[0][0] >= LOSS_CAP - 1:
         tx.run(_ISOLATE, key)
 
 

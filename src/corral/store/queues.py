@@ -7,7 +7,8 @@ from corral.domain.queues import Queue, queue_of
 from corral.domain.run import SHARE, RunState
 from corral.domain.worker import Band, Neglect, QueueNow, neglected
 from corral.store import workers
-from corral.store.tables import LANES, runs
+from corral.store.indexes import LANES
+from corral.store.tables import runs
 from corral.store.tx import Tx, is_state, param, values
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
@@ -31,8 +32,11 @@ _OLDEST_IN_LANE = {
 }
 _BY_QUEUE = (runs.c.priority, runs.c.kind, runs.c.resolved_strategy)
 _COUNT_WAITING = (
+    sa.select(*_BY_QUEUE, sa.func.count()).where(_QUEUED, runs.c.waiting_host.is_not(None)).group_by(*_BY_QUEUE)
+)
+_COUNT_SUSPECTS = (
     sa.select(*_BY_QUEUE, sa.func.count())
-    .where(_QUEUED, runs.c.waiting_host.is_not(None), runs.c.due_at > param("now"))
+    .where(_QUEUED, runs.c.waiting_host.is_(None), runs.c.suspect > sa.literal_column("0"))
     .group_by(*_BY_QUEUE)
 )
 _COUNT_IN = {
@@ -60,9 +64,10 @@ def now(tx: Tx) -> list[QueueNow]:
             due.add(queue, priority, int(due_count))
             later.add(queue, priority, int(count) - int(due_count))
             oldest[queue] = min(oldest.get(queue, due_at), due_at)
-    for priority, kind, strategy, count in tx.all(_COUNT_WAITING, values(now=tx.now_ms)):
+    for priority, kind, strategy, count in tx.all(_COUNT_WAITING):
         held.add(queue_of(kind, Strategy(strategy)), priority, int(count))
-        later.add(queue_of(kind, Strategy(strategy)), priority, -int(count))
+    for priority, kind, strategy, count in tx.all(_COUNT_SUSPECTS):
+        due.add(queue_of(kind, Strategy(strategy)), priority, int(count))
     for state, tally in ((RunState.HELD, held), (RunState.RUNNING, running)):
         for priority, kind, strategy, count in tx.all(_COUNT_IN[state]):
             tally.add(queue_of(kind, Strategy(strategy)), priority, int(count))

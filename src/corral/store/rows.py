@@ -85,14 +85,14 @@ def run_of(row: Row) -> Run:
     (
         id_, job_id, kind, state, priority, attempt, max_attempts, requested, resolved, payload, epoch, losses, suspect,
         due_at, created_at, hold, owner, lease_until, started_at, finished_at, code, detail, message, stats, attempts,
-        retry_of, parent_id, waiting, _, _,
+        retry_of, parent_id, waiting, _, interruptions, host_key, _,
     ) = row  # fmt: skip
     return Run(
         id_, job_id, kind, _STATES[state], _PRIORITIES[priority], attempt, max_attempts, _STRATEGIES[requested],
-        _STRATEGIES[resolved], from_json(payload), epoch, losses, bool(suspect), at(due_at), at(created_at),
+        _STRATEGIES[resolved], from_json(payload), epoch, losses, suspect, at(due_at), at(created_at),
         from_json(stats), None if hold is None else HoldReason(hold), owner, maybe_at(lease_until),
         maybe_at(started_at), maybe_at(finished_at), code, detail, message, tuple(from_json(attempts)), retry_of,
-        parent_id, waiting,
+        parent_id, waiting, interruptions, host_key,
     )  # fmt: skip
 
 

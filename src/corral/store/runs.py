@@ -7,9 +7,10 @@ import sqlalchemy as sa
 
 from corral.domain.errors import RunNotFound
 from corral.domain.event import EventDraft, EventKind
+from corral.domain.gate import place_of_url
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.intervention import InterventionStatus
-from corral.domain.run import LIVE, SHARE, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
+from corral.domain.run import LIVE, SHARE, WITH_ITEMS, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
 from corral.store import events, idempotency, interventions
 from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
@@ -19,6 +20,7 @@ from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
 _LATER = (
     *("epoch", "losses", "suspect", "hold_reason", "owner", "lease_until", "started_at", "finished_at"),
     *("failure_code", "failure_detail", "error_message", "stats", "attempts", "waiting_reason", "waiting_host"),
+    "interruptions",
 )
 _INSERT = insert_all(runs, without=_LATER)
 _GET = sa.select(runs).where(runs.c.id == param("id"))
@@ -72,6 +74,9 @@ _MOVE = {
         failure_code=param("failure_code"),
         failure_detail=sa.null(),
         error_message=sa.null(),
+        waiting_reason=sa.null(),
+        waiting_host=sa.null(),
+        losses=0 if move is Move.RESUME else runs.c.losses,
         seq=runs.c.seq + 1,
     )
     .returning(runs)
@@ -117,6 +122,7 @@ def _row(tx: Tx, run: NewRun, event_count: int) -> dict[str, Any]:
         created_at=tx.wall_ms,
         retry_of=run.retry_of,
         parent_id=run.parent_id,
+        host_key=None if run.kind in WITH_ITEMS else place_of_url(run.payload.get("url")),
         seq=event_count,
     )
 

@@ -38,10 +38,8 @@ class HostMethods:
         taken: bool = await self._db.write(lambda tx: hosts.take_probe(tx, place, open_s, probe_s))
         return taken
 
-    async def end_probe(self, place: str, failures: int, opened_ago_s: float | None, put_off_s: float) -> int:
-        freed: int = await self._db.write(
-            lambda tx: hosts.end_probe(tx, place, failures, opened_ago_s, put_off_s), essential=True
-        )
+    async def end_probe(self, place: str, failures: int, opened_ago_s: float | None) -> int:
+        freed: int = await self._db.write(lambda tx: hosts.end_probe(tx, place, failures, opened_ago_s), essential=True)
         return freed
 
     async def say_pace(self, place: str, pace: SitePace) -> None:

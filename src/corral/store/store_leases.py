@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from corral.domain.claiming import ANY_HOST, HostRoom
 from corral.domain.errors import StorageMoved
 from corral.domain.ids import Owner
-from corral.domain.queues import Hint, Lane
+from corral.domain.loss import Loss
+from corral.domain.queues import Hint
 from corral.domain.run import EVERY_LANE, Lanes, Lease
-from corral.domain.settlement import Loss, Settlement
+from corral.domain.settlement import Settlement
 from corral.store import claims, losses
 from corral.store.database import Database
 from corral.store.tx import Tx
@@ -23,19 +25,13 @@ class LeaseMethods:
         return not self._db.is_postgres
 
     async def claim(
-        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, *, overdue_s: float = 0.0
+        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
     ) -> list[Lease]:
-        found: list[Lease] = await self._db.write(
-            lambda tx: claims.claim(tx, owner, limit, lease_s, lanes, overdue_s=overdue_s)
-        )
+        found: list[Lease] = await self._db.write(lambda tx: claims.claim(tx, owner, limit, lease_s, lanes, hosts))
         return found
 
-    async def claim_one(self, run_id: str, owner: Owner, lease_s: float) -> list[Lease]:
-        found: list[Lease] = await self._db.write(lambda tx: claims.claim_one(tx, run_id, owner, lease_s))
-        return found
-
-    async def claim_asked(self, asked: Sequence[tuple[str, Lane]], owner: Owner, lease_s: float) -> list[Lease]:
-        found: list[Lease] = await self._db.write(lambda tx: claims.claim_asked(tx, asked, owner, lease_s))
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
+        found: list[Lease] = await self._db.write(lambda tx: claims.claim_one(tx, run_id, owner, lease_s, hosts))
         return found
 
     async def due_again(self, within_s: float, limit: int) -> list[Hint]:

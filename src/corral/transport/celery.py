@@ -18,7 +18,6 @@ log = structlog.get_logger()
 
 EXECUTE = "runs.execute"
 SWEEP = "runs.sweep"
-LANE = "corral_lane"  # a header: which lane of the database the run waits in
 SWEEP_EVERY_S = 1.0
 # Redis keeps a list per step and looks into the first one first.
 STEPS = {Priority.CRITICAL: 0, Priority.HIGH: 3, Priority.MEDIUM: 6, Priority.LOW: 9}
@@ -151,7 +150,6 @@ class CeleryHints:
             args=[hint.run_id],
             queue=hint.queue.value,
             priority=STEPS[hint.priority],
-            headers={LANE: hint.lane.value},
             producer=producer,
             retry=False,
         )

@@ -1,9 +1,11 @@
 """A fire drill: a run that only waits, stalls or kills its worker, so that recovery can be tried and measured."""
 
 import asyncio
+import functools
 import os
 import signal
 import sys
+import threading
 import time
 
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
@@ -27,7 +29,12 @@ class DrillKind:
             case "die":
                 sys.stderr.write("drill: this worker kills itself now\n")
                 sys.stderr.flush()
-                os.kill(os.getpid(), signal.Signals[payload.get("signal", "SIGKILL")])
+                kill = functools.partial(os.kill, os.getpid(), signal.Signals[payload.get("signal", "SIGKILL")])
+                if "after_s" not in payload:
+                    kill()
+                # From a thread: the process is in no run, or in another one, when it dies.
+                threading.Timer(float(payload["after_s"]), kill).start()
+                await asyncio.sleep(float(payload["after_s"]) + 60)
             case "grow":
                 self._kept.append(b"x" * int(payload["mib"]) * 2**20)
                 await asyncio.sleep(float(payload.get("seconds", 0)))

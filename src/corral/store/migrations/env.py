@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from corral.store.tables import metadata
+from corral.store.indexes import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
