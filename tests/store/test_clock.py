@@ -111,7 +111,7 @@ async def test_a_reboot_voids_every_lease_at_once(tmp_path: Path, clock: FakeClo
     store = _open(tmp_path, clock)
     assert await store.reap() == 2
     run = await store.run(leases[0].run_id)
-    assert (run.state, run.attempt, run.losses) == (RunState.QUEUED, 1, 1)
+    assert (run.state, run.attempt, run.interruptions) == (RunState.QUEUED, 1, 1)
     assert len(await store.claim(ME, 10, 10)) == 2
     await store.close()
 
