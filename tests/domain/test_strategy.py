@@ -2,6 +2,7 @@ import pytest
 
 from corral.domain.ids import JobId
 from corral.domain.job import Job, Strategy
+from corral.domain.outcome import Failed, FailureCode
 from corral.domain.probe import Probe
 from corral.domain.site import Memory
 from corral.domain.strategy import from_memory, needs_probe, resolve
@@ -51,6 +52,21 @@ def test_auto_takes_the_cheapest_that_can_work(probe: Probe | None, expected: St
     assert resolution.strategy is expected
     assert resolution.reason
     assert resolution.meta == {"resolved_strategy": expected.value, "reason": resolution.reason}
+
+
+@pytest.mark.parametrize(
+    "failure, said",
+    [
+        (Failed(FailureCode.WAITING, "", "breaker"), "the breaker of the host is open"),
+        (Failed(FailureCode.WAITING, "", "pace"), "the rate limit of the host"),
+        (Failed(FailureCode.WAITING, "", "retry_after"), "Retry-After"),
+        (Failed(FailureCode.TIMEOUT, "no connection to the target in time", "connect"), "no connection to the target"),
+    ],
+)
+def test_the_reason_says_why_a_probe_got_no_answer(failure: Failed, said: str) -> None:
+    reason = resolve(JOB, Strategy.AUTO, Probe(None, failure=failure)).reason
+    assert said in reason
+    assert "got no answer" not in reason
 
 
 def test_the_reason_says_what_the_probe_saw() -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import gzip
 import time
 from typing import Any
@@ -7,13 +8,16 @@ import pytest
 from corral.demo import running_site
 from corral.domain.address import AllowEntry, EgressPolicy
 from corral.domain.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.proxy import parse_proxy
 from corral.domain.session import checked_state
 from corral.fetch import egress_dns
 from corral.fetch.egress import Egress
+from corral.fetch.egress_way import Proxies
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
 from corral.fetch.robots import Robots
 from tests.fetch.hostile import ROUTES, Hostile, Request, redirect_to
+from tests.fetch.upstream import upstream_proxy
 from tests.slack import SLACK
 
 
@@ -88,6 +92,37 @@ async def test_the_guess_at_an_undeclared_encoding_is_on_record(
     assert guessed.stats["charset"]["source"] == "detected"
     assert 0.7 < guessed.stats["charset"]["confidence"] < 1
     assert declared.stats["charset"] == {"source": "header", "confidence": 1.0}
+
+
+@pytest.mark.parametrize("through", ["", "proxy"])
+async def test_the_time_limit_of_a_job_raises_that_of_the_first_byte(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch, through: str
+) -> None:
+    async def slow(request: Request) -> None:
+        await asyncio.sleep(1.5)
+        await request.answer(b"<title>Late</title>", "Content-Type: text/html")
+
+    monkeypatch.setitem(ROUTES, "/slow-start", slow)
+    async with upstream_proxy() as upstream:
+        allowed = tuple(AllowEntry.parse(f"127.0.0.1/32:{port}") for port in (hostile.port, upstream.port))
+        egress = Egress(EgressPolicy(allowed), FetchLimits(first_byte_s=0.5, gap_s=0.5), "corral-test")
+        fields = [{"name": "title"}]
+        proxy = parse_proxy(f"http://127.0.0.1:{upstream.port}") if through else None
+        proxies = Proxies(egress)
+        executor = HttpExecutor(egress, Robots(egress, "corral-test"), proxies=proxies)
+        outcomes = []
+        for timeout_s in (None, 20):
+            payload = {"url": hostile.url("/slow-start"), "fields": fields, "respect_robots": False}
+            if timeout_s is not None:
+                payload["timeout_s"] = timeout_s
+            outcomes.append(await executor.execute(Task("run", 1, "page", "http", 1, payload, 20, proxy=proxy)))
+        await proxies.close()
+        await egress.close()
+    capped, raised = outcomes
+    assert isinstance(capped, Failed)
+    assert (capped.code, capped.detail) == ("timeout", "first_byte")
+    assert isinstance(raised, Fetched), raised
+    assert raised.records == ({"title": "Late"},)
 
 
 async def test_json_fills_fields_by_key(egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:

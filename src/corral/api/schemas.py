@@ -11,6 +11,7 @@ from corral.domain.schedule import ACCEPTED
 
 PriorityName = Literal["critical", "high", "medium", "low"]
 CrawlModeName = Literal["single", "list", "crawl"]
+OnTroubleName = Literal["fail", "wait"]
 StrategyName = Literal["auto", "http", "browser", "api_replay"]
 # No control characters: a field name ends up in file headers, tables and logs.
 FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -21,7 +22,7 @@ Selector = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
 
-_TIMEOUT = "for one attempt, in all; over HTTP the first byte has to come within 10 s whatever this says"
+_TIMEOUT = "for one attempt, in all; over HTTP it also raises the 10 s within which the first byte has to come"
 PROXY_TEXT = (
     "`direct`, or `http://`, `https://`, `socks5://` and `[user:password@]host:port`; reads show no credentials"
 )
@@ -29,6 +30,8 @@ PROXY_TEXT = (
 ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
 _MODE = "`single`: the target; `list`: the items of a list that begins there; `crawl`: the pages of its site"
 _TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
+_WAIT = "`wait` holds the run and opens an intervention for a person, instead of ending the run"
+_VALIDATE = "false takes the job although its target cannot be resolved or answers 5xx right now; nothing is asked"
 _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
@@ -121,6 +124,9 @@ class JobCreate(_Strict):
     respect_robots: StrictBool = True
     verify_tls: StrictBool = Field(True, description=_TLS)
     proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
+    on_captcha: OnTroubleName = Field("fail", description=_WAIT)
+    on_missing: OnTroubleName = Field("fail", description=_WAIT)
+    checks_target: StrictBool = Field(True, alias="validate", description=_VALIDATE)
 
 
 class JobChange(_Strict):
@@ -139,6 +145,9 @@ class JobChange(_Strict):
     respect_robots: StrictBool | None = None
     verify_tls: StrictBool | None = Field(None, description=_TLS)
     proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
+    on_captcha: OnTroubleName | None = Field(None, description=_WAIT)
+    on_missing: OnTroubleName | None = Field(None, description=_WAIT)
+    checks_target: StrictBool | None = Field(None, alias="validate", description=_VALIDATE)
 
 
 class RunOverrides(_Strict):
@@ -162,6 +171,8 @@ class JobRead(BaseModel):
     respect_robots: bool
     verify_tls: bool
     proxy_policy: str | None
+    on_captcha: OnTroubleName
+    on_missing: OnTroubleName
     status: str
     created_at: datetime
 
@@ -296,6 +307,8 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
         "respect_robots": job.respect_robots,
         "verify_tls": job.verify_tls,
         "proxy_policy": job.proxy.shown if job.proxy else None,
+        "on_captcha": job.on_captcha.value,
+        "on_missing": job.on_missing.value,
         "status": status,
         "created_at": job.created_at,
     }

@@ -18,7 +18,7 @@ _BY_DETAIL = {
     "shape_changed": "the site changed; a run with --strategy browser records it anew",
     # Budgets of their own, which a longer time for the whole attempt does not change.
     "connect": "a connection has to stand within 5 s, whatever --timeout says; check the target, or try later",
-    "first_byte": "over HTTP the first byte has to come within 10 s, whatever --timeout says; try later",
+    "first_byte": "give it more time with --timeout",
     "gap": "no pause within an answer may last longer than 10 s, whatever --timeout says; try later",
     "strategy_unavailable": "choose another strategy with --strategy",
 }

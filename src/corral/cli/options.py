@@ -10,7 +10,7 @@ import typer
 
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, is_id, new_id
-from corral.domain.job import FieldSpec, Job, Priority, Strategy
+from corral.domain.job import FieldSpec, Job, OnTrouble, Priority, Strategy
 
 if TYPE_CHECKING:
     from corral.domain.proxy import ProxyPolicy
@@ -43,7 +43,7 @@ TimeoutS = Annotated[
         metavar="SECONDS",
         min=0.1,
         max=3600,
-        help="Time for one attempt in all. Over HTTP the first byte has to come within 10 s whatever this says.",
+        help="Time for one attempt in all. Over HTTP it also raises the 10 s within which the first byte has to come.",
     ),
 ]
 ProxyOption = Annotated[
@@ -62,6 +62,15 @@ NoVerifyTls = Annotated[
         help="Take any certificate, expired, self-signed or for another host: whoever is on the way can read and"
         " change everything. Each run says so.",
     ),
+]
+NoCheck = Annotated[
+    bool, typer.Option("--no-check", help="Add it although its target cannot be resolved or answers 5xx right now.")
+]
+OnCaptcha = Annotated[
+    OnTrouble, typer.Option("--on-captcha", help="wait holds a run that meets a captcha until a person has helped.")
+]
+OnMissing = Annotated[
+    OnTrouble, typer.Option("--on-missing", help="wait holds a run that misses a field until a person has helped.")
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show at most.")]
 Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
@@ -156,6 +165,8 @@ def drafted_job(
     requires_auth: bool = False,
     trusts_host: bool = False,
     proxy: "ProxyPolicy | None" = None,
+    on_captcha: OnTrouble = OnTrouble.FAIL,
+    on_missing: OnTrouble = OnTrouble.FAIL,
 ) -> Job:
     """The job the arguments describe, checked as far as that goes without asking anybody."""
     from corral.domain.address import EgressPolicy, check_literal
@@ -181,6 +192,8 @@ def drafted_job(
         verify_tls=verify_tls,
         trusted_hosts=trusted,
         proxy=proxy,
+        on_captcha=on_captcha,
+        on_missing=on_missing,
     )
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 class InterventionKind(StrEnum):
     LOGIN = "login"
     QUARANTINE = "quarantine"  # the run killed several workers
+    CAPTCHA = "captcha"
+    MISSING_FIELD = "missing_field"
 
 
 class InterventionStatus(StrEnum):

@@ -16,6 +16,13 @@ class Strategy(StrEnum):
     API_REPLAY = "api_replay"
 
 
+class OnTrouble(StrEnum):
+    """What a run does where only a person can help: end as it is, or wait for that person."""
+
+    FAIL = "fail"
+    WAIT = "wait"
+
+
 class CrawlMode(StrEnum):
     """From which pages a job collects: see domain.job_pages."""
 
@@ -88,6 +95,8 @@ class Job:
     proxy: ProxyPolicy | None = None  # None: as the installation does, which is directly
     crawl_mode: CrawlMode = CrawlMode.SINGLE
     list_config: dict[str, Any] | None = None
+    on_captcha: OnTrouble = OnTrouble.FAIL
+    on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
     # Hosts a person typed at the terminal; the job may reach them even where they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 

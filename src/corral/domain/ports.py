@@ -1,7 +1,7 @@
 """What the siblings offer each other: `engine` is written against these, `wiring` puts the real ones in."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from corral.domain.claiming import ANY_HOST, HostRoom
 from corral.domain.crawl import Bounds
@@ -76,6 +76,10 @@ class RunStore(Protocol):
         ...
 
     async def run(self, run_id: str) -> Run: ...
+
+    async def replace_held_payload(self, run_id: str, payload: dict[str, Any]) -> None:
+        """What a held run goes on with; a run that is not held keeps what it has."""
+        ...
 
     async def move(self, run_id: str, what: Move) -> Run:
         """What a person asked for; WrongState where the run's state forbids it."""

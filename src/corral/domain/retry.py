@@ -8,7 +8,7 @@ from typing import Any
 
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.intervention import InterventionDraft, InterventionKind
-from corral.domain.job import Strategy
+from corral.domain.job import OnTrouble, Strategy
 from corral.domain.masking import masked
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.run import Move, Run, RunState, target
@@ -41,6 +41,10 @@ _GIVES_UP_REPLAY = frozenset(
 )
 # Blocked for want of a login: trying again changes nothing until somebody has logged in.
 NEEDS_LOGIN = frozenset({"no_session", "session_dead"})
+CAPTCHA = "captcha"
+FIELDS_MISSING = "fields_missing"
+# The details of failures that a person can help with: see OnTrouble.
+HELD_FOR_PAGE = frozenset({CAPTCHA, FIELDS_MISSING})
 # Its browser ended under it, by itself or by another page: that says little about this one.
 _BROWSER_CRASH = "browser_crash"
 
@@ -92,7 +96,9 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
     if isinstance(outcome, Fetched):
         return _after_answer(run, outcome, policy, now)
     if outcome.code is FailureCode.BLOCKED and outcome.detail in NEEDS_LOGIN:
-        return _hold_for_login(run, outcome)
+        return _hold(run, outcome, InterventionKind.LOGIN)
+    if _is_stuck_at_captcha(run, outcome, policy):
+        return _hold(run, outcome, InterventionKind.CAPTCHA)
     if _fell_with_its_browser(run, outcome):
         return _give_back(outcome)
     if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
@@ -105,6 +111,10 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
     wait_s = retry_after_s(outcome.retry_after, now)
     escalates = outcome.code in _ESCALATED and _can_escalate(run, policy)
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
+
+
+def _awaits_person(run: Run, option: str) -> bool:
+    return run.payload.get(option) == OnTrouble.WAIT.value
 
 
 def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime) -> Transition:
@@ -128,6 +138,8 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
     may_escalate = failure.code is FailureCode.EXTRACTION and is_page and _can_escalate(run, policy)
     if run.attempt < run.max_attempts and may_escalate:
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
+    if _awaits_person(run, "on_missing"):
+        return _hold(run, failure, InterventionKind.MISSING_FIELD)
     found = any(_is_filled(record) for record in outcome.records)
     if not found:
         return _fail(failure)
@@ -153,7 +165,7 @@ def _of_missing(outcome: Fetched) -> Failed:
         message = f"the selector or pattern takes too long on this page: {names}"
         return Failed(FailureCode.LIMIT, message, "selector", stats=outcome.stats)
     return Failed(
-        FailureCode.EXTRACTION, f"{_why_missing(outcome.stats)}: {names}", "fields_missing", stats=outcome.stats
+        FailureCode.EXTRACTION, f"{_why_missing(outcome.stats)}: {names}", FIELDS_MISSING, stats=outcome.stats
     )
 
 
@@ -207,8 +219,14 @@ def _may_retry(run: Run, failure: Failed) -> bool:
     return failure.code in RETRIED
 
 
-def _hold_for_login(run: Run, failure: Failed) -> Transition:
-    kind = InterventionKind.LOGIN
+def _is_stuck_at_captcha(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
+    """A browser may be let through where plain HTTP is not, so the person is asked after the browser was tried."""
+    if failure.code is not FailureCode.BLOCKED or failure.detail != CAPTCHA or not _awaits_person(run, "on_captcha"):
+        return False
+    return run.attempt >= run.max_attempts or not _can_escalate(run, policy)
+
+
+def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
     url = run.payload.get("url")
     return Transition(
         move=Move.HOLD,

@@ -5,9 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from corral.domain.job import Job, Strategy
+from corral.domain.outcome import FailureCode
 from corral.domain.probe import Probe
 from corral.domain.site import Memory, is_worth_trying, proven
 
+# By the reasons of domain.gate, which knows more than this module may.
+_WAITS = {
+    "breaker": "the breaker of the host is open",
+    "pace": "the rate limit of the host is used up for now",
+    "retry_after": "the host asked to be left alone (Retry-After)",
+}
 _BLOCKING = frozenset({401, 403, 429})
 
 
@@ -46,6 +53,16 @@ def from_memory(memories: Sequence[Memory], *, has_recipe: bool = False) -> Reso
     )
 
 
+def _without_answer(probe: Probe | None) -> str:
+    """Why a probe has no status to choose by."""
+    failure = probe.failure if probe is not None else None
+    if failure is None:
+        return "the probe got no answer"
+    if failure.code is FailureCode.WAITING:
+        return f"no probe was sent, because {_WAITS.get(failure.detail or '', 'the host is not asked now')}"
+    return f"the probe failed: {failure.message}"
+
+
 def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
     """The strategy for a run of this job; `probe` is None where none was needed or it could not be made."""
     if job.requires_auth:
@@ -55,7 +72,7 @@ def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
     if probe is None and is_proxied(job):
         return Resolution(Strategy.HTTP, "the job has a proxy, so nobody probed; plain HTTP is the cheapest try")
     if probe is None or probe.status is None:
-        return Resolution(Strategy.HTTP, "the probe got no answer; plain HTTP is the cheapest try")
+        return Resolution(Strategy.HTTP, f"{_without_answer(probe)}; plain HTTP is the cheapest try")
     if probe.status in _BLOCKING:
         return Resolution(Strategy.BROWSER, f"the probe was answered {probe.status}")
     if probe.is_shell:

@@ -9,7 +9,7 @@ from corral.domain.address import EgressPolicy, check_literal
 from corral.domain.errors import BadInput, StorageUnavailable
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import JobId, new_id
-from corral.domain.job import CrawlMode, FieldSpec, Job, StoredJob
+from corral.domain.job import CrawlMode, FieldSpec, Job, OnTrouble, StoredJob
 from corral.domain.job_pages import Listing, check_pages, plan_of_job
 from corral.domain.outcome import FailureCode
 from corral.domain.ports import EngineStore, Prober
@@ -48,24 +48,26 @@ class Jobs:
         job_id, replayed = await self._store.add_job(checked, _next_slot_ms(checked), key)
         return await self._store.job(job_id), replayed
 
-    async def change(self, job_id: str, changes: dict[str, Any]) -> StoredJob:
+    async def change(self, job_id: str, changes: dict[str, Any], *, probes: bool = True) -> StoredJob:
         """Change some of a job's properties; runs that exist keep what they were started with."""
-        return await self.change_by(job_id, lambda _: changes)
+        return await self.change_by(job_id, lambda _: changes, probes=probes)
 
-    async def change_by(self, job_id: str, changes_of: Callable[[Job], dict[str, Any]]) -> StoredJob:
+    async def change_by(
+        self, job_id: str, changes_of: Callable[[Job], dict[str, Any]], *, probes: bool = True
+    ) -> StoredJob:
         """The same, with changes that depend on what the job is: asked anew where somebody else changed it first."""
         for _ in range(_CHANGE_TRIES):
             before = (await self._store.job(job_id)).job
-            after = await self._changed(before, changes_of(before))
+            after = await self._changed(before, changes_of(before), probes=probes)
             if await self._store.update_job(before, after, _next_slot_ms(after)):
                 return await self._store.job(job_id)
         raise StorageUnavailable("the job is being changed by somebody else all the time", hint="try again")
 
-    async def _changed(self, before: Job, changes: dict[str, Any]) -> Job:
+    async def _changed(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
         job = replace(before, **changes)
         if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
-            return await self._checked(replace(job, trusted_hosts=()), probes=True)
+            return await self._checked(replace(job, trusted_hosts=()), probes=probes)
         check_what(job)
         return job
 
@@ -97,6 +99,11 @@ def check_what(job: Job) -> None:
         for spec in Listing.of(job.list_config).fields:
             check_spec(spec, field=f"list_config.{spec.name}")
     if job.crawl_mode is not CrawlMode.SINGLE:
+        for name, how in (("on_captcha", job.on_captcha), ("on_missing", job.on_missing)):
+            if how is OnTrouble.WAIT:
+                raise BadInput(
+                    "only a job of a single page waits for a person", field=name, hint="set it to fail, or leave it out"
+                )
         plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
 
 
@@ -137,7 +144,7 @@ def refuse_unreachable(probe: Probe) -> None:
         raise BadInput(
             "the host of the target has no address",
             field="target_url",
-            hint="check the spelling, and the name server of this machine",
+            hint="check the spelling, and the name server of this machine; validate=false (--no-check) adds it anyway",
             code="unresolvable",
         )
     if probe.failure is not None and probe.failure.code is FailureCode.POLICY:
@@ -151,7 +158,7 @@ def refuse_unreachable(probe: Probe) -> None:
         raise BadInput(
             f"the target answers {probe.status}",
             field="target_url",
-            hint="create the job when the site works again",
+            hint="create the job when the site works again, or with validate=false (--no-check)",
             code="target_broken",
         )
 

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from corral.domain.errors import BadInput, SessionChanged
+from corral.domain.errors import BadInput, JobNotFound, SessionChanged
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import new_id
-from corral.domain.intervention import Intervention
+from corral.domain.intervention import Intervention, InterventionKind
 from corral.domain.job import Job, Strategy
 from corral.domain.outcome import Failed, Outcome
-from corral.domain.ports import JobStore, SessionStore
+from corral.domain.ports import JobStore, RunStore, SessionStore
 from corral.domain.queues import Waker
 from corral.domain.run import Lease, Run
 from corral.domain.session import (
@@ -25,19 +25,21 @@ from corral.domain.session import (
 )
 from corral.domain.strategy import resolve
 from corral.engine.errand import errand
-from corral.engine.submit import payload_of
+from corral.engine.submit import payload_of, resumed_payload
 from corral.vault import Keyring, SealBroken, Vault, check_keys
 
 _TRIES = 5
 _BATCH = 100
 _CHECKS_AT_ONCE = 2
+# What a person may have helped with by correcting the job, or by bringing a session.
+_ABOUT_THE_PAGE = frozenset({InterventionKind.CAPTCHA, InterventionKind.MISSING_FIELD})
 _CHECK_S = 30.0
 _DEAD = frozenset({"session_dead", "auth_state_invalid"})
 
 Look = Callable[[Lease, float], Awaitable[Outcome]]
 
 
-class Store(JobStore, SessionStore, Protocol):
+class Store(JobStore, RunStore, SessionStore, Protocol):
     """What sessions need of a store."""
 
 
@@ -107,12 +109,15 @@ class Sessions:
         """What a person had to do is done: the run goes on, with the session given here or the newest there is."""
         waiting = await self._store.intervention(intervention_id)
         state = None
-        job = None
+        job = None if waiting.job_id is None else await self._job(waiting.job_id)
         if draft is not None:
-            if waiting.job_id is None:
+            if job is None:
                 raise BadInput("a run without a job has no session", field="session")
-            job = (await self._store.job(waiting.job_id)).job
             state = _state(job, draft)
+        if job is not None and waiting.kind in _ABOUT_THE_PAGE:
+            payload = (await self._store.run(waiting.run_id)).payload
+            resumed = resumed_payload(payload, job, has_session=draft is not None)
+            await self._store.replace_held_payload(waiting.run_id, resumed)
         for _ in range(_TRIES):
             new = await self._sealed(job, state, draft.name) if draft and job and state else None
             try:
@@ -122,6 +127,12 @@ class Sessions:
             self._wake(found[1])
             return found
         raise SessionChanged
+
+    async def _job(self, job_id: str) -> Job | None:
+        try:
+            return (await self._store.job(job_id)).job
+        except JobNotFound:
+            return None
 
     async def check(self, session_id: str) -> SessionCheck:
         """Look at the job's target with this session, in a worker of its own; the answer is kept with the session."""

@@ -1,22 +1,24 @@
 """From a job to a queued run: the strategy is resolved once, and why is on record."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.crawl import CrawlPlan
 from corral.domain.crawl_values import AUTO
-from corral.domain.errors import WrongState
+from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import RunId, new_id
 from corral.domain.item import Found
-from corral.domain.job import CrawlMode, Job, Priority, Strategy
+from corral.domain.job import CrawlMode, Job, OnTrouble, Priority, Strategy
 from corral.domain.job_pages import check_pages, plan_of_job
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.queues import Waker
 from corral.domain.recipe import recipe_key
-from corral.domain.run import CRAWL, Move, NewRun, Run, spoken
+from corral.domain.retry import HELD_FOR_PAGE
+from corral.domain.run import CRAWL, HoldReason, Move, NewRun, Run, spoken
 from corral.domain.site import fields_key
 from corral.domain.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.url import parse_target
@@ -96,12 +98,23 @@ class Submitter:
 
     async def move(self, run_id: str, what: Move) -> Run:
         """Cancel, pause or resume."""
+        if what is Move.RESUME:
+            await self._refresh(run_id)
         run = await self._store.move(run_id, what)
         if what is Move.RESUME:
             self._wake(run)
         else:
             self._abort(run_id)
         return run
+
+    async def _refresh(self, run_id: str) -> None:
+        """A run that waited for a person goes on with what that person may have corrected in its job."""
+        run = await self._store.run(run_id)
+        is_about_page = run.hold_reason is HoldReason.WAITING_FOR_HUMAN and run.failure_detail in HELD_FOR_PAGE
+        if is_about_page and run.job_id is not None:
+            with contextlib.suppress(JobNotFound):
+                job = (await self._store.job(run.job_id)).job
+                await self._store.replace_held_payload(run_id, resumed_payload(run.payload, job))
 
     async def drafted(
         self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
@@ -189,6 +202,19 @@ def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
     return drafts
 
 
+def _waits(job: Job) -> dict[str, Any]:
+    """Left out where the run waits for nobody, which is what older payloads say."""
+    waits = {"on_captcha": job.on_captcha, "on_missing": job.on_missing}
+    return {name: how.value for name, how in waits.items() if how is OnTrouble.WAIT}
+
+
+def resumed_payload(payload: dict[str, Any], job: Job, *, has_session: bool = False) -> dict[str, Any]:
+    """What a run goes on with once a person has helped: fields and waits as the job says them now."""
+    kept = {name: value for name, value in payload.items() if name not in ("on_captcha", "on_missing")}
+    login = {"requires_auth": True} if has_session else {}
+    return {**kept, "fields": [spec.document() for spec in job.fields], **_waits(job), **login}
+
+
 def payload_of(job: Job) -> dict[str, Any]:
     """What the run is to do, copied: a later change of the job does not change runs that exist."""
     payload: dict[str, Any] = {
@@ -201,6 +227,7 @@ def payload_of(job: Job) -> dict[str, Any]:
         payload["timeout_s"] = job.timeout_s
     if job.requires_auth:
         payload["requires_auth"] = True
+    payload |= _waits(job)
     if not job.verify_tls:
         payload["verify_tls"] = False
     if job.proxy is not None and not job.proxy.is_direct:

@@ -93,7 +93,6 @@ _FAILURES = {
 }
 
 
-_SAID_BY_STATUS = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
 # A shell stays a good answer: its missing fields send the run to the browser, and what was found is kept.
 _GOOD = frozenset({Kind.OK, Kind.EMPTY_SHELL})
 
@@ -104,10 +103,12 @@ def failure_behind(
     """What is wrong with an answer, by its status or because it only looks like content, and what gave it away."""
     retry_after = page.headers.get("retry-after")
     by_status = failure_of_status(page.status, retry_after=retry_after)
-    if by_status is not None and by_status.code in _SAID_BY_STATUS:
+    if by_status is not None and by_status.code is FailureCode.RATE_LIMITED:
         return by_status, None
     verdict = judge(page, missing, parsed)
-    if verdict.kind in _GOOD:
+    # A refusal by status stays what it is, unless there is something on the page that a person could solve.
+    is_said = by_status is not None and by_status.code is FailureCode.BLOCKED and verdict.kind is not Kind.CAPTCHA
+    if verdict.kind in _GOOD or is_said:
         return by_status, None
     seen = {"kind": verdict.kind.value, "score": verdict.score, "evidence": list(verdict.evidence)}
     return failure_of_verdict(verdict, page.status, retry_after=retry_after) or by_status, seen

@@ -21,7 +21,7 @@ from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies, RunWay
 from corral.fetch.faults import fault
-from corral.fetch.http import cost_of, fields_of
+from corral.fetch.http import cost_of, fields_of, first_byte_of
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 
@@ -40,6 +40,7 @@ class _Way:
     via: RunWay | None = None
     visit: Visit | None = None
     cookies: RunCookies = field(default_factory=RunCookies)
+    first_byte_s: float | None = None
 
     def left_s(self) -> float:
         return max(0.0, self.ends_at - time.monotonic())
@@ -62,6 +63,7 @@ class ApiReplayExecutor:
             respects_robots=payload.get("respect_robots", True),
             ends_at=time.monotonic() + task.timeout_s,
             visit=task.visit,
+            first_byte_s=first_byte_of(payload),
         )
         try:
             target = parse_target(payload["url"])
@@ -74,7 +76,10 @@ class ApiReplayExecutor:
         if isinstance(requests, ShapeChange):
             return _changed(requests.what, {})
         verifies_tls = payload.get("verify_tls", True)
-        async with self._proxies.way(task.proxy, way.trusted_hosts, verifies_tls=verifies_tls) as via:
+        patience_s = way.first_byte_s
+        async with self._proxies.way(
+            task.proxy, way.trusted_hosts, verifies_tls=verifies_tls, first_byte_s=patience_s
+        ) as via:
             outcome = await self._replayed(recipe, requests, target, replace(way, via=via), fields_of(payload))
             if way.respects_robots:
                 outcome.stats.update(self._robots.notes(target, via=via))
@@ -147,6 +152,7 @@ class ApiReplayExecutor:
                 cookies=way.cookies,
                 visit=way.visit,
                 allows=allows,
+                first_byte_s=way.first_byte_s,
             )
 
         if is_post:

@@ -10,6 +10,7 @@ from corral.domain.classify import failure_of_status
 from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, Fetched, Outcome
+from corral.domain.retry import CAPTCHA
 from corral.domain.url import parse_target
 from corral.extract.reading import ReadRequest, wants_title_only
 from corral.extract.verdict import Answer
@@ -148,7 +149,7 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
         return browser_fault("timeout:browser", "it never arrived anywhere", **stats)
     failure = _failure_of(arrival, granted, stats)
     if failure is not None:
-        return failure
+        return _captcha_of(reading, failure) or failure
     if isinstance(reading, Failed):
         return replace(reading, stats={**stats, **reading.stats})
     if reading is None:
@@ -160,6 +161,14 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
     stats |= reading.answer.notes()
     failure = _failure_behind(arrival, reading, asked_url, stats)
     return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
+
+
+def _captcha_of(reading: Reading | Failed | None, failure: Failed) -> Failed | None:
+    """A captcha that comes with 403 or 429 is a captcha: a person can do something about it."""
+    judged = reading.answer.failure if isinstance(reading, Reading) else None
+    if judged is None or judged.detail != CAPTCHA or failure.http_status is None:
+        return None
+    return replace(judged, http_status=failure.http_status, retry_after=failure.retry_after, stats=failure.stats)
 
 
 def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: dict[str, Any]) -> Failed | None:

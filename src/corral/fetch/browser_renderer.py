@@ -29,7 +29,7 @@ from corral.fetch.egress import Egress
 from corral.fetch.egress_way import Proxies, RunWay
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
-from corral.fetch.http import fields_of
+from corral.fetch.http import fields_of, first_byte_of
 from corral.fetch.parse_pool import HereReader, PageReader
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
@@ -93,7 +93,7 @@ class Renderer:
             return engine
         clock.mark("ready_ms")
         visit = Visit(engine, self._limits)
-        granted = self._proxy.admit(trusted_hosts, task.proxy)
+        granted = self._proxy.admit(trusted_hosts, task.proxy, idle_s=first_byte_of(task.payload))
         granted.on_exceeded = visit.exceed
         try:
             outcome = await self._visited(visit, target, granted, task, clock, via=via)

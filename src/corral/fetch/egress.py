@@ -52,7 +52,13 @@ class Way(Protocol):
     ) -> PinnedAddress | Failed: ...
 
     async def ask(
-        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        target: Target,
+        pinned: PinnedAddress,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        first_byte_s: float | None = None,
     ) -> Head | Failed: ...
 
 
@@ -84,6 +90,7 @@ class Egress:
         visit: Visit | None = None,
         allows: Allows | None = None,
         body_limit: BodyLimit | None = None,
+        first_byte_s: float | None = None,
     ) -> Response | Failed:
         """The answer after at most `follow` redirects. `truncate` keeps the start of a larger body.
 
@@ -92,12 +99,14 @@ class Egress:
         `credentials` are asked for at every hop: what one target may know another may not. `cookies` are those of the
         run; without any, what is set on the way is kept for this fetch. `visit` takes the turns at the hosts.
         `allows` is asked before a redirect is followed. A `body_limit` of 0 reads nothing of the body.
+        `first_byte_s` raises how long an answer may take to begin.
         """
         walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
         walk.visit = visit
         walk.allows = allows
         walk.body_limit = body_limit
+        walk.first_byte_s = first_byte_s
         if cookies is not None:
             walk.cookies = cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
@@ -115,10 +124,12 @@ class Egress:
         body: bytes | None = None,
         *,
         verifies_tls: bool = True,
+        first_byte_s: float | None = None,
     ) -> Head | Failed:
         """One request, no redirect followed, no body read."""
         client = self._client(pinned, verifies_tls)
-        return await send(client, target.request_url, pinned, headers, self._limits, body=body)
+        url, limits = target.request_url, self._limits
+        return await send(client, url, pinned, headers, limits, body=body, first_byte_s=first_byte_s)
 
     @property
     def limits(self) -> FetchLimits:
@@ -166,6 +177,7 @@ class _Walk:
         self.body: bytes | None = None
         self.visit: Visit | None = None
         self.allows: Allows | None = None
+        self.first_byte_s: float | None = None
         self.body_limit: BodyLimit | None = None
         self.cookies = RunCookies()
         self._seen: set[tuple[str, int]] = set()
@@ -213,7 +225,8 @@ class _Walk:
         if (refused := await self._enter(target)) is not None:
             return refused
         began = time.monotonic()
-        head = await self._egress.ask(target, pinned, {**self._headers, **known_by}, self.body)
+        sent_headers = {**self._headers, **known_by}
+        head = await self._egress.ask(target, pinned, sent_headers, self.body, first_byte_s=self.first_byte_s)
         if isinstance(head, Head):
             if self.visit is not None:
                 told = next((value for name, value in head.headers if name == "retry-after"), None)
@@ -230,7 +243,8 @@ class _Walk:
         if limit == 0:
             await head.answer.close()
             return Response(target.url, head.status, head.headers, b"", 0, tuple(self._chain), True, self.timings())
-        body = await read_body(head, limit or max_bytes, self._egress.limits, truncate=truncate)
+        size, limits = limit or max_bytes, self._egress.limits
+        body = await read_body(head, size, limits, truncate=truncate, first_byte_s=self.first_byte_s)
         if isinstance(body, Failed):
             await head.answer.close()
             return self._told(body)

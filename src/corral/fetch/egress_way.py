@@ -36,14 +36,19 @@ class Proxies:
 
     @asynccontextmanager
     async def way(
-        self, proxy: OpenProxy | None, trusted_hosts: frozenset[str], *, verifies_tls: bool = True
+        self,
+        proxy: OpenProxy | None,
+        trusted_hosts: frozenset[str],
+        *,
+        verifies_tls: bool = True,
+        first_byte_s: float | None = None,
     ) -> AsyncIterator["RunWay | None"]:
         """How to fetch for one run: None is direct, because that was asked for."""
         if proxy is None:
             yield None if verifies_tls else UnverifiedWay(self._egress)
             return
         await self._forward.start()
-        granted = self._forward.admit(trusted_hosts, proxy)
+        granted = self._forward.admit(trusted_hosts, proxy, idle_s=first_byte_s)
         client = _client(
             self._forward.address, granted, self._egress.limits, self._egress.user_agent, verifies_tls=verifies_tls
         )
@@ -78,9 +83,15 @@ class UnverifiedWay:
         return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
 
     async def ask(
-        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        target: Target,
+        pinned: PinnedAddress,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        first_byte_s: float | None = None,
     ) -> Head | Failed:
-        return await self._egress.ask(target, pinned, headers, body, verifies_tls=False)
+        return await self._egress.ask(target, pinned, headers, body, verifies_tls=False, first_byte_s=first_byte_s)
 
 
 class ProxiedWay:
@@ -107,12 +118,19 @@ class ProxiedWay:
         return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
 
     async def ask(
-        self, target: Target, pinned: PinnedAddress, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        target: Target,
+        pinned: PinnedAddress,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        first_byte_s: float | None = None,
     ) -> Head | Failed:
         where = (target.host, target.port)
         self._granted.faults.pop(where, None)
         relay = PinnedAddress(pinned.host, pinned.port, (_HERE,))
-        head = await send(self._client, target.request_url, relay, headers, self.limits, body=body)
+        url, limits = target.request_url, self.limits
+        head = await send(self._client, url, relay, headers, limits, body=body, first_byte_s=first_byte_s)
         noted = self._granted.faults.get(where)
         if isinstance(head, Failed):
             return noted or head

@@ -48,6 +48,7 @@ class ProxyPass:
 
     trusted_hosts: frozenset[str]
     upstream: OpenProxy | None = field(default=None, repr=False)  # where its connections go on to
+    idle_s: float = 30.0
     username: str = field(default_factory=lambda: secrets.token_hex(8))
     password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     bytes_in: int = 0
@@ -114,8 +115,15 @@ class ForwardProxy:
     def port(self) -> int:
         return self._port
 
-    def admit(self, trusted_hosts: frozenset[str] = frozenset(), upstream: OpenProxy | None = None) -> ProxyPass:
-        granted = ProxyPass(trusted_hosts, upstream)
+    def admit(
+        self,
+        trusted_hosts: frozenset[str] = frozenset(),
+        upstream: OpenProxy | None = None,
+        *,
+        idle_s: float | None = None,
+    ) -> ProxyPass:
+        """`idle_s` raises how long a connection of the run may say nothing."""
+        granted = ProxyPass(trusted_hosts, upstream, idle_s=max(idle_s or 0.0, self._limits.idle_s))
         self._passes[granted.username] = granted
         return granted
 
@@ -157,7 +165,7 @@ class ForwardProxy:
         for _ in range(_MAX_CHALLENGES):
             try:
                 # An idle connection is one that Chromium opened ahead of need.
-                head = await self._patiently(client.reader.readuntil(b"\r\n\r\n"))
+                head = await _within(self._limits.idle_s, client.reader.readuntil(b"\r\n\r\n"))
             except asyncio.LimitOverrunError:
                 await client.send(answer(431, "Request Header Fields Too Large"))
                 return
@@ -279,13 +287,13 @@ class ForwardProxy:
             await upstream.send(head)
             left = request.body_bytes or 0
             while left:
-                piece = await self._patiently(client.reader.read(min(left, _PIECE_BYTES)))
+                piece = await _within(granted.idle_s, client.reader.read(min(left, _PIECE_BYTES)))
                 if not piece:
                     return fault("network:incomplete")
                 left -= len(piece)
                 self._spend(granted, sent=len(piece))
-                await self._patiently(upstream.send(piece))
-            begun = await self._patiently(self._answer_head(upstream))
+                await _within(granted.idle_s, upstream.send(piece))
+            begun = await _within(granted.idle_s, self._answer_head(upstream))
         except TimeoutError:
             return fault("timeout:first_byte")
         except asyncio.LimitOverrunError:
@@ -312,7 +320,7 @@ class ForwardProxy:
         async def pump(source: _Peer, sink: _Peer, spend: Callable[[int], None]) -> None:
             while piece := await source.reader.read(_PIECE_BYTES):
                 spend(len(piece))
-                patience.reschedule(clock() + self._limits.idle_s)
+                patience.reschedule(clock() + granted.idle_s)
                 await sink.send(piece)
 
         def sent(size: int) -> None:
@@ -321,7 +329,7 @@ class ForwardProxy:
         def received(size: int) -> None:
             self._spend(granted, received=size)
 
-        async with asyncio.timeout(self._limits.idle_s) as patience:
+        async with asyncio.timeout(granted.idle_s) as patience:
             down = pump(upstream, client, received)
             # After its one request a client can only hang up; whatever else it says is not carried anywhere.
             up = client.reader.read(1) if answer_only else pump(client, upstream, sent)
@@ -340,9 +348,10 @@ class ForwardProxy:
             granted.exceed(f"more than {self._limits.max_run_bytes} bytes")
             raise _Exhausted
 
-    async def _patiently(self, waiting: Awaitable[T]) -> T:
-        async with asyncio.timeout(self._limits.idle_s):
-            return await waiting
+
+async def _within(seconds: float, waiting: Awaitable[T]) -> T:
+    async with asyncio.timeout(seconds):
+        return await waiting
 
 
 def _is_same(peer: str, ip: str) -> bool:

@@ -50,7 +50,10 @@ class HttpExecutor:
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
-        async with self._proxies.way(task.proxy, trusted_hosts, verifies_tls=payload.get("verify_tls", True)) as via:
+        verifies_tls, patience_s = payload.get("verify_tls", True), first_byte_of(payload)
+        async with self._proxies.way(
+            task.proxy, trusted_hosts, verifies_tls=verifies_tls, first_byte_s=patience_s
+        ) as via:
             answer = await self._answer(task, target, ends_at, via)
         if isinstance(answer, Failed):
             outcome: Outcome = answer
@@ -86,6 +89,7 @@ class HttpExecutor:
                 via=via,
                 visit=task.visit,
                 allows=allows,
+                first_byte_s=first_byte_of(task.payload),
             )
 
         return await self._cache.fetch(asked, live, functools.partial(allows, target))
@@ -94,6 +98,12 @@ class HttpExecutor:
 def cost_of(answer: Response) -> int:
     """Requests made for it."""
     return 0 if answer.cache == CacheUse.HIT else 1 + len(answer.chain)
+
+
+def first_byte_of(payload: dict[str, Any]) -> float | None:
+    """How long the target may take to begin its answer, where the job's own time limit raises it."""
+    asked = payload.get("timeout_s")
+    return float(asked) if isinstance(asked, int | float) else None
 
 
 def fields_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:

@@ -7,7 +7,7 @@ import orjson
 
 from corral.domain.event import Event, EventKind
 from corral.domain.ids import JobId
-from corral.domain.job import CrawlMode, FieldSpec, Job, Priority, Strategy
+from corral.domain.job import CrawlMode, FieldSpec, Job, OnTrouble, Priority, Strategy
 from corral.domain.proxy import ProxyPolicy
 from corral.domain.record import Record
 from corral.domain.run import HoldReason, Run, RunState
@@ -122,6 +122,8 @@ def job_document(job: Job) -> dict[str, Any]:
         **({} if job.verify_tls else {"verify_tls": False}),
         **({} if job.crawl_mode is CrawlMode.SINGLE else {"crawl_mode": job.crawl_mode.value}),
         **({} if job.list_config is None else {"list_config": job.list_config}),
+        **({} if job.on_captcha is OnTrouble.FAIL else {"on_captcha": job.on_captcha.value}),
+        **({} if job.on_missing is OnTrouble.FAIL else {"on_missing": job.on_missing.value}),
     }
 
 
@@ -144,4 +146,6 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
         verify_tls=cell.get("verify_tls", True),
         crawl_mode=CrawlMode(cell.get("crawl_mode", CrawlMode.SINGLE)),
         list_config=cell.get("list_config"),
+        on_captcha=OnTrouble(cell.get("on_captcha", OnTrouble.FAIL)),
+        on_missing=OnTrouble(cell.get("on_missing", OnTrouble.FAIL)),
     )

@@ -61,6 +61,9 @@ _BY_PERSON = {
 }
 # What becomes of an open intervention when a person moves the run itself.
 _CLOSES = {Move.CANCEL: InterventionStatus.CANCELLED, Move.RESUME: InterventionStatus.RESOLVED}
+_REPLACE_PAYLOAD = (
+    sa.update(runs).where(runs.c.id == param("id"), runs.c.state == "held").values(payload=param("payload"))
+)
 _MOVE = {
     move: sa.update(runs)
     .where(runs.c.id == param("id"), runs.c.state.in_([state.value for state in sorted(sources(move))]))
@@ -164,6 +167,11 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
     if what in _CLOSES:
         interventions.close_of_run(tx, run_id, _CLOSES[what])
     return run_of(row)
+
+
+def replace_held_payload(tx: Tx, run_id: str, payload: dict[str, Any]) -> None:
+    """Only of a run that is held: what a worker executes does not change under it."""
+    tx.run(_REPLACE_PAYLOAD, values(id=run_id, payload=to_json(payload)))
 
 
 def count_live(tx: Tx) -> dict[str, int]:

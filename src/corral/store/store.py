@@ -236,6 +236,9 @@ class Store(Upkeep, HostMethods, StepMethods):
         saved: StoredRecipe | None = await self._db.write(_op(recipes.save, lesson))
         return saved
 
+    async def replace_held_payload(self, run_id: str, payload: dict[str, Any]) -> None:
+        await self._db.write(_op(runs.replace_held_payload, run_id, payload))
+
     async def mark_recipe_failed(self, recipe_id: str, version: int) -> None:
         await self._db.write(_op(recipes.mark_failed, recipe_id, version))
 

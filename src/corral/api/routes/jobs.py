@@ -1,5 +1,6 @@
 """Jobs: create, read, change, delete, clone."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,14 +13,14 @@ from corral.api.routing import make_router
 from corral.api.schemas import Deleted, JobChange, JobCreate, JobRead, field_specs
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, new_id
-from corral.domain.job import CrawlMode, Job, Priority, Strategy
+from corral.domain.job import CrawlMode, Job, OnTrouble, Priority, Strategy
 
 router = make_router("jobs")
 
 
 @router.post("/jobs", response_model=JobRead)
 async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
-    stored, replayed = await corral.jobs.create(_job_of(body, corral), key)
+    stored, replayed = await corral.jobs.create(_job_of(body, corral), key, probes=body.checks_target)
     return render.answer(render.job(stored), headers=replay_header(replayed))
 
 
@@ -40,6 +41,8 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         respect_robots=body.respect_robots,
         verify_tls=body.verify_tls,
         proxy=corral.jobs.proxy_policy(_revealed(body.proxy_policy)),
+        on_captcha=OnTrouble(body.on_captcha),
+        on_missing=OnTrouble(body.on_missing),
     )
 
 
@@ -60,9 +63,20 @@ async def read_job(job_id: Id, corral: Corral) -> Response:
 
 @router.patch("/jobs/{job_id}", response_model=JobRead)
 async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
-    return render.answer(render.job(await corral.jobs.change(str(job_id), _changes(body, corral))))
+    probes = body.checks_target is not False
+    return render.answer(render.job(await corral.jobs.change(str(job_id), _changes(body, corral), probes=probes)))
 
 
+# How what comes over the wire becomes what a job has.
+_PARSED: dict[str, Callable[[Any], Any]] = {
+    "fields": field_specs,
+    "crawl_mode": CrawlMode,
+    "list_config": lambda config: config.document(),
+    "strategy": Strategy,
+    "priority": lambda name: Priority[name.upper()],
+    "on_captcha": OnTrouble,
+    "on_missing": OnTrouble,
+}
 # Only these may be set to null: it means "as the settings say".
 _NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy", "list_config"})
 
@@ -72,21 +86,13 @@ def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
     for name, value in said.items():
         if value is None and name not in _NULLABLE:
             raise BadInput(f"{name} cannot be null", field=name, hint="leave it out to keep what it is")
+    said.pop("checks_target", None)
     if said.get("max_attempts", 0) is None:
         said["max_attempts"] = corral.settings.default_max_attempts
     if "proxy_policy" in said:
         said["proxy"] = corral.jobs.proxy_policy(_revealed(said.pop("proxy_policy")))
-    if "fields" in said:
-        said["fields"] = field_specs(said["fields"])
-    if "crawl_mode" in said:
-        said["crawl_mode"] = CrawlMode(said["crawl_mode"])
-    if said.get("list_config") is not None:
-        said["list_config"] = said["list_config"].document()
-    if "strategy" in said:
-        said["strategy"] = Strategy(said["strategy"])
-    if "priority" in said:
-        said["priority"] = Priority[said["priority"].upper()]
-    return said
+    parse = {name: _PARSED[name] for name, value in said.items() if name in _PARSED and value is not None}
+    return {**said, **{name: parse[name](said[name]) for name in parse}}
 
 
 @router.delete("/jobs/{job_id}", response_model=Deleted)

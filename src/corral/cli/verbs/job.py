@@ -13,7 +13,10 @@ from corral.cli.options import (
     Jsonpath,
     Limit,
     MaxAttempts,
+    NoCheck,
     NoVerifyTls,
+    OnCaptcha,
+    OnMissing,
     PriorityName,
     ProxyOption,
     StrategyOption,
@@ -24,7 +27,7 @@ from corral.cli.options import (
     parse_fields,
     proxy_of,
 )
-from corral.domain.job import Strategy
+from corral.domain.job import OnTrouble, Strategy
 
 if TYPE_CHECKING:
     from corral.domain.job import Job
@@ -60,6 +63,9 @@ def add(
     no_verify_tls: NoVerifyTls = False,
     requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False,
     proxy: ProxyOption = None,
+    on_captcha: OnCaptcha = OnTrouble.FAIL,
+    on_missing: OnMissing = OnTrouble.FAIL,
+    no_check: NoCheck = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -77,13 +83,14 @@ def add(
     how: dict[str, Any] = {"strategy": strategy, "frequency": frequency, "priority": priority.value_of}
     how |= {"max_attempts": max_attempts, "timeout_s": timeout, "respect_robots": not no_robots}
     how |= {"verify_tls": not no_verify_tls, "requires_auth": requires_auth}
+    how |= {"on_captcha": on_captcha, "on_missing": on_missing}
     how["proxy"] = proxy_of(settings, proxy, dry_run=dry_run)
     job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how)
     pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files)
-    finish(_add(settings, with_pages(job, pages), dry_run=dry_run, as_json=as_json))
+    finish(_add(settings, with_pages(job, pages), checks=not no_check, dry_run=dry_run, as_json=as_json))
 
 
-async def _add(settings: "Settings", job: "Job", *, dry_run: bool, as_json: bool) -> int:
+async def _add(settings: "Settings", job: "Job", *, checks: bool, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
 
     if dry_run:
@@ -95,7 +102,7 @@ async def _add(settings: "Settings", job: "Job", *, dry_run: bool, as_json: bool
     from corral.wiring import opened
 
     async with opened(settings, works=False) as app:
-        stored, _ = await app.jobs.create(job)
+        stored, _ = await app.jobs.create(job, probes=checks)
     if as_json:
         render.print_json(shapes.job_shape(stored))
     else:
