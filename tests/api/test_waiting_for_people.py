@@ -1,4 +1,4 @@
-"""Captchas and missing fields wait for a person where the job says so; and a job can be added before its target works."""
+"""Captchas and missing fields wait for a person where the job says so; jobs are added before their target works."""
 
 from collections.abc import Iterator
 from typing import Any
