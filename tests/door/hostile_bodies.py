@@ -11,6 +11,8 @@ def _keys(count: int, value: bytes = b"1", start: bytes = b"") -> bytes:
     return b"{" + start + b",".join(b'"k%d":%s' % (number, value) for number in range(count)) + b"}"
 
 
+_JOB = b"01a1de72-ef57-70cc-9efc-dbcdc746657c"
+_COOKIES = b'{"job_id":"%s","cookies":"' % _JOB
 HOSTILE_BODIES: dict[str, bytes] = {
     "quotes": b'"' * SIZE,
     "open string of escapes": b'"' + b"\\" * (SIZE - 1),
@@ -58,6 +60,14 @@ HOSTILE_BODIES: dict[str, bytes] = {
     "regexes of counts": b'{"target_url":"http://localhost/","fields":['
     + b",".join(b'{"name":"f%d","regex":"%s"}' % (number, b"(a{1,99}){1,99}" * 200) for number in range(200))
     + b"]}",
+    "cookies of semicolons": _filled(_COOKIES, b"; ", b'"}'),
+    "cookies in one line": _filled(_COOKIES, b"a=b; ", b'"}'),
+    "cookies in lines": _filled(_COOKIES, b"a\\tTRUE\\t/\\tFALSE\\t0\\tn\\tv\\n", b'"}'),
+    "cookies of tabs": _filled(_COOKIES, b"\\t", b'"}'),
+    "cookies of lines": _filled(_COOKIES, b"\\n", b'"}'),
+    "many unknown cookies": b'{"job_id":"%s","cookies":[' % _JOB + b",".join([_keys(18)] * 1000) + b"]}",
+    "crawl patterns": b'{"url":"http://localhost/","include":[' + b",".join([b'"%s"' % (b"*a" * 250)] * 100) + b"]}",
+    "crawl keywords": b'{"url":"http://localhost/","keywords":[' + b",".join([b'"%s"' % (b"a" * 100)] * 9_000) + b"]}",
     "not UTF-8": b'{"a":"' + b"\xff" * (SIZE - 8) + b'"}',
     "NULs": b"\x00" * SIZE,
     "spaces": b" " * SIZE,

@@ -17,11 +17,11 @@ async def app_of(request: Request) -> App:
 
 
 async def idempotency_key(
-    request: Request, key: Annotated[str | None, Header(alias="Idempotency-Key")] = None
+    request: Request, key: Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)] = None
 ) -> IdempotencyKey | None:
     if key is None:
         return None
-    if not 1 <= len(key) <= 255 or not key.isprintable():
+    if not key.isprintable():
         raise BadInput("an Idempotency-Key has 1 to 255 printable characters", field="Idempotency-Key")
     body: bytes = request.scope["state"].get("body", b"")
     digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode() + body)

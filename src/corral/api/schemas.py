@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, String
 from corral.domain.job import CrawlMode, FieldSpec, Job
 from corral.domain.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES, MAX_ITEMS, MAX_LIST_PAGES
 from corral.domain.schedule import ACCEPTED
+from corral.domain.url import MAX_URL_CHARS
+from corral.extract.selectors import MAX_SELECTOR_CHARS
 
 PriorityName = Literal["critical", "high", "medium", "low"]
 CrawlModeName = Literal["single", "list", "crawl"]
@@ -17,7 +19,8 @@ StrategyName = Literal["auto", "http", "browser", "api_replay"]
 FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-Selector = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+# Its length is checked with the rest of it, where the error can say what kind of selector it is.
+Selector = Annotated[str, StringConstraints(min_length=1), Field(json_schema_extra={"maxLength": MAX_SELECTOR_CHARS})]
 # Not what a lenient reader could make of it: `true` is no number, "5" neither, and "yes" is not true.
 Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
@@ -111,7 +114,7 @@ class ListConfig(_Strict):
 
 
 class JobCreate(_Strict):
-    target_url: str = Field(max_length=8192)
+    target_url: str = Field(max_length=MAX_URL_CHARS)
     fields: list[FieldName | FieldRecipe] = Field(max_length=200)
     requires_auth: StrictBool = False
     frequency: str = Field("on_demand", max_length=200, description=_FREQUENCY)
@@ -132,7 +135,7 @@ class JobCreate(_Strict):
 class JobChange(_Strict):
     """What is left out stays as it is."""
 
-    target_url: str | None = Field(None, max_length=8192)
+    target_url: str | None = Field(None, max_length=MAX_URL_CHARS)
     fields: list[FieldName | FieldRecipe] | None = Field(None, max_length=200)
     requires_auth: StrictBool | None = None
     frequency: str | None = Field(None, max_length=200, description=_FREQUENCY)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from corral.api.schemas import FieldName, FieldRecipe, LinkSelector, Selector, field_specs
 from corral.domain.job import FieldSpec
+from corral.domain.url import MAX_URL_CHARS
 from corral.engine.preview import Looked
 from corral.extract.listing import MAX_SAMPLES
 from corral.extract.survey import MAX_SNIPPET_CHARS
@@ -19,7 +20,7 @@ _SPEC = (
     "`attr`, `all`, `regex`"
 )
 _NOTHING = "nothing on this page was recognised; it may be empty, or no HTML"
-Url = Annotated[str, Field(max_length=8192)]
+Url = Annotated[str, Field(max_length=MAX_URL_CHARS)]
 FetchedVia = Literal["http", "browser"]
 
 

@@ -11,6 +11,7 @@ from corral.domain.crawl_values import MAX_WORKERS
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.masking import masked_result_url
 from corral.domain.run import CRAWL, Run, RunState, spoken
+from corral.domain.url import MAX_URL_CHARS
 from corral.engine.sessions import SessionDraft
 from corral.store.crawls import CrawlNow
 
@@ -20,6 +21,7 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Workers = Annotated[int, Field(strict=True, ge=1, le=MAX_WORKERS)]
+SecretValue = Annotated[SecretStr, Field(max_length=65_536)]
 HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 CookieName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Domain = Annotated[str, StringConstraints(min_length=1, max_length=253)]
@@ -36,7 +38,7 @@ _AS_THEY_ARE = (
 class AsyncScrapeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    url: str = Field(max_length=8192)
+    url: str = Field(max_length=MAX_URL_CHARS)
     max_depth: int = Field(1, ge=1, le=5, description="how many links away from the start pages are followed")
     timeout_minutes: float = Field(30, ge=5, le=120)
     max_concurrent_articles: int = Field(10, ge=1, le=25, description="pages at once, in this task")
@@ -65,10 +67,10 @@ class AsyncScrapeRequest(BaseModel):
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
     user_agent: str | None = Field(None, min_length=1, max_length=200, description="sent instead of our own")
     delay_s: float | None = Field(None, ge=0, le=3600, description="between two pages of one host, at least")
-    headers: dict[HeaderName, SecretStr] = Field(
+    headers: dict[HeaderName, SecretValue] = Field(
         default_factory=dict, max_length=50, description="sent to the origin of `url`, never elsewhere; never read back"
     )
-    cookies: dict[CookieName, SecretStr] = Field(
+    cookies: dict[CookieName, SecretValue] = Field(
         default_factory=dict, max_length=100, description="sent to the host of `url`; never read back"
     )
     session_id: str | None = Field(None, max_length=100, description="a session of a job for the same host")

@@ -20,12 +20,18 @@ from corral.api.schemas_artifacts import artifact_path
 from corral.domain.errors import BadInput
 from corral.domain.intervention import Intervention
 from corral.domain.run import Run
-from corral.domain.session import DEFAULT_NAME, SessionInfo
+from corral.domain.session import DEFAULT_NAME, MAX_COOKIES, SessionInfo
 from corral.domain.session_text import OF_BROWSERS, cookies_of_text
 from corral.engine.sessions import SessionCheck, SessionDraft
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 SecretText = Annotated[SecretStr, Field(max_length=65_536)]
+Origin = Annotated[str, StringConstraints(max_length=8192)]
+ItemName = Annotated[str, StringConstraints(max_length=4096)]
+HeaderName = Annotated[str, StringConstraints(max_length=256)]
+_MAX_ITEMS = 5000  # of local storage, per origin
+_MAX_COOKIE_TEXT = 1024 * 1024
+_LARGEST_MOMENT = 10**15
 
 
 class _Strict(BaseModel):
@@ -41,6 +47,8 @@ class CookieIn(_Strict):
     path: str = Field("/", max_length=4096)
     expires: float | None = Field(
         None,
+        ge=-_LARGEST_MOMENT,
+        le=_LARGEST_MOMENT,
         validation_alias=AliasChoices("expires", "expirationDate"),
         description="seconds since 1970; none or -1 ends with the browser",
     )
@@ -60,7 +68,7 @@ class CookieIn(_Strict):
 
 
 class StoredItem(_Strict):
-    name: str = Field(max_length=4096)
+    name: ItemName
     value: SecretText
 
 
@@ -69,13 +77,15 @@ class OriginIn(BaseModel):
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
-    origin: str = Field(max_length=8192)
-    local_storage: list[StoredItem] = Field(default_factory=list, alias="localStorage", max_length=5000)
+    origin: Origin
+    local_storage: list[StoredItem] = Field(default_factory=list, alias="localStorage", max_length=_MAX_ITEMS)
 
 
 def _cookies_in(given: Any) -> Any:
     if not isinstance(given, str):
         return given
+    if len(given) > _MAX_COOKIE_TEXT:
+        raise PydanticCustomError("cookies", "the text has more than {most} characters", {"most": _MAX_COOKIE_TEXT})
     try:
         return cookies_of_text(given)
     except BadInput as problem:
@@ -83,20 +93,24 @@ def _cookies_in(given: Any) -> Any:
         raise PydanticCustomError("cookies", "{what}", {"what": problem.message}) from None
 
 
-Cookies = Annotated[list[CookieIn], BeforeValidator(_cookies_in, json_schema_input_type=list[CookieIn] | str)]
+_CookieText = Annotated[str, Field(max_length=_MAX_COOKIE_TEXT)]
+_CookieList = Annotated[list[CookieIn], Field(max_length=MAX_COOKIES)]
+Cookies = Annotated[_CookieList, BeforeValidator(_cookies_in, json_schema_input_type=_CookieList | _CookieText)]
 
 
 class SessionContent(_Strict):
     name: Name = DEFAULT_NAME
-    cookies: Cookies = Field(
-        default_factory=list, max_length=1000, description="or a text: a cookies.txt, or name=value; name=value"
-    )
+    cookies: Cookies = Field(default_factory=list, description="or a text: a cookies.txt, or name=value; name=value")
     origins: list[OriginIn] = Field(
         default_factory=list, max_length=1000, description="local storage as in a Playwright storage state"
     )
-    storage: dict[str, dict[str, SecretText]] | None = Field(None, description="origin to key to value")
-    headers: dict[str, SecretText] | None = Field(
-        None, description="sent over HTTP to the origin of the job's target only; a browser does not send them"
+    storage: dict[Origin, Annotated[dict[ItemName, SecretText], Field(max_length=_MAX_ITEMS)]] | None = Field(
+        None, max_length=1000, description="origin to key to value"
+    )
+    headers: dict[HeaderName, SecretText] | None = Field(
+        None,
+        max_length=100,
+        description="sent over HTTP to the origin of the job's target only; a browser does not send them",
     )
 
     def draft(self) -> SessionDraft:

@@ -29,7 +29,7 @@ class RecipeChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    document: dict[str, Any] | None = None
+    document: dict[str, Any] | None = Field(None, max_length=100)
     pinned: StrictBool | None = None
 
 

@@ -15,7 +15,7 @@ from corral.domain.crawl import ItemState
 from corral.domain.errors import PageNotSeen, RunNotFound
 from corral.domain.item import short_key
 from corral.domain.run import CRAWL, Run
-from corral.domain.url import parse_target
+from corral.domain.url import MAX_URL_CHARS, parse_target
 
 router = make_router("crawls", prefix="/scraping/tasks/{task_id}")
 
@@ -59,7 +59,7 @@ async def pages(
 
 
 @router.get("/why", response_model=WhyRead)
-async def why(corral: Corral, task_id: Id, url: Annotated[str, Query(max_length=8192)]) -> Response:
+async def why(corral: Corral, task_id: Id, url: Annotated[str, Query(max_length=MAX_URL_CHARS)]) -> Response:
     """What became of a URL, and by which way it was found."""
     run = await _task(corral, task_id)
     way = await corral.store.way_to(run.id, short_key(url_key(parse_target(url, field="url"))))

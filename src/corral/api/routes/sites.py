@@ -15,12 +15,12 @@ from corral.domain.address import EgressPolicy
 from corral.domain.errors import BadInput
 from corral.domain.gate import SitePace, place_of
 from corral.domain.recipe_edit import edited
-from corral.domain.url import parse_target
+from corral.domain.url import MAX_URL_CHARS, parse_target
 from corral.wiring_options import gate_rules
 
 router = make_router("sites")
 
-Url = Annotated[str, Query(max_length=8192)]
+Url = Annotated[str, Query(max_length=MAX_URL_CHARS)]
 
 
 @router.get("/jobs/intelligence/domain", response_model=DomainIntelligence)
@@ -52,7 +52,7 @@ async def set_pace(corral: Corral, url: Url, body: SitePaceChange) -> Response:
 @router.get("/jobs/recipes", response_model=list[RecipeRead])
 async def list_recipes(
     corral: Corral,
-    url: Annotated[str | None, Query(max_length=8192, description="only those of its host")] = None,
+    url: Annotated[str | None, Query(max_length=MAX_URL_CHARS, description="only those of its host")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:

@@ -30,7 +30,7 @@ async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None)
 @router.get("/workers/{owner}/runs", response_model=list[HeldRunRead])
 async def held_runs(
     corral: Corral,
-    owner: Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")],
+    owner: Annotated[str, Path(max_length=32, pattern=r"^[0-9a-f]{32}$")],
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
