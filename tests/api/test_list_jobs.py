@@ -97,7 +97,48 @@ def test_a_list_that_names_nothing_fails_and_says_so(stack: Stack) -> None:
     with served(a_shop()) as site:
         run, records = collected(stack, a_job(stack, site, list_config={"item_links": "h2 > em > a"}))
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "extraction", "item_links")
+    assert "item_links (h2 > em > a) matches no link" in run["error_message"]
     assert records == []
+
+
+def test_fields_that_hardly_any_item_has_are_named(stack: Stack) -> None:
+    fields = ["title", {"name": "zzz", "css": ".zzz"}, {"name": "some", "css": ".some"}]
+    shop = a_shop(lists=1)
+    shop["/item/1-0"] = Page(raw="<title>x</title><b class=some>here</b>" + "<p>some words</p>" * 30)
+    shop["/item/1-1"] = shop["/item/1-0"]
+    with served(shop) as site:
+        run, records = collected(stack, a_job(stack, site, list_config=LINKS, fields=fields))
+        assert (run["status"], len(records)) == ("partial", 4)
+        assert run["stats"]["empty_fields"] == {"zzz": 4}
+        assert run["stats"]["problems"]["missing"] == ["zzz"]
+        table = stack.client.get(f"/jobs/runs/{run['id']}/export?format=csv").text
+    assert table.splitlines()[0] == "url,title,zzz,some"
+
+
+def test_a_list_that_its_items_link_back_to_is_no_item(stack: Stack) -> None:
+    shop = a_shop(lists=2)
+    for path, page in shop.items():
+        if path.startswith("/item"):
+            page.raw = f'{page.raw!s}<a href="/list?page=1">back</a><a href="/list?page=2">list</a>'
+    shop["/item/1-0"] = Page(status=302, headers={"location": "/list?page=1"}, raw="")
+    shop["/list?page=1"].raw = f'<h2><a href="/list?page=1">this list</a></h2>{shop["/list?page=1"].raw!s}'
+    with served(shop) as site:
+        run, records = collected(stack, a_job(stack, site, list_config=LINKS))
+    assert (run["status"], len(records), run["progress"]["failed"]) == ("partial", 7, 1)
+    assert all("/item/" in record["url"] for record in records)
+    assert run["stats"]["reasons"] == {"listing": 2, "extraction:redirected_to_list": 1}
+
+
+def test_a_list_that_goes_on_beyond_a_bound_that_nobody_set_is_not_complete(stack: Stack) -> None:
+    with served(a_shop(lists=12, each=1)) as site:
+        run, records = collected(stack, a_job(stack, site, list_config=LINKS))
+        assert (run["status"], len(records), run["stats"]["left_out"]) == ("partial", 10, {"list_limit": 1})
+        assert run["stats"]["left_out_examples"]["list_limit"].endswith("page=10")
+        run, records = collected(stack, a_job(stack, site, list_config={**LINKS, "max_pages": 10}))
+        assert (run["status"], len(records)) == ("completed", 10)
+        site.pages["/list?page=2"].raw = '<p>no items</p><a class="next" href="/list?page=3">more</a>'
+        run, records = collected(stack, a_job(stack, site, list_config={**LINKS, "max_pages": 20}))
+        assert (run["status"], len(records), run["stats"]["left_out"]) == ("partial", 11, {"empty_list_page": 1})
 
 
 def test_items_elsewhere_are_read_where_their_domain_is_allowed(stack: Stack) -> None:

@@ -69,7 +69,8 @@ async def test_every_format_has_every_record_in_the_order_it_was_found(opened: O
             name: document(7, WORDS)[name] for name in ("url", "title", "text")
         }
         if kind.needs_columns:
-            assert list(found[0]) == [*CRAWL_FIELDS, "n"]
+            has = document(7, WORDS)
+            assert list(found[0]) == [*(name for name in CRAWL_FIELDS if name in has), "n"]
             assert progress.seen == 700
         assert progress.size == sum(map(len, pieces))
 

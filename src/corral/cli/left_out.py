@@ -1,9 +1,11 @@
 """What a rule of ours left out of a crawl, in words: how many pages, one of them, and the option that takes them."""
 
-from corral.domain.crawl import SCROLL_LIMIT, SHELL
+from corral.domain.crawl import EMPTY_LIST_PAGE, LIST_LIMIT, SCROLL_LIMIT, SHELL
 from corral.domain.run import Run
 
 _SAID = {
+    LIST_LIMIT: ("of a list that goes on", "--max-pages and --max-items take more of it"),
+    EMPTY_LIST_PAGE: ("of a list without any item on them", "--items selects the links to its items"),
     SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),
     SCROLL_LIMIT: ("longer than they were scrolled", "--max-scrolls allows more"),
 }
@@ -17,4 +19,6 @@ def left_out_lines(run: Run) -> list[str]:
             what, option = _SAID[rule]
             example = f" (such as {examples[rule]})" if rule in examples else ""
             lines.append(f"{count} page{'' if count == 1 else 's'} {what}{example}; {option}")
+    empty = run.stats.get("empty_fields") or {}
+    lines += [f"the field {name} is empty on {count} records" for name, count in empty.items()]
     return lines

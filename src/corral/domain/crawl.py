@@ -24,6 +24,8 @@ _ITEMS_PER_PAGE = 20
 HOST_BUDGET = "host_budget"
 CANONICAL = "canonical"
 LISTING = "listing"  # a page of a list, read for its links
+LIST_LIMIT = "list_limit"  # the same, and the list goes on beyond a bound that nobody asked for
+EMPTY_LIST_PAGE = "empty_list_page"  # the same, and it leads on although it names no item
 NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
 SHELL = "application_shell"  # of a page that was read: it is empty without its scripts, which were not run
@@ -222,9 +224,12 @@ _FAILURES = frozenset(FailureCode)
 _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
+LEFT_OUT = (SHELL, SCROLL_LIMIT, LIST_LIMIT, EMPTY_LIST_PAGE)
+
+
 def left_out_by(reasons: Mapping[str, int]) -> dict[str, int]:
     """By rule, how many pages a rule of ours did not read to their end."""
-    return {reason: reasons[reason] for reason in (SHELL, SCROLL_LIMIT) if reasons.get(reason)}
+    return {reason: reasons[reason] for reason in LEFT_OUT if reasons.get(reason)}
 
 
 def final_state(

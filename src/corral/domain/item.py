@@ -151,6 +151,7 @@ class Step(NamedTuple):
     is_shared: bool = False  # with other workers
     is_over: bool = False  # to a helper: there is nothing left to help with
     helpers: int = 0  # so many runs that will help were queued just now
+    empty_fields: dict[str, int] | None = None  # to the last report: fields that most records lack
     examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
 
 

@@ -18,6 +18,7 @@ from corral.domain.part import Given, PartAsk
 from corral.domain.probe import Probe
 from corral.domain.queues import Hint
 from corral.domain.recipe import Lesson, StoredRecipe
+from corral.domain.record import Record
 from corral.domain.retention import Retention
 from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
 from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
@@ -124,6 +125,10 @@ class LeaseStore(Protocol):
 
     async def crawl_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
         """How many items are in which state for which reason."""
+        ...
+
+    async def next_records(self, run_id: str, after: str) -> list[Record]:
+        """What follows, as much as fits into memory whatever is in it; nothing at the end."""
         ...
 
     async def crawl_examples(self, run_id: str, reasons: Sequence[str]) -> dict[str, str]:

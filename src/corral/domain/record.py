@@ -6,8 +6,8 @@ from typing import Any
 
 # What every record of a crawl has.
 CRAWL_FIELDS = (
-    *("url", "title", "depth", "source", "timestamp", "word_count", "char_count", "retry_attempt", "scrape_duration"),
-    *("text", "full_text"),
+    *("url", "title", "depth", "http_status", "source", "timestamp", "word_count", "char_count"),
+    *("retry_attempt", "scrape_duration", "text", "full_text"),
 )
 
 

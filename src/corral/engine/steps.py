@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import structlog
 
 from corral.domain.crawl import CrawlPlan, ItemState, left_out_by
+from corral.domain.empty_fields import FieldCount
 from corral.domain.item import Report, Step
 from corral.domain.ports import LeaseStore
 from corral.domain.run import CRAWL, Lease
@@ -54,6 +55,7 @@ class Steps:
                 step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
                 left_out = list(left_out_by(step.reasons or {}))
                 step = step._replace(examples=await self._store.crawl_examples(lease.run_id, left_out))
+                step = step._replace(empty_fields=await self._empty_fields(lease.run_id, plan))
                 if plan.since is not None:
                     step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
         except Exception as error:
@@ -67,6 +69,16 @@ class Steps:
             worker.send([wire.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
             if step.helpers:
                 self._look()
+
+    async def _empty_fields(self, run_id: str, plan: CrawlPlan) -> dict[str, int]:
+        """Counted from what is stored: what a worker remembers is lost with it."""
+        if not plan.fields:
+            return {}
+        count, after = FieldCount([str(each["name"]) for each in plan.fields]), ""
+        while batch := await self._store.next_records(run_id, after):
+            after = batch[-1].id
+            count.add(record.data for record in batch)
+        return count.mostly_empty()
 
 
 def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:

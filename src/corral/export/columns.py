@@ -70,16 +70,19 @@ class Column:
 
 
 class Columns:
-    """Those that were asked for, in that order; then what else was found, by name."""
+    """The usual ones as far as there are any, those that were asked for, and what else was found, by name."""
 
-    def __init__(self, asked: Sequence[str] = ()) -> None:
-        self._asked = tuple(dict.fromkeys(asked))
+    def __init__(self, asked: Sequence[str] = (), usual: Sequence[str] = ()) -> None:
+        self._usual = frozenset(usual) - frozenset(asked)
+        self._asked = tuple(dict.fromkeys((*usual, *asked)))
         self._all = {name: Column() for name in self._asked}
+        self._present: set[str] = set()
         self.records = 0
 
     def look_at(self, records: Iterable[Mapping[str, Any]]) -> None:
         for record in records:
             self.records += 1
+            self._present.update(record)
             for name, value in record.items():
                 column = self._all.get(name)
                 if column is None:
@@ -98,7 +101,10 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self._asked, *sorted(name for name in self._all if name not in self._asked))
+        """A table without records has all of them."""
+        absent = self._usual - self._present if self.records else frozenset()
+        asked = [name for name in self._asked if name not in absent]
+        return (*asked, *sorted(name for name in self._all if name not in self._asked))
 
     def __getitem__(self, name: str) -> Column:
         return self._all[name]

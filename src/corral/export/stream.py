@@ -82,11 +82,13 @@ async def chunks(store: ExportStore, export: Export, progress: Progress | None =
     yield out.taken()
 
 
-def leading_columns(run: Run) -> list[str]:
-    """What was asked for, in that order."""
-    if run.kind == CRAWL:
-        return [*CRAWL_FIELDS, *(str(each["name"]) for each in run.payload["crawl"].get("fields", ()))]
-    return [str(each["name"]) for each in run.payload.get("fields") or ()]
+def columns_of(run: Run) -> Columns:
+    """What was asked for, in that order; of a crawl, behind what its records usually have."""
+    plan = run.payload["crawl"] if run.kind == CRAWL else run.payload
+    asked = [str(each["name"]) for each in plan.get("fields") or ()]
+    if run.kind != CRAWL:
+        return Columns(asked)
+    return Columns(asked, ("url",) if plan.get("only_fields") else CRAWL_FIELDS)
 
 
 def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
@@ -105,7 +107,7 @@ def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
 
 
 async def _columns(store: ExportStore, export: Export, progress: Progress) -> Columns:
-    columns = Columns(leading_columns(export.run))
+    columns = columns_of(export.run)
     if export.format.needs_columns:
         async for batch in _data(store, export.run.id):
             await _apart(columns.look_at, batch)

@@ -200,13 +200,22 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
     except BadInput:
         return {"found": [], "listed": 0}
     items: dict[str, list[Any]] = {}
+    # A list that links to itself is no item of it.
+    lists = {url_key(target) for target in (base, *map(parse_target, plan.start_urls), parse_target(url))}
+    cut_by: str | None = None
     for link in filter(None, links_to(base, tuple(record.get(ITEM_LINKS) or ()))):
-        if link.key not in items and len(items) < listing.max_items - before:
+        if link.key in items or link.key in lists:
+            continue
+        if len(items) >= listing.max_items - before:
+            cut_by = "max_items"
+        else:
             reason = plan.scope.refuses(link.url, 1)
             items[link.key] = [link.url, short_key(link.key), _host_of(link.url), 1, reason, 1.0]
     found, named = list(items.values()), before + len(items)
     following = link_to(base, record[PAGINATION]) if record.get(PAGINATION) else None
-    if following is not None and number < listing.max_pages and named < listing.max_items:
+    if following is not None and (number >= listing.max_pages or named >= listing.max_items):
+        cut_by = "max_items" if named >= listing.max_items else "max_pages"
+    elif following is not None:
         kind, key = listing_kind(number + 1, named), listing_key(following.key)
         reason = plan.scope.refuses(following.url, 0)
         found.append([following.url, key, _host_of(following.url), 0, reason, 0.0, None, kind])
@@ -215,7 +224,8 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
         # The list is where it sends its reader.
         target = parse_target(refresh[1][0])
         refresh[1][1], refresh[1][6:] = listing_key(url_key(target)), [None, listing_kind(number, before)]
-    return {"found": found, "listed": len(items), "has_next": following is not None, "refresh": refresh}
+    told = {"found": found, "listed": len(items), "has_next": following is not None, "cut_by": cut_by}
+    return {**told, "refresh": refresh}
 
 
 def digest_of(title: str | None, text: str) -> str:

@@ -2,17 +2,29 @@
 
 import functools
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from corral.domain.canonical import canonical_url, url_key
-from corral.domain.crawl import LISTING, META_REFRESH, NO_FIELDS, NOINDEX, SHELL, CrawlPlan, ItemState
+from corral.domain.crawl import (
+    EMPTY_LIST_PAGE,
+    LIST_LIMIT,
+    LISTING,
+    META_REFRESH,
+    NO_FIELDS,
+    NOINDEX,
+    SHELL,
+    CrawlPlan,
+    ItemState,
+)
 from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, listing_place, short_key
 from corral.domain.job import FieldSpec
-from corral.domain.job_pages import PAGINATION, Listing
+from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.kept import page_document
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.scope import Refusal
@@ -187,8 +199,7 @@ def ended_of(
 ) -> Ended | Failed:
     """What becomes of a page that was fetched, by whichever way, and read. Once its scripts have run it is no shell."""
     if ask.listing is not None:
-        has_pagination = (plan.listing or {}).get(PAGINATION) is not None
-        return _listed(item, answer, read, is_first=ask.listing[0] == 1, has_pagination=has_pagination)
+        return _listed(item, plan.listing or {}, answer, read, is_first=ask.listing[0] == 1)
     if (sent_on := _sent_on(item, answer, read)) is not None:
         return sent_on
     has_none = plan.only_fields and len(read.missing) == len(plan.fields)
@@ -196,6 +207,11 @@ def ended_of(
         names = ", ".join(read.missing)
         stats = {"needs_scripts": needs_scripts(read)}
         return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing", stats=stats)
+    if plan.listing is not None:
+        # Nobody asked for what an item leads to; and where it leads back to the list, it is no item.
+        read = replace(read, crawled={**(read.crawled or {}), "found": []})
+        if answer.chain and canonical_url(parse_target(answer.url)) in plan.scope.starts:
+            return Failed(FailureCode.EXTRACTION, "it redirects to the list itself", "redirected_to_list")
     is_shell = bool((read.crawled or {}).get("is_shell")) and not is_rendered
     ended = _ended(item, plan, answer, read, is_shell=is_shell)
     if has_none and ended.state is ItemState.DONE and not is_shell:
@@ -208,19 +224,37 @@ def needs_scripts(read: ReadAnswer) -> bool:
     return bool((read.crawled or {}).get("has_scripts"))
 
 
-def _listed(item: Item, answer: Response, read: ReadAnswer, *, is_first: bool, has_pagination: bool) -> Ended | Failed:
+def _listed(
+    item: Item, config: Mapping[str, Any], answer: Response, read: ReadAnswer, *, is_first: bool
+) -> Ended | Failed:
     seen = read.crawled or {}
     if (sent_on := _sent_on(item, answer, read)) is not None:
         return sent_on
     if is_first and not seen.get("listed"):
-        told = "item_links finds no link on the first page of the list"
+        told = f"item_links ({_selector_of(config)}) matches no link on the first page of the list"
         return Failed(FailureCode.EXTRACTION, told, "item_links", stats={"needs_scripts": needs_scripts(read)})
     found = tuple(Found(*each) for each in seen.get("found", ()))
     said = f"{seen.get('listed', 0)} items; {'another page follows' if seen.get('has_next') else 'the last page'}"
-    ended = Ended(item.id, item.key, ItemState.SKIPPED, LISTING, said, found=found, http_status=answer.status)
+    rule, said = _rule_of_list(config, seen, said)
+    ended = Ended(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
     # Where nobody said how the list goes on, scrolling may.
-    loads_more = bool(seen.get("loads_more")) or (not has_pagination and needs_scripts(read))
+    loads_more = bool(seen.get("loads_more")) or (config.get(PAGINATION) is None and needs_scripts(read))
     return ended._replace(size=answer.raw_bytes, seen=Seen(loads_more=loads_more))
+
+
+def _selector_of(config: Mapping[str, Any]) -> str:
+    links = config.get(ITEM_LINKS) or {}
+    return str(links.get("css") or links.get("xpath"))[:200]
+
+
+def _rule_of_list(config: Mapping[str, Any], seen: Mapping[str, Any], said: str) -> tuple[str, str]:
+    """By which rule a list page counts as read, and what is said of it."""
+    bound = seen.get("cut_by")
+    if bound is not None and bound not in config:
+        return LIST_LIMIT, f"{said}; the list goes on, and {bound} of list_config was left at its default"
+    if seen.get("has_next") and not seen.get("listed"):
+        return EMPTY_LIST_PAGE, f"item_links ({_selector_of(config)}) matches no link here, and another page follows"
+    return LISTING, said
 
 
 def _sent_on(item: Item, answer: Response, read: ReadAnswer) -> Ended | None:

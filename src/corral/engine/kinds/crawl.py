@@ -101,6 +101,7 @@ class _Crawl:
         self._stepped_at = self._busy_at = time.monotonic()
         self._is_done = False
         self._told = 0
+        self._start_failed = ""  # why nothing could be read where the crawl begins
         self._logged_out = 0  # pages in a row that asked for a login although there is one
         self._needs_login: Failed | None = None
 
@@ -244,6 +245,8 @@ class _Crawl:
         is_no_page = item.kind != PAGE and listing_place(item.kind) is None and decided.to is ItemState.FAILED
         to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
+        if item.depth == 0 and to is ItemState.FAILED:
+            self._start_failed = failure.message
         ended = Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
         return ended._replace(counts=decided.counts_attempt)
 
@@ -291,12 +294,15 @@ class _Crawl:
             stats["stopped_by"] = ran_out.value
         stats["left_out"] = left_out = left_out_by(reasons)
         stats["left_out_examples"] = last.examples or {}
+        stats["empty_fields"] = empty = last.empty_fields or {}
         is_ok = self._plan.partial_results_ok
-        state = final_state(counts, ran_out=ran_out, partial_results_ok=is_ok, left_out=sum(left_out.values()))
+        lacks = sum(left_out.values()) + len(empty)
+        state = final_state(counts, ran_out=ran_out, partial_results_ok=is_ok, left_out=lacks)
         if state is RunState.COMPLETED:
             return Fetched(stats)
-        problems = {"failed": counts.failed, "ran_out_of": ran_out, "left_out": left_out}
+        problems = {"failed": counts.failed, "ran_out_of": ran_out, "left_out": left_out, "missing": list(empty)}
         if state is RunState.PARTIAL:
             return Fetched(stats, problems=problems)
         code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
+        said += f": {self._start_failed}" if self._start_failed else ""
         return Failed(code, f"the crawl came to nothing: {said}", detail, stats={**stats, "problems": problems})
