@@ -79,7 +79,7 @@ def test_a_list_has_as_many_pages_and_items_as_are_asked_for(
 
 def test_an_item_that_fails_makes_it_partial_and_a_list_that_fails_makes_it_fail(stack: Stack) -> None:
     shop = a_shop()
-    shop["/item/1-0"] = Page(status=404)
+    shop["/item/1-0"] = Page(status=400)
     shop["/item/1-1"] = Page(raw="<p>nothing that was asked for</p>" * 20)
     with served(shop) as site:
         run, records = collected(stack, a_job(stack, site, list_config=LINKS))

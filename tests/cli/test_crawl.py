@@ -26,9 +26,19 @@ def test_a_site_is_crawled_into_a_file(corral: Corral) -> None:
 
 
 def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corral) -> None:
-    with served({"/": Page(["/gone"])}) as site:
+    pages = {"/": Page(["/gone", "/broken"]), "/broken": Page(status=400)}
+    with served(pages) as site:
         some = corral("crawl", f"{site.url}/")
         assert (some.code, "1 pages failed" in some.err) == (3, True), some.err
+        assert "1 missing: links that lead to 404 or 410" in some.out
+        run = some.out.rpartition("see `corral crawl pages ")[2].partition(" ")[0]
+        assert f"see `corral crawl pages {run} --state failed|missing`" in some.out
+        listed = corral("crawl", "pages", run, "--state", "failed", "--json").json
+        assert [(page["url"], page["reason"]) for page in listed] == [(f"{site.url}/broken", "bad_response:http_400")]
+        table = corral("crawl", "pages", run, "--state", "missing")
+        assert (table.code, f"{site.url}/gone" in table.out, "http_404" in table.out) == (0, True, True)
+        assert "no page of run" in corral("crawl", "pages", run, "--state", "deferred").out
+        assert corral("crawl", "pages", run, "--state", "lost").code == 2
         assert "forgets them 24 h after the end; `corral run keep " in some.out
         none = corral("crawl", f"{site.url}/nothing")
         assert (none.code, "came to nothing" in none.err) == (1, True), none.err
@@ -37,6 +47,12 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
     assert corral("crawl", "http://a.test/", "--scope", "world").code == 2
     planned = corral("crawl", "http://a.test/", "--dry-run", "--json").json
     assert planned["plan"]["max_pages"] == 1000
+
+
+def test_dead_links_are_results(corral: Corral) -> None:
+    with served({"/": Page(["/gone", "/moved"]), "/moved": Page(status=410)}) as site:
+        done = corral("crawl", f"{site.url}/", "--json")
+        assert (done.code, done.json["counts"]["missing"], done.json["counts"]["failed"]) == (0, 2, 0)
 
 
 def test_processes_of_one_command_share_a_crawl(corral: Corral) -> None:
@@ -91,7 +107,7 @@ def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
         assert (told.code, told.out.splitlines()[0]) == (0, "done: read with status 200")
         assert f"found on {site.url}/ (depth 0, done)" in told.out
         wanted = {
-            f"{site.url}/gone": ("failed", "bad_response:http_404"),
+            f"{site.url}/gone": ("missing", "missing: it answers 404"),
             "http://elsewhere.test/": ("skipped", "by the rule out_of_scope"),
             f"{site.url}/copy": ("skipped", f"by the rule canonical: it says that it is {site.url}/a"),
             f"{site.url}/b": ("pending", "the crawl ended before (its max_pages was used up)"),
@@ -114,6 +130,7 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
         "--follow-nofollow": ("follow_nofollow", True),
         "--keep-noindex": ("obey_noindex", False),
         "--no-canonical": ("use_canonical", False),
+        "--no-trap-detection": ("avoid_traps", False),
         "--no-avoid-traps": ("avoid_traps", False),
         "--sitemaps": ("use_sitemaps", True),
         "--order best": ("order", "best"),

@@ -31,6 +31,7 @@ RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "kee
 @pytest.mark.parametrize(
     "verb",
     [[verb] for verb in VERBS]
+    + [["crawl", "pages"]]
     + [["job", verb] for verb in JOB_VERBS]
     + [["run", verb] for verb in RUN_VERBS]
     + [["session", verb] for verb in SESSION_VERBS]

@@ -21,9 +21,10 @@ def test_counts_reasons_pages_and_why(stack: Stack) -> None:
         task = submit(stack, f"{site.url}/", exclude=["/secret"])
         ended(stack, task)
         told = read(stack, f"/scraping/tasks/{task}")
-        assert told["counts"] == {"pending": 0, "leased": 0, "done": 2, "failed": 1, "skipped": 2, "discovered": 5}
+        counts = {"pending": 0, "leased": 0, "done": 2, "failed": 0, "skipped": 2, "missing": 1, "deferred": 0}
+        assert told["counts"] == {**counts, "discovered": 5}
         assert {name: told[name] for name in status(stack, task)} == status(stack, task)
-        assert (told["url"], told["run_status"], told["plan"]["max_depth"]) == (f"{site.url}/", "partial", 1)
+        assert (told["url"], told["run_status"], told["plan"]["max_depth"]) == (f"{site.url}/", "completed", 1)
         assert told["bytes"] > 100
         assert told["pages_per_second"] > 0
         assert told["eta_min_seconds"] is None
@@ -31,7 +32,7 @@ def test_counts_reasons_pages_and_why(stack: Stack) -> None:
             (each["state"], each["reason"]): each["count"] for each in read(stack, f"/scraping/tasks/{task}/reasons")
         }
         assert reasons == {
-            ("failed", "bad_response:http_404"): 1,
+            ("missing", "http_404"): 1,
             ("skipped", "excluded"): 1,
             ("skipped", "too_deep"): 1,
         }
@@ -40,7 +41,7 @@ def test_counts_reasons_pages_and_why(stack: Stack) -> None:
             found = read(stack, f"/scraping/tasks/{task}/pages", state=state, **query)
             return [each["url"].removeprefix(site.url) for each in found]
 
-        assert (listed("failed"), listed("done"), sorted(listed("skipped"))) == (
+        assert (listed("missing"), listed("done"), sorted(listed("skipped"))) == (
             ["/gone"],
             ["/", "/a"],
             ["/b", "/secret"],
@@ -102,7 +103,8 @@ def test_a_crawl_that_has_ended_can_be_retried_like_any_run(stack: Stack) -> Non
 
 
 def test_what_crawls_got_from_a_site_is_told_by_host(stack: Stack) -> None:
-    with served({"/": Page(["/gone", "/slow"]), "/slow": Page(takes_s=0.2)}) as site:
+    pages = {"/": Page(["/broken", "/slow"]), "/slow": Page(takes_s=0.2), "/broken": Page(status=400)}
+    with served(pages) as site:
         before = stack.client.get("/sites/127.0.0.1/statistics")
         failed = before.json()["pages_failed"] if before.status_code == 200 else 0
         ended(stack, submit(stack, f"{site.url}/"))

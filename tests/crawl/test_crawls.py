@@ -87,14 +87,14 @@ async def test_a_page_that_fails_is_tried_again_and_then_given_up(app: App) -> N
         assert set(found) == {"/", "/flaky", "/fine"}
         assert found["/flaky"]["retry_attempt"] == 1
         assert site.hits == Counter({"/": 1, "/flaky": 2, "/broken": 2, "/missing": 1, "/fine": 1})
-        assert (counts.done, counts.failed) == (3, 2)
-        assert await reasons(app, run.id) == {"bad_response:http_500": 1, "bad_response:http_404": 1}
+        assert (counts.done, counts.failed, counts.missing) == (3, 1, 1)
+        assert await reasons(app, run.id) == {"bad_response:http_500": 1, "http_404": 1}
 
 
 async def test_partial_results_can_be_no_use(app: App) -> None:
-    with served({"/": Page(["/missing"])}) as site:
+    with served({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
         run, _, _ = await crawled(app, f"{site.url}/", partial_results_ok=False)
-        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "bad_response", "http_404")
+        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "bad_response", "http_400")
         assert run.error_message == "the crawl came to nothing: 1 of 2 pages failed, and partial results are no use"
 
 

@@ -70,7 +70,9 @@ def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
         assert ended(stack, task)["status"] == "partial"
         told = results(stack, task, include_errors=True)
         errors = {error["url"].removeprefix(site.url): error for error in told["errors"]}
-        assert {path: error["http_status"] for path, error in errors.items()} == {"/gone": 404, "/broken": 500}
+        assert {path: error["http_status"] for path, error in errors.items()} == {"/broken": 500}
+        assert told["metadata"]["missing"] == [f"{site.url}/gone"]
+        assert told["summary"]["missing_pages"] == 1
         assert errors["/broken"]["attempts"] == 2
         assert told["summary"]["success_rate"] == pytest.approx(1 / 3, abs=0.001)
         failed = submit(stack, f"{site.url}/", retry_attempts=1, partial_results_ok=False)
@@ -258,7 +260,8 @@ def test_a_crawl_is_a_run_like_any_other(stack: Stack) -> None:
         assert status(stack, task)["status"] == "pending"
         assert stack.client.post(f"/jobs/runs/{task}/resume").json()["status"] == "queued"
         assert ended(stack, task)["status"] == "completed"
-        done = {"total": 5, "done": 5, "failed": 0, "skipped": 0, "percent": 100.0, "eta_s": None}
+        done: dict[str, Any] = {"total": 5, "done": 5, "failed": 0, "skipped": 0, "missing": 0, "deferred": 0}
+        done |= {"percent": 100.0, "eta_s": None}
         assert stack.run(task)["progress"] == done
         [listed] = [each for each in stack.client.get("/jobs/runs?limit=200").json() if each["id"] == task]
         assert listed["progress"] == done

@@ -5,7 +5,6 @@ import calendar
 import os
 import random
 import signal
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from corral.wiring import App
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import report
 from tests.crawl.site import Page, Site, served, words_of
-from tests.crawl.test_crawls import crawled, ended, reasons, start
+from tests.crawl.test_crawls import crawled, ended, start
 from tests.engine.build import node_of, settings_for, until, working
 
 REAL = by_level(300, 5_000)
@@ -41,6 +40,7 @@ class TrapSite(Site):
     def __init__(self) -> None:
         super().__init__({})
         self.asked: Counter[str] = Counter()
+        self.order: list[str] = []
 
     def answer(self, path: str) -> tuple[int, Mapping[str, str], str | bytes]:
         parts = urlsplit(path)
@@ -48,6 +48,7 @@ class TrapSite(Site):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         with self.lock:
             self.asked[kind] += 1
+            self.order.append(kind)
         made = {
             "articles": self._article,
             "product": self._product,
@@ -122,46 +123,78 @@ async def test_real_pages_are_found_and_little_is_wasted_on_traps(app: App) -> N
     with served(site):
         options = {"max_depth": 100, "max_pages": 3 * REAL + 1_000, "concurrency": 10}
         run = await ended(app, await start(app, f"{site.url}/", **options), within_s=600)
-    assert (run.state, run.stats.get("stopped_by")) == (RunState.COMPLETED, None), "it ends by itself"
+    assert (run.state, run.stats.get("stopped_by")) == (RunState.PARTIAL, None), "it ends by itself, and says so"
     report(f"{REAL} real pages among traps: {site.real} found, {site.wasted} fetches wasted: {dict(site.asked)}")
     expected = REAL * 3 // 4 + REAL // 4
     assert expected * 0.99 <= site.real <= expected, site.asked
-    # Each of the six has to be looked at before it shows what it is, however few pages there are beside them.
-    assert site.wasted <= by_level(300, REAL // 20), site.asked
-    assert run.stats["reasons"]["no_new_content"] > 0
+    assert site.wasted <= max(1_000, run.stats["done"] // 5), site.asked
+    # What is held back comes after all that is real.
+    last_real = max(place for place, kind in enumerate(site.order) if kind in ("articles", "product"))
+    assert last_real < 0.75 * len(site.order)
+    assert run.stats["reasons"]["endless_growth"] > 0
     assert run.stats["reasons"]["repeated_segments"] > 0
+    assert run.stats["left_out"]["endless_growth"] == run.stats["reasons"]["endless_growth"]
+    told = {each["template"].partition("/")[2]: each for each in run.stats["held_back"]}
+    facets = next(each for template, each in told.items() if template.startswith("facets?"))
+    assert facets["count"] > 0
+    assert facets["example"].startswith(f"{site.url}/facets?")
 
 
-async def test_what_is_held_back_comes_back_when_its_template_is_worth_it_again(app: App) -> None:
-    """A hundred months of nothing, and then events: found by a probe, and then all of them are read."""
-    count = 130
-
-    def text(month: int) -> str:
-        return words_of(f"month {month}", 60) if month > 100 else "Nothing happens in this month. Look at others."
-
-    pages = {f"/month/{number}": Page(text=text(number)) for number in range(count)}
-    pages["/"] = Page(list(pages))
+@pytest.mark.parametrize("count", [600])
+async def test_pages_that_are_all_alike_are_all_read(app: App, count: int) -> None:
+    """Content is evidence and no proof: what looks like a trap comes last, and ends by itself."""
+    meters = {f"/meter/{n}": Page(text="The meter shows its value.", links=[f"/meter/{n + 1}"]) for n in range(count)}
+    meters[f"/meter/{count - 1}"] = Page(text="The meter shows its value.")
+    articles = {f"/article/{n}": Page(links=[f"/article/{n + 1}"] if n < 39 else []) for n in range(40)}
+    pages = {"/": Page(["/meter/0", "/article/0"]), **meters, **articles}
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", concurrency=2)
-        events = {f"/month/{number}" for number in range(101, count)}
-        assert events <= set(found)
-        assert (counts.done + counts.skipped, run.state) == (count + 1, RunState.COMPLETED)
-        assert 20 < counts.skipped < 95
+        run, found, counts = await crawled(app, f"{site.url}/", concurrency=8, max_depth=100, max_pages=5_000)
+        in_depth = 100
         assert set(site.hits.values()) == {1}
+    assert {path for path in found if path.startswith("/article")} == set(articles)
+    assert len([path for path in found if path.startswith("/meter")]) == in_depth
+    assert (run.state, counts.deferred) == (RunState.COMPLETED, 0), "the depth is what was asked for"
+    order = [path for path, _ in site.asked_at]
+    assert order.index("/article/39") < order.index("/meter/60"), "what is new comes first"
 
 
-async def test_pages_that_are_all_alike_and_all_wanted_are_read_where_that_is_said(app: App) -> None:
-    pages = {f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(60)}
+async def test_a_list_of_pages_that_are_all_alike_is_read_to_its_end(app: App) -> None:
+    pages = {f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(700)}
     pages["/"] = Page(list(pages))
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", concurrency=4)
-        assert 15 <= len(found) < 40
-        assert await reasons(app, run.id) == {"no_new_content": counts.skipped}
-        held = await app.store.crawl_items(run.id, ItemState.SKIPPED, 0, 1000)
-        [name] = {item.message for item in held}
-        assert name == f"{site.url.removeprefix('http://')}/meter/{{n}}"
-        _, found, _ = await crawled(app, f"{site.url}/", avoid_traps=False)
-        assert len(found) == 61
+        run, found, counts = await crawled(app, f"{site.url}/", concurrency=8)
+        assert len(found) == len(pages)
+        assert set(site.hits.values()) == {1}
+    assert (run.state, counts.deferred, counts.skipped) == (RunState.COMPLETED, 0, 0)
+
+
+class Endless(Site):
+    """A chain of pages without end."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str | bytes]:
+        number = int(path.rpartition("=d")[2]) if "=" in path else 0
+        links = "".join(f'<a href="/day?date=d{number * 4 + step}">next</a>' for step in range(1, 5))
+        return 200, {}, f"<title>Day</title><main><p>Nothing happens on this day. Look at another one.</main>{links}"
+
+
+async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> None:
+    with served(Endless()) as site:
+        options = {"max_depth": 100, "max_pages": 1_500}
+        run, found, _ = await crawled(app, f"{site.url}/", **options)
+        assert run.state is RunState.PARTIAL
+        assert len(found) < 400
+        held = run.stats["held_back"]
+        assert {each["reason"] for each in held} == {"endless_growth"}
+        assert {each["template"] for each in held} >= {f"{site.url.removeprefix('http://')}/day?date"}
+        assert held[0]["example"].startswith(f"{site.url}/day?date=")
+        count = sum(each["count"] for each in held)
+        assert count == run.stats["left_out"]["endless_growth"] == run.stats["skipped"]
+        assert len(await app.store.crawl_items(run.id, ItemState.DEFERRED, 0, 10_000)) == count
+        run, _, counts = await crawled(app, f"{site.url}/", avoid_traps=False, **options)
+        assert (run.state, run.stats["stopped_by"], counts.done) == (RunState.COMPLETED, "budget", 1_500)
 
 
 @pytest.mark.skipif(not LEVEL, reason="the long version")
@@ -179,7 +212,6 @@ async def test_what_was_learned_survives_a_worker(database: str | None, tmp_path
                 os.kill(worker, signal.SIGKILL)
                 await until(lambda dead=worker: dead not in node_of(app).worker_pids)  # type: ignore[misc]
             run = await ended(app, run_id, within_s=600)
-    assert run.state is RunState.COMPLETED
-    assert time.monotonic() > 0
-    assert site.real >= 0.99 * REAL
-    assert site.wasted <= 0.08 * REAL + 100, site.asked
+    assert run.state is RunState.PARTIAL
+    assert site.real >= 0.995 * REAL
+    assert site.wasted <= max(1_000, REAL // 4), site.asked

@@ -18,12 +18,13 @@ from corral.domain.crawl import (
     percent,
     room_in,
 )
+from corral.domain.crawl_summary import left_out_by
 from corral.domain.crawl_values import Order
 from corral.domain.errors import BadInput
 from corral.domain.run import RunState
 
 START = ["https://example.com/"]
-COUNTS = st.builds(Counts, *[st.integers(0, 10_000)] * 5)
+COUNTS = st.builds(Counts, *[st.integers(0, 10_000)] * len(Counts._fields))
 
 
 def plan(**options: Any) -> CrawlPlan:
@@ -169,6 +170,9 @@ def test_an_edge_may_allow_less_depth() -> None:
         (Counts(done=5), StoppedBy.TIME, RunState.PARTIAL, RunState.FAILED),
         (Counts(pending=9), StoppedBy.TIME, RunState.FAILED, RunState.FAILED),
         (Counts(done=5, pending=9), None, RunState.PARTIAL, RunState.FAILED),
+        (Counts(done=5, missing=9), None, RunState.COMPLETED, RunState.COMPLETED),
+        (Counts(done=5, deferred=1), None, RunState.PARTIAL, RunState.FAILED),
+        (Counts(done=5, deferred=1), StoppedBy.BUDGET, RunState.COMPLETED, RunState.COMPLETED),
     ],
 )
 def test_the_end_of_a_crawl_is_derived_from_its_items(
@@ -178,9 +182,17 @@ def test_the_end_of_a_crawl_is_derived_from_its_items(
     assert final_state(counts, ran_out=ran_out, partial_results_ok=False) is useless
 
 
+def test_a_crawl_from_which_a_rule_of_ours_left_something_out_is_not_complete() -> None:
+    left_out = left_out_by({"too_deep": 9, "policy:robots": 3, "canonical": 2, "endless_growth": 4, "calendar": 1}, 0)
+    assert left_out == {"endless_growth": 4, "calendar": 1}
+    assert left_out_by({"policy:egress": 1}, 7) == {"policy:egress": 1, "links_dropped": 7}
+    assert final_state(Counts(done=5), ran_out=None, left_out=5) is RunState.PARTIAL
+
+
 @given(COUNTS)
 def test_what_was_discovered_is_the_sum(counts: Counts) -> None:
-    assert counts.discovered == counts.pending + counts.leased + counts.done + counts.failed + counts.skipped
+    ended = counts.done + counts.failed + counts.skipped + counts.missing
+    assert counts.discovered == counts.pending + counts.leased + counts.deferred + ended
 
 
 @given(COUNTS, st.integers(1, 10_000))
@@ -188,7 +200,7 @@ def test_no_progress_is_beyond_a_hundred_percent(counts: Counts, max_pages: int)
     told = percent(counts, plan(max_pages=max_pages))
 
     assert 0 <= told <= 100
-    if counts.fetched and not counts.waiting:
+    if counts.fetched and not counts.waiting + counts.deferred:
         assert told == 100
 
 

@@ -2,7 +2,6 @@ import json
 import random
 import time
 from datetime import date
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,21 +10,13 @@ from hypothesis import strategies as st
 from corral.domain.canonical import canonical_url
 from corral.domain.errors import BadInput
 from corral.domain.fingerprint import NUMBERS_FROM
-from corral.domain.traps import (
-    Change,
-    TemplateBudget,
-    Trap,
-    TrapLimits,
-    family_of,
-    shape_of,
-    template_of,
-    variants_of,
-)
+from corral.domain.template_budget import TemplateBudget, TrapLimits
+from corral.domain.traps import Trap, family_of, is_dated, shape_of, template_of, variants_of
 from corral.domain.url import parse_target
 
 TODAY = date(2026, 11, 15)
 SITE = "https://example.com"
-LIMITS = TrapLimits(query_variants=5, barren_pages=3, first_probe=10, templates=20, prints=4)
+LIMITS = TrapLimits(query_variants=5, barren_pages=3, templates=20, prints=4)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +115,7 @@ def test_every_address_has_a_bounded_template(tail: str) -> None:
     shape_of(url, TODAY)
 
 
-def test_a_template_has_so_many_variants_of_its_query() -> None:
+def test_more_than_so_many_variants_of_a_query_are_deferred() -> None:
     budget = TemplateBudget(LIMITS)
     facets = [budget.admit(template_of(f"{SITE}/shop?colour={number}&size=1")) for number in range(7)]
 
@@ -132,7 +123,8 @@ def test_a_template_has_so_many_variants_of_its_query() -> None:
     assert budget.admit(template_of(f"{SITE}/shop?page=1")) is Trap.QUERY_VARIANTS
     assert budget.admit(template_of(f"{SITE}/list?page=1")) is None
     assert [budget.admit(template_of(f"{SITE}/item/{number}")) for number in range(50)] == [None] * 50
-    assert budget.starved() == {"example.com/shop?…": Trap.QUERY_VARIANTS}
+    assert budget.held() == {"example.com/shop?…": Trap.QUERY_VARIANTS}
+    assert budget.hold(template_of(f"{SITE}/shop?page=1"), is_deferred=True) is None
 
 
 def test_the_limit_of_variants_is_five_hundred() -> None:
@@ -142,21 +134,19 @@ def test_the_limit_of_variants_is_five_hundred() -> None:
     assert admitted.count(None) == 500
 
 
-def test_a_template_that_brings_nothing_new_is_starved_and_probed() -> None:
+def test_a_template_that_brings_nothing_new_is_deferred_and_never_refused_for_it() -> None:
     budget = TemplateBudget(LIMITS)
     template = template_of(f"{SITE}/maze/1/2")
-    changes = [budget.observe(template, 77) for _ in range(5)]
+    for _ in range(3):
+        budget.observe(template, 77)
+    assert budget.admit(template) is None
+    for _ in range(5_000):
+        assert budget.observe(template, 77) == []
 
-    assert changes[3] == {template: Change.STARVED, family_of(template): Change.STARVED}
-    assert changes[:3] == [{}, {}, {}]
-    assert changes[4] == {}
-    assert budget.starved_by(template) is Trap.NO_NEW_CONTENT
-    offers = [budget.admit(template) for _ in range(35)]
-    assert [place for place, refused in enumerate(offers, 1) if not refused] == [10, 20]
-    # Two were let in to be fetched, and then every address that waits counts as well.
-    held = [budget.hold(template) for _ in range(50)]
-    assert [place for place, refused in enumerate(held, 1) if not refused] == [1, 2, 7, 47]
-    assert budget.starved()[template] is Trap.NO_NEW_CONTENT
+    assert budget.admit(template) is Trap.NO_NEW_CONTENT
+    assert budget.hold(template, is_deferred=False) is Trap.NO_NEW_CONTENT
+    assert budget.hold(template, is_deferred=True) is None
+    assert set(budget.held().values()) == {Trap.NO_NEW_CONTENT}
 
 
 def test_something_new_lifts_a_starved_template() -> None:
@@ -164,11 +154,62 @@ def test_something_new_lifts_a_starved_template() -> None:
     template = template_of(f"{SITE}/maze/1")
     for _ in range(4):
         budget.observe(template, 77)
+    assert budget.admit(template) is Trap.NO_NEW_CONTENT
+    budget.observe(template, 2**64 - 1)
 
-    assert budget.observe(template, 2**64 - 1) == {template: Change.LIFTED, family_of(template): Change.LIFTED}
     assert budget.admit(template) is None
-    assert budget.hold(template) is None
-    assert budget.starved() == {}
+    assert budget.hold(template, is_deferred=False) is None
+    assert budget.held() == {}
+
+
+def grow(budget: TemplateBudget, template: str, pages: int, yielded: int = 1, found_on: str | None = None) -> list[str]:
+    """The names that prove to be endless after so many pages that are all alike."""
+    endless = []
+    for _ in range(pages):
+        endless += budget.observe(template, 77, led_to=[template] * yielded, found_on=found_on or template)
+    return endless
+
+
+def test_a_chain_without_end_is_proven_and_refused() -> None:
+    budget = TemplateBudget()
+    template = template_of(f"{SITE}/photo/1")
+
+    assert grow(budget, template, 900) == []
+    assert set(grow(budget, template, 200)) == {template, family_of(template)}
+    assert budget.admit(template) is Trap.ENDLESS
+    assert budget.hold(template, is_deferred=True) is Trap.ENDLESS
+    assert budget.behind(template, Trap.ENDLESS) == template
+
+
+def test_a_larger_crawl_may_spend_more() -> None:
+    budget = TemplateBudget()
+    budget.fetched = 20_000
+    assert grow(budget, template_of(f"{SITE}/photo/1"), 3_000) == []
+
+
+def test_a_set_that_drains_is_never_refused() -> None:
+    budget = TemplateBudget()
+    template = template_of(f"{SITE}/photo/1")
+
+    assert grow(budget, template, 100, yielded=30) == []
+    assert grow(budget, template, 3_000, yielded=0) == []
+    assert budget.hold(template, is_deferred=True) is None
+
+
+def test_what_other_pages_name_is_no_growth() -> None:
+    budget = TemplateBudget()
+    template, list_page = template_of(f"{SITE}/photo/1"), template_of(f"{SITE}/album?page=1")
+
+    assert grow(budget, template, 3_000, yielded=9, found_on=list_page) == []
+
+
+def test_pages_directly_below_the_host_are_no_folder() -> None:
+    """A maze of words at the root would take every other page there with it."""
+    budget = TemplateBudget()
+    for number in range(3_000):
+        template = template_of(f"{SITE}/{'abcdefghij'[number % 10]}{'xyz'[number % 3]}")
+        assert budget.observe(template, 77, led_to=[f"example.com/w{number}"], found_on="example.com/aa") == []
+    assert budget.admit("example.com/about") is Trap.NO_NEW_CONTENT
 
 
 def test_a_maze_of_words_is_starved_by_its_folder() -> None:
@@ -180,13 +221,13 @@ def test_a_maze_of_words_is_starved_by_its_folder() -> None:
     assert budget.admit(template_of(f"{SITE}/shop/epsilon")) is None
 
 
-def test_pages_that_are_each_new_are_never_starved() -> None:
+def test_pages_that_are_each_new_are_never_held_back() -> None:
     budget = TemplateBudget(LIMITS)
     chance = random.Random(1)
     template = template_of(f"{SITE}/articles/17")
-    changes = [budget.observe(template, chance.getrandbits(64)) for _ in range(1000)]
+    for _ in range(1000):
+        assert budget.observe(template, chance.getrandbits(64), led_to=[template] * 3, found_on=template) == []
 
-    assert not any(changes)
     assert budget.admit(template) is None
 
 
@@ -194,30 +235,34 @@ def test_facets_are_starved_by_their_path_where_they_bring_no_new_word() -> None
     budget = TemplateBudget(LIMITS)
     chance = random.Random(1)
     facets = [template_of(f"{SITE}/shop?{name}=1") for name in ("colour", "size", "brand", "sort", "price")]
-    changes = [budget.observe(facet, chance.getrandbits(64), words=[1, 2, 3]) for facet in facets]
+    for facet in facets:
+        budget.observe(facet, chance.getrandbits(64), words=[1, 2, 3])
 
-    assert changes == [{}, {}, {}, {"example.com/shop?…": Change.STARVED}, {}]
-    assert budget.starved_by(facets[0]) is Trap.NO_NEW_CONTENT
-    assert budget.observe(facets[0], 5, words=[1, 2, 4])["example.com/shop?…"] is Change.LIFTED
+    assert budget.held() == {"example.com/shop?…": Trap.NO_NEW_CONTENT}
+    budget.observe(facets[0], 5, words=[1, 2, 4])
+    assert budget.held() == {}
 
 
-def test_lists_that_are_alike_and_lead_to_new_pages_are_never_starved() -> None:
+def test_lists_that_are_alike_and_lead_to_new_pages_are_never_held_back() -> None:
     budget = TemplateBudget(LIMITS)
     page, photo = template_of(f"{SITE}/gallery?page=1"), template_of(f"{SITE}/photos/1")
-    changes = [budget.observe(page, 77, words=[1], led_to=[page, photo]) for _ in range(100)]
+    for _ in range(3_000):
+        assert budget.observe(page, 77, words=[1], led_to=[page, photo], found_on=page) == []
 
-    assert not any(changes)
-    assert budget.observe(page, 77, words=[1], led_to=[page]) == {}
-    assert any(budget.observe(page, 77, words=[1], led_to=[page]) for _ in range(3))
+    assert budget.held() == {}
+    grow(budget, page, 6)
+    assert page in budget.held()
 
 
-def test_words_that_were_forgotten_are_new_again() -> None:
+def test_words_of_a_template_that_were_forgotten_are_new_again() -> None:
     budget = TemplateBudget(TrapLimits(barren_pages=1, words=10))
     for number in range(20):
-        assert budget.observe("example.com/?q", number << 32, words=[number]).get("example.com/?…") is None
+        budget.observe("example.com/q/{n}", random.Random(number).getrandbits(64), words=[number])
 
-    assert budget.observe("example.com/?q", 3, words=[0]).get("example.com/?…") is None
-    assert budget.observe("example.com/?q", 3, words=[0])["example.com/?…"] is Change.STARVED
+    budget.observe("example.com/q/{n}", random.Random(30).getrandbits(64), words=[0])
+    assert "example.com/q/{n}" not in budget.held()
+    budget.observe("example.com/q/{n}", random.Random(31).getrandbits(64), words=[0])
+    assert "example.com/q/{n}" in budget.held()
 
 
 def test_a_new_year_on_the_same_calendar_is_nothing_new_and_a_new_name_is() -> None:
@@ -225,29 +270,23 @@ def test_a_new_year_on_the_same_calendar_is_nothing_new_and_a_new_name_is() -> N
     days = [NUMBERS_FROM + day for day in range(31)]
     template = template_of(f"{SITE}/calendar/2026/11")
     chance = random.Random(1)
-    changes = [
+    for year in range(4):
         budget.observe(template, chance.getrandbits(64), words=[1, 2, *days, NUMBERS_FROM + 1000 + year])
-        for year in range(4)
-    ]
-    assert changes == [{}, {}, {}, {template: Change.STARVED, family_of(template): Change.STARVED}]
-    assert set(budget.observe(template, chance.getrandbits(64), words=[1, 3, *days]).values()) == {Change.LIFTED}
+    assert budget.held() == {template: Trap.NO_NEW_CONTENT, family_of(template): Trap.NO_NEW_CONTENT}
+    budget.observe(template, chance.getrandbits(64), words=[1, 3, 4, *days])
+    assert budget.held() == {}
 
 
 def test_addresses_with_a_query_that_are_worth_it_make_room_for_more() -> None:
     """A shop whose products are told apart by a parameter is no trap."""
     budget = TemplateBudget(LIMITS)
     product = template_of(f"{SITE}/product?id=1")
-    variants = variants_of(product)
-    assert variants is not None
     assert [budget.admit(product) for _ in range(8)] == [None] * 5 + [Trap.QUERY_VARIANTS] * 3
-    assert budget.behind(product, Trap.QUERY_VARIANTS) == variants
+    assert budget.behind(product, Trap.QUERY_VARIANTS) == variants_of(product)
     chance = random.Random(1)
-    changes = [budget.observe(product, chance.getrandbits(64), words=[number]) for number in range(1, 4)]
-    assert changes == [{}, {}, {variants: Change.LIFTED}]
-    assert budget.room_for(variants) == 3
-    budget.came_back(variants, 3, is_all=True)
-    assert budget.room_for(variants) == 0
-    assert budget.admit(product) is Trap.QUERY_VARIANTS
+    for number in range(1, 4):
+        budget.observe(product, chance.getrandbits(64), words=[number])
+    assert [budget.admit(product) for _ in range(4)] == [None] * 3 + [Trap.QUERY_VARIANTS]
 
 
 def test_what_was_on_any_page_of_the_crawl_is_nothing_new() -> None:
@@ -255,7 +294,23 @@ def test_what_was_on_any_page_of_the_crawl_is_nothing_new() -> None:
     template = template_of(f"{SITE}/print/1")
     for number in range(3):
         budget.observe(template, random.Random(number).getrandbits(64), words=[number], is_again=True)
-    assert budget.starved_by(template) is Trap.NO_NEW_CONTENT
+    assert budget.admit(template) is Trap.NO_NEW_CONTENT
+
+
+@pytest.mark.parametrize(
+    "url, is_one",
+    [
+        ("/2026/11", True),
+        ("/events/2026-11-03", True),
+        ("/list?month=5", True),
+        ("/plan?date=tomorrow", True),
+        ("/list?page=5", False),
+        ("/parts/2026/77", False),
+        ("/articles/17", False),
+    ],
+)
+def test_addresses_that_name_a_date(url: str, is_one: bool) -> None:
+    assert is_dated(f"{SITE}{url}") is is_one
 
 
 _STEPS = st.lists(
@@ -265,19 +320,31 @@ _STEPS = st.lists(
 
 @given(_STEPS)
 def test_a_budget_comes_back_from_its_document_at_any_moment(steps: list[tuple[str, int, int]]) -> None:
+    """All but the words of folders, which are learned again."""
     budget = TemplateBudget(LIMITS)
     for what, number, content in steps:
-        again = TemplateBudget.of(json.loads(json.dumps(budget.document())), LIMITS)
         name = f"example.com/{'abcdefghijklmnopqrstuvwxyz'[number % 26]}?x"
         if what == "admit":
-            assert budget.admit(name) == again.admit(name)
+            budget.admit(name)
         elif what == "hold":
-            assert budget.hold(name) == again.hold(name)
+            budget.hold(name, is_deferred=bool(content))
         else:
-            told: dict[str, Any] = {"words": [content], "led_to": [name] if content else []}
-            assert budget.observe(name, content << 40, **told) == again.observe(name, content << 40, **told)
+            budget.observe(
+                name,
+                content << 40,
+                words=[content],
+                led_to=[name] if content else [],
+                found_on=name if number else None,
+            )
+        again = TemplateBudget.of(json.loads(json.dumps(budget.document())), LIMITS)
         assert budget.document() == again.document()
+        assert budget.held() == again.held()
         assert len(budget.document()["templates"]) <= LIMITS.templates
+
+
+def test_what_an_earlier_version_wrote_is_learned_again() -> None:
+    budget = TemplateBudget.of({"templates": [["example.com/a", 1, 2, 3, 4, 15, [], []]]})
+    assert budget.held() == {}
 
 
 def test_the_document_of_a_budget_is_small_however_large_the_site() -> None:

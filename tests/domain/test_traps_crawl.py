@@ -1,148 +1,353 @@
-"""A crawl in miniature: every decision of `domain` on a site of real pages and traps, without anything fetched."""
+"""A crawl in miniature: every decision of `domain` on sites of real pages and traps, without anything fetched."""
 
+import calendar
 import random
+import re
 from collections import Counter, deque
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Callable
+from datetime import date, timedelta
 
 import pytest
 
 from corral.domain.canonical import links_to
-from corral.domain.fingerprint import fingerprint, rare_words
+from corral.domain.fingerprint import PrintMemory, sketch
 from corral.domain.scope import Scope
-from corral.domain.traps import Change, TemplateBudget, shape_of, template_of
+from corral.domain.template_budget import TemplateBudget
+from corral.domain.traps import DEFERRING, is_dated, shape_of, template_of
 from corral.domain.url import parse_target
 
-REAL = 3_000
 HOME = "https://example.com/"
 TODAY = date(2026, 11, 15)
 _WORDS = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=7)) for number in range(4_000)]
-_MENU = "Home Articles Shop Calendar Contact Imprint Search"
+
+Page = tuple[str, list[str]]
+Answer = Callable[[str, str], Page]  # of the path behind the first folder, and the query
 
 
 class Site:
-    """What a page says and where it leads. Articles and a shop are real; all else goes on for ever."""
+    """`kinds` by the first folder of their paths; `real` are the finite ones."""
 
-    def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
+    def __init__(self, real: dict[str, Answer], traps: dict[str, Answer], entries: list[str]) -> None:
+        self.real, self.traps, self.entries = real, traps, entries
+        self.fetched: list[str] = []
 
-    def answer(self, url: str) -> tuple[str, list[str]]:
+    def answer(self, url: str) -> Page:
         target = parse_target(url)
         kind, _, rest = target.path.strip("/").partition("/")
-        chance = random.Random(url)
-        self.asked[kind] += 1
-        pages = {
-            "articles": self._article,
-            "calendar": self._calendar,
-            "list": self._list,
-            "facets": self._facets,
-            "maze": self._maze,
-            "loop": self._loop,
-            "forum": self._forum,
-        }
-        text, links = pages.get(kind, self._home)(rest, target.query or "", chance)
-        return f"{_MENU} {text}", links
+        self.fetched.append(kind)
+        answer = {**self.real, **self.traps}.get(kind)
+        if answer is None:
+            return "Welcome to all of this", self.entries
+        return answer(rest, target.query or "")
 
-    def _home(self, *_: object) -> tuple[str, list[str]]:
-        return "Welcome", [
-            *map(_article, range(10)),
-            "/calendar/2026/11",
-            "/list?page=1",
-            "/facets",
-            "/maze/a",
-            "/loop/",
-        ]
+    @property
+    def found(self) -> int:
+        return sum(kind in self.real for kind in self.fetched)
 
-    def _article(self, rest: str, _: str, chance: random.Random) -> tuple[str, list[str]]:
-        number = int(rest.partition("-")[0])
-        follow = [number * 3 + step for step in (1, 2, 3)] + [chance.randrange(REAL) for _ in range(4)]
-        links = [_article(each) for each in follow if each < REAL]
-        # Each with the session of this visit, and one into each trap.
-        sid = chance.getrandbits(40)
-        traps = [
-            f"/forum/topic?sid={sid}",
-            f"/facets?c={sid % 99}",
-            f"/maze/{sid}",
-            f"/articles/{rest}?utm_source={sid}",
-        ]
-        return " ".join(chance.sample(_WORDS, 150)), [*links, *traps]
-
-    def _calendar(self, rest: str, _: str, __: random.Random) -> tuple[str, list[str]]:
-        year, month = map(int, rest.strip("/").split("/"))
-        months = [divmod(year * 12 + month - 1 + step, 12) for step in (-1, 1, 12)]
-        return f"No events in {month} {year}. " + "Mo Tu We " * 5, [f"/calendar/{y}/{m + 1:02}" for y, m in months]
-
-    def _list(self, _: str, query: str, __: random.Random) -> tuple[str, list[str]]:
-        page = int(query.partition("=")[2] or 1)
-        return f"Page {page}: no results", [f"/list?page={page + 1}", f"/list?page={page + 10}"]
-
-    def _facets(self, _: str, query: str, chance: random.Random) -> tuple[str, list[str]]:
-        names = ["colour", "size", "brand", "sort", "c"]
-        found = chance.sample(_WORDS[:400], 60)
-        return " ".join(found), [f"/facets?{query}&{name}={chance.randrange(50)}" for name in names]
-
-    def _maze(self, rest: str, _: str, chance: random.Random) -> tuple[str, list[str]]:
-        words = [chance.choice(_WORDS) for _ in range(5)]
-        return f"{' '.join(_WORDS[:200])} {words[0]}", [f"/maze/{word}/{chance.randrange(99)}" for word in words]
-
-    def _loop(self, *_: object) -> tuple[str, list[str]]:
-        return "A link without its slash " + " ".join(random.choices(_WORDS, k=80)), ["loop/", "more/"]
-
-    def _forum(self, *_: object) -> tuple[str, list[str]]:
-        return "One topic " + " ".join(_WORDS[:50]), []
+    @property
+    def wasted(self) -> int:
+        return sum(kind in self.traps for kind in self.fetched)
 
 
-def _article(number: int) -> str:
-    return f"/articles/{number}-{_WORDS[number]}"
-
-
-def crawl(site: Site, most: int) -> Iterator[str]:
-    """Breadth first; what was let in is looked at again before it is fetched, and again when its template is lifted."""
+def crawl(site: Site, most: int = 50_000) -> dict[str, int]:
+    """Breadth first, deferred addresses after all others; how many were refused for which template."""
     scope = Scope.of({"max_depth": 100}, [HOME])
-    budget = TemplateBudget()
-    queue, seen = deque([(HOME, 0)]), {HOME}
-    skipped: list[tuple[str, int]] = []
-    while queue and most:
-        url, depth = queue.popleft()
+    budget, prints = TemplateBudget(), PrintMemory()
+    seen = {HOME}
+    queue: deque[tuple[str, int, str | None, bool]] = deque([(HOME, 0, None, False)])
+    deferred: deque[tuple[str, int, str | None]] = deque()
+    refused: Counter[str] = Counter()
+    while (queue or deferred) and budget.fetched < most:
+        if not queue:
+            queue.append((*deferred.popleft(), True))
+        url, depth, found_on, is_deferred = queue.popleft()
         template = template_of(url)
-        if budget.hold(template) is not None:
-            skipped.append((url, depth))
+        trap = budget.hold(template, is_deferred=is_deferred) if depth else None
+        if trap in DEFERRING:
+            deferred.append((url, depth, found_on))
+        elif trap is not None:
+            refused[template] += 1
+        if trap is not None:
             continue
-        most -= 1
-        yield url
+        budget.fetched += 1
         text, references = site.answer(url)
-        led_to: set[str] = set()
+        led_to: list[str] = []
         for link in links_to(parse_target(url), references):
-            if link is None or link.key in seen:
+            # Depth does not count here: chains are longer than any.
+            if link is None or link.key in seen or scope.refuses(link.url, 1) or shape_of(link.url, TODAY):
                 continue
             seen.add(link.key)
-            if scope.refuses(link.url, depth + 1) or shape_of(link.url, TODAY) or budget.admit(template_of(link.url)):
+            trap = budget.admit(template_of(link.url))
+            if trap is None:
+                queue.append((link.url, depth + 1, template, False))
+            elif trap in DEFERRING:
+                deferred.append((link.url, depth + 1, template))
+            else:
+                refused[template_of(link.url)] += 1
                 continue
-            led_to.add(template_of(link.url))
-            queue.append((link.url, depth + 1))
-        changes = budget.observe(template, fingerprint(text), words=rare_words(text), led_to=led_to)
-        if Change.LIFTED in changes.values():
-            queue.extend(skipped)
-            skipped.clear()
+            led_to.append(template_of(link.url))
+        own = set(re.findall(r"[^\W_]+", " ".join([url, *references]).lower()))
+        print_, words = sketch(text, own)
+        is_again = prints.has(print_)
+        dated = is_dated(url)
+        budget.observe(
+            template, print_, words=words, led_to=led_to, is_again=is_again, is_dated=dated, found_on=found_on
+        )
+    return refused
 
 
-@pytest.fixture(scope="module")
-def fetched() -> Site:
-    site = Site()
-    for _ in crawl(site, most=3 * REAL):
-        pass
-    return site
+# -- finite sites whose pages are alike ------------------------------------------------------------------
 
 
-def test_nearly_every_real_page_is_found(fetched: Site) -> None:
-    assert fetched.asked["articles"] >= 0.99 * REAL
-    assert fetched.asked["articles"] <= REAL, "a page was fetched twice"
+def _chain(number: int, count: int, name: str) -> list[str]:
+    return [f"{name}{each}" for each in (number - 1, number + 1) if 0 <= each < count]
 
 
-@pytest.mark.parametrize("trap", ["calendar", "list", "facets", "maze", "loop", "forum"])
-def test_no_trap_eats_the_crawl(fetched: Site, trap: str) -> None:
-    assert 0 < fetched.asked[trap] < 150, fetched.asked
+def variants(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """One shirt in all its colours and sizes; each page leads to some of the others."""
+
+    def shirt(rest: str, query: str) -> Page:
+        number = int(query.partition("=")[2] or 0)
+        chance = random.Random(number)
+        links = [*range(number * 2, number * 2 + 2), *(chance.randrange(count) for _ in range(4))]
+        others = [f"/shirt?variant={each % count}" for each in links]
+        return "The shirt of this year. Add to basket. Free returns within a month.", others
+
+    return {"shirt": shirt}, ["/shirt?variant=1"], count
 
 
-def test_all_traps_together_cost_what_a_crawl_of_five_thousand_pages_may_waste(fetched: Site) -> None:
-    assert fetched.asked.total() - REAL <= 250, fetched.asked
+def combined_variants(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Told apart by two parameters, and named by a list."""
+
+    def shirt(rest: str, query: str) -> Page:
+        style = dict(part.split("=") for part in query.split("&"))["style"]
+        return "The shirt of this year. Add to basket.", [f"/shirt?style={style}&size={n}" for n in range(10)]
+
+    def styles(rest: str, query: str) -> Page:
+        page = int(query.partition("=")[2] or 0)
+        here = range(page * 10, min(count // 10, page * 10 + 10))
+        more = [f"/styles?page={page + 1}"] if here and here[-1] + 1 < count // 10 else []
+        return "All styles", [*(f"/shirt?style={n}&size=0" for n in here), *more]
+
+    return {"shirt": shirt, "styles": styles}, ["/styles"], count + (count // 10 + 9) // 10
+
+
+def tables(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Box scores, each with the game before and after it."""
+
+    def score(rest: str, query: str) -> Page:
+        number = int(rest)
+        chance = random.Random(number)
+        rows = " ".join(
+            f"Player {chance.randrange(40)} {chance.randrange(12)} {chance.randrange(9)}" for _ in range(30)
+        )
+        return f"Box score {rows}", _chain(number, count, "/score/")
+
+    return {"score": score}, ["/score/0"], count
+
+
+def dated_tables(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """The same by their day, all named by the pages of their months."""
+    days = [date(2019, 1, 1) + timedelta(days=number) for number in range(count)]
+    months = sorted({day.replace(day=1) for day in days})
+
+    def score(rest: str, query: str) -> Page:
+        chance = random.Random(rest)
+        rows = " ".join(
+            f"Player {chance.randrange(40)} {chance.randrange(12)} {chance.randrange(9)}" for _ in range(30)
+        )
+        day = date.fromisoformat(rest)
+        return f"Box score {rows}", [
+            f"/score/{day + timedelta(days=step)}" for step in (-1, 1) if day + timedelta(days=step) in days
+        ]
+
+    def season(rest: str, query: str) -> Page:
+        month = date.fromisoformat(f"{rest}-01")
+        return "All games", [f"/score/{day}" for day in days if day.replace(day=1) == month]
+
+    return {"score": score, "season": season}, [f"/season/{month:%Y-%m}" for month in months], count + len(months)
+
+
+def gallery(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Nearly empty, one after the other."""
+
+    def photo(rest: str, query: str) -> Page:
+        return "Photo Next Previous", _chain(int(rest), count, "/photo/")
+
+    return {"photo": photo}, ["/photo/0"], count
+
+
+def listed_gallery(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    def photo(rest: str, query: str) -> Page:
+        return "Photo", ["/album"]
+
+    def album(rest: str, query: str) -> Page:
+        page = int(query.partition("=")[2] or 0)
+        here = range(page * 20, min(count, page * 20 + 20))
+        more = [f"/album?page={page + 1}"] if here and here[-1] + 1 < count else []
+        return "Album", [*(f"/photo?id={n}" for n in here), *more]
+
+    return {"photo": photo, "album": album}, ["/album"], count + (count + 19) // 20
+
+
+def dictionary(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    def word(rest: str, query: str) -> Page:
+        at = _WORDS.index(rest)
+        return f"{rest}: a word. Noun, plural {rest}s.", [f"/word/{_WORDS[(at + step) % count]}" for step in (1, 2, 3)]
+
+    return {"word": word}, [f"/word/{_WORDS[0]}"], count
+
+
+def generated_docs(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Crates with modules with structs: every struct says the same, and links to all of its module."""
+
+    def docs(rest: str, query: str) -> Page:
+        crate, _, name = rest.partition("/")
+        names = [f"/docs/{crate}/struct.{_WORDS[n]}.html" for n in range(60)]
+        if name == "index":
+            return f"Crate {crate}", names
+        said = "Struct. Implementations. Trait Implementations. Auto Trait Implementations. Blanket Implementations."
+        chance = random.Random(rest)
+        others = [f"/docs/{_WORDS[chance.randrange(count // 61)]}/index" for _ in range(3)]
+        return said, [*names[:30], *others]
+
+    return {"docs": docs}, [f"/docs/{_WORDS[n]}/index" for n in range(count // 61)], count // 61 * 61
+
+
+def translated_manual(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Every page in eight languages, most of them not translated yet."""
+
+    def manual(rest: str, query: str) -> Page:
+        language, _, name = rest.partition("/")
+        number = _WORDS.index(name)
+        text = " ".join(_WORDS[number % 50 : number % 50 + 80])
+        others = [f"/manual/{each}/{name}" for each in ("en", "de", "fr", "ja", "ko", "tr", "es", "zh")]
+        following = f"/manual/{language}/{_WORDS[(number + 1) % (count // 8)]}"
+        every = [f"/manual/{language}/{_WORDS[each]}" for each in range(count // 8)] if number == 0 else []
+        return text, [*others, following, *every]
+
+    return {"manual": manual}, [f"/manual/en/{_WORDS[0]}"], count // 8 * 8
+
+
+# -- what never ends -------------------------------------------------------------------------------------
+
+
+def months(rest: str, query: str) -> Page:
+    year, month = map(int, rest.strip("/").split("/"))
+    found = [divmod(year * 12 + month - 1 + step, 12) for step in (-1, 1, 12, -12)]
+    days = " ".join(str(day) for day in range(1, 31))
+    return f"{calendar.month_name[month]} {year}: no events. Mo Tu We {days}", [
+        f"/cal/{y}/{m + 1:02}" for y, m in found
+    ]
+
+
+def days(rest: str, query: str) -> Page:
+    day = date.fromisoformat(query.partition("=")[2])
+    month = [day.replace(day=1) + timedelta(days=step) for step in range(30)]
+    links = [*month, day + timedelta(days=31), day - timedelta(days=31)]
+    return f"Nothing on {day:%d %B %Y}", [f"/day?date={each}" for each in links]
+
+
+def by_month(rest: str, query: str) -> Page:
+    number = int(query.partition("=")[2])
+    return f"Month {number}. No events", [f"/plan?month={number + 1}", f"/plan?month={number - 1}"]
+
+
+def maze(rest: str, query: str) -> Page:
+    chance = random.Random(rest)
+    rooms = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(5)]
+    return f"You are in room {rest}. There are doors: {', '.join(rooms)}.", [f"/maze/{room}" for room in rooms]
+
+
+def babbling_maze(rest: str, query: str) -> Page:
+    chance = random.Random(rest)
+    rooms = [f"{chance.getrandbits(48):012x}" for _ in range(4)]
+    return " ".join(chance.choices(_WORDS[:1000], k=120)), [f"/babble/{room}" for room in rooms]
+
+
+def facets(rest: str, query: str) -> Page:
+    chosen = dict(part.split("=") for part in query.split("&")) if query else {}
+    links = []
+    for name, count in (("color", 12), ("size", 8), ("sort", 6), ("brand", 20)):
+        for value in range(count):
+            both = {**chosen, name: value}
+            links.append("/shop?" + "&".join(f"{key}={both[key]}" for key in sorted(both)))
+    shown = random.Random(query).sample(_WORDS[:60], 20)
+    return " ".join(shown), links
+
+
+def path_sessions(rest: str, query: str) -> Page:
+    token = f"{random.getrandbits(64):016x}"
+    return f"Page {rest.partition('/')[2]} of five", [f"/s/{token}/page{n}" for n in range(5)]
+
+
+def query_sessions(rest: str, query: str) -> Page:
+    return "One topic", [f"/topic?visit={random.getrandbits(64):016x}" for _ in range(3)]
+
+
+def pagination(rest: str, query: str) -> Page:
+    page = int(query.partition("=")[2] or 1)
+    return f"Page {page}: nothing was found", [f"/search?page={page + 1}"]
+
+
+TRAPS: dict[str, tuple[Answer, str]] = {
+    "cal": (months, "/cal/2026/11"),
+    "day": (days, "/day?date=2026-11-15"),
+    "plan": (by_month, "/plan?month=0"),
+    "maze": (maze, "/maze/a"),
+    "babble": (babbling_maze, "/babble/a"),
+    "shop": (facets, "/shop"),
+    "s": (path_sessions, "/s/0123456789abcdef/page0"),
+    "topic": (query_sessions, "/topic?visit=0123456789abcdef"),
+    "search": (pagination, "/search?page=1"),
+}
+FINITE = [
+    variants,
+    combined_variants,
+    tables,
+    dated_tables,
+    gallery,
+    listed_gallery,
+    dictionary,
+    generated_docs,
+    translated_manual,
+]
+
+
+@pytest.mark.parametrize("comes_first", ["real", "traps"])
+@pytest.mark.parametrize("finite", FINITE)
+def test_a_finite_site_is_crawled_whole_beside_every_trap(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]], comes_first: str
+) -> None:
+    real, entries, count = finite(610)
+    # Beside two chains without end or more, nobody could tell that a third one has an end.
+    traps = {kind: answer for kind, (answer, _) in TRAPS.items() if kind not in real and kind != "search"}
+    trapped = [entry for kind, (_, entry) in TRAPS.items() if kind in traps]
+    site = Site(real, traps, [*entries, *trapped] if comes_first == "real" else [*trapped, *entries])
+    random.seed(1)
+    refused = crawl(site)
+    by_trap = Counter(kind for kind in site.fetched if kind in traps)
+    assert site.found >= 0.995 * count, (site.found, count, by_trap)
+    assert site.found <= count, "a page was fetched twice"
+    assert site.wasted <= 1_000, by_trap
+    assert refused, "what is held back is told"
+
+
+@pytest.mark.parametrize("finite", FINITE)
+def test_a_finite_site_without_traps_loses_nothing(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]],
+) -> None:
+    real, entries, count = finite(2_000 if finite not in (tables, gallery) else 640)
+    site = Site(real, {}, entries)
+    assert crawl(site) == {}
+    assert site.found == count
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_every_trap_ends_by_itself(trap: str) -> None:
+    answer, entry = TRAPS[trap]
+    site = Site({}, {trap: answer}, [entry])
+    random.seed(1)
+    refused = crawl(site)
+    assert refused
+    assert site.wasted <= 1_000

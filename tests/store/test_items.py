@@ -324,34 +324,6 @@ async def test_an_item_of_which_more_will_be_told_stays_leased_and_too_much_is_c
     check_counts(sql, run_id, step.counts)
 
 
-async def test_what_was_learned_of_templates_is_kept_and_what_was_held_back_comes_back(store: Store, sql: Sql) -> None:
-    run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
-    [start] = (await first(store, lease)).items
-    held = [url(number, 1, "no_new_content")._replace(message="a.test/{n}") for number in range(1, 6)]
-    other = url(9, 1, "query_variants")._replace(message="a.test/?…")
-    tallies: dict[str, Any] = {"a.test/{n}": [0, 0, 5, 0, 15, [2**64 - 1], [1, 2**33]], "b": [0] * 5 + [[], []]}
-    told = {"begins": False, "tallies": tallies, "lifts": []}
-    report = Report((done(start, *held, other),), (), 0, traps=told)
-    step = await ask(store, lease, report)
-    assert (step.counts, step.traps) == (Counts(done=1, skipped=6), {"lifted": []})
-    await ask(store, lease, Report((), (), 0, traps={"begins": False, "tallies": {"b": None}, "lifts": []}))
-
-    await store.release([lease], "test")
-    lease = await claimed(store, run_id)
-    lifts = [["no_new_content", "a.test/{n}", 2], ["no_new_content", "unknown", 2], ["query_variants", "a.test/?…", 9]]
-    told = {"begins": True, "tallies": {}, "lifts": lifts}
-    step = await ask(store, lease, Report((), (), 10, traps=told))
-    assert step.traps == {
-        "lifted": [2, 0, 1],
-        "templates": [["a.test/{n}", *tallies["a.test/{n}"]]],
-        "held": [["no_new_content", "a.test/{n}"]],
-    }
-    # The last that were held first.
-    assert sorted(item.url for item in step.items) == ["http://a.test/4", "http://a.test/5", "http://a.test/9"]
-    check_counts(sql, run_id, step.counts)
-
-
 async def test_a_page_that_turns_out_to_lie_nearer_while_it_is_read_is_read_again(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=2)
     lease = await claimed(store, run_id)

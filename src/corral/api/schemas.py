@@ -103,6 +103,9 @@ class ListConfig(_Strict):
     save_files: StrictBool | None = Field(
         None, description="keep what is no page as a file, with a record that says where it is"
     )
+    avoid_traps: StrictBool | None = Field(
+        None, description="of a site: false fetches what looks like a trap, too; items of a list are never held back"
+    )
 
     def document(self) -> dict[str, Any]:
         """What was said, and nothing else."""

@@ -17,7 +17,18 @@ class CrawlCounts(BaseModel):
     done: int
     failed: int
     skipped: int
+    missing: int = Field(description="links that lead to 404 or 410")
+    deferred: int = Field(description="fetched after all others, because they may be parts of a trap")
     discovered: int
+
+
+class HeldBack(BaseModel):
+    """Addresses that trap detection held back; `avoid_traps: false` fetches them."""
+
+    reason: str
+    template: str | None
+    count: int
+    example: str | None
 
 
 class CrawlRead(TaskProgress):
@@ -29,6 +40,8 @@ class CrawlRead(TaskProgress):
     eta_min_seconds: float | None = Field(description="where no page brings anything new")
     eta_max_seconds: float | None = Field(description="where pages go on bringing as much as they did so far")
     stopped_by: str | None
+    held_back: list[HeldBack] = Field(description="known when it has ended")
+    left_out: dict[str, int] = Field(description="by rule, what a rule of Corral left out: then it is partial")
     error_message: str | None
     kept: bool
     forgotten_at: datetime | None = Field(description="null while it runs, where it is kept, or nothing is forgotten")
@@ -90,6 +103,8 @@ def crawl_read(run: Run, now: CrawlNow, *, kept: bool, keep_hours: float) -> dic
         "eta_min_seconds": None if eta is None else round(eta[0], 1),
         "eta_max_seconds": None if eta is None else round(eta[1], 1),
         "stopped_by": run.stats.get("stopped_by"),
+        "held_back": run.stats.get("held_back") or [],
+        "left_out": run.stats.get("left_out") or {},
         "error_message": run.error_message,
         "kept": kept,
         "forgotten_at": goes_at,

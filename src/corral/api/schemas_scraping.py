@@ -63,7 +63,7 @@ class AsyncScrapeRequest(BaseModel):
     keywords: list[Keyword] = Field(default_factory=list, max_length=50, description="what makes a link better")
     since: str | None = Field(None, max_length=100, description="an earlier task, or `last`: say what changed since")
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
-    avoid_traps: StrictBool = Field(True, description="hold back pages whose like brought nothing new")
+    avoid_traps: StrictBool = Field(True, description="hold back what never ends; false fetches it")
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
     user_agent: str | None = Field(None, min_length=1, max_length=200, description="sent instead of our own")
     delay_s: float | None = Field(None, ge=0, le=3600, description="between two pages of one host, at least")
@@ -205,7 +205,7 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
         "task_id": run.id,
         "status": status_of(run.state.value),
         "progress": 100.0 if run.state is RunState.COMPLETED else round(percent(counts, plan), 1),
-        "total_items": counts.fetched + counts.waiting,
+        "total_items": counts.fetched + counts.waiting + counts.deferred,
         "completed_items": counts.done,
         "failed_items": counts.failed,
         "current_item": masked_result_url(now.current_url)
@@ -234,6 +234,9 @@ def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
         "successful_pages": counts.done,
         "failed_pages": counts.failed,
         "total_processing_time": duration_s(run),
+        "missing_pages": counts.missing,
+        "held_back": run.stats.get("held_back") or [],
+        "left_out": run.stats.get("left_out") or {},
         "stopped_by": run.stats.get("stopped_by"),
         "reasons": run.stats.get("reasons", {}),
         **({"changes": changes} if (changes := run.stats.get("changes")) else {}),

@@ -60,8 +60,9 @@ def _progress(value: Run) -> dict[str, Any]:
 def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
     now = counts or Counts(*(int(value.stats.get(name, 0)) for name in Counts._fields))
     share = 100.0 if value.state is RunState.COMPLETED else percent(now, CrawlPlan.of(value.payload["crawl"]))
-    total = now.fetched + now.waiting
+    total = now.fetched + now.waiting + now.deferred
     told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
+    told |= {"missing": now.missing, "deferred": now.deferred}
     return {**told, "percent": round(share, 1), "eta_s": None}
 
 

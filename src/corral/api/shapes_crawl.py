@@ -3,6 +3,7 @@
 from typing import Any
 
 from corral.domain.crawl import CrawlPlan, ItemState, room_in
+from corral.domain.crawl_summary import TRAP_OPTION
 from corral.domain.item import StoredItem
 from corral.domain.masking import masked, masked_result_url
 from corral.domain.run import Run
@@ -23,6 +24,8 @@ def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
             return f"read with status {item.http_status}" + (f", {item.change}" if item.change else "")
         case ItemState.FAILED:
             return f"{item.reason}: {masked(item.message or 'no more is known')}"
+        case ItemState.MISSING:
+            return f"missing: {item.message or item.reason}"
         case ItemState.SKIPPED:
             return f"by the rule {item.reason}" + (f": {_told(item)}" if item.message else "")
         case ItemState.LEASED if not run.state.is_terminal:
@@ -32,14 +35,17 @@ def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
 
 def _told(item: StoredItem) -> str:
     match item.reason:
-        case Trap.NO_NEW_CONTENT:
-            return f"pages like {item.message} brought nothing new; --no-avoid-traps reads them all the same"
-        case Trap.QUERY_VARIANTS:
-            return f"there were too many of {item.message} that brought nothing new"
+        case Trap.ENDLESS:
+            return f"pages like {item.message} lead to ever more pages like themselves; {TRAP_OPTION} fetches them"
+        case Trap.CALENDAR | Trap.REPEATED_SEGMENTS | Trap.TOO_MANY_SEGMENTS:
+            return f"its address, like {item.message}, looks like a trap; {TRAP_OPTION} fetches it"
     return masked(str(item.message))
 
 
 def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
+    if item.state is ItemState.DEFERRED:
+        why = f"it comes after all others, because pages like {item.message} brought nothing new"
+        return f"{why}; {_waits_for(run, now, item._replace(state=ItemState.PENDING))}"
     if run.state.is_terminal:
         stopped = run.stats.get("budget") or run.stats.get("stopped_by")
         return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"

@@ -50,6 +50,10 @@ class _Rate:
         parts = [f"{counts.done:,} pages", f"{rate:,.0f}/s", f"{counts.waiting:,} to go"]
         if counts.failed:
             parts.append(f"{counts.failed:,} failed")
+        if counts.missing:
+            parts.append(f"{counts.missing:,} missing")
+        if counts.deferred:
+            parts.append(f"{counts.deferred:,} deferred")
         if counts.skipped:
             parts.append(f"{counts.skipped:,} skipped")
         eta = eta_range(counts, self._plan, pages_per_s=rate, new_per_page=new_per_page)

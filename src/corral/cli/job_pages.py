@@ -26,6 +26,11 @@ SaveFiles = Annotated[
 ]
 
 
+NoTrapDetection = Annotated[
+    bool, typer.Option("--no-trap-detection", help="With --site: fetch what looks like a trap, too.")
+]
+
+
 class Pages(NamedTuple):
     items: str | None
     following: str | None
@@ -34,6 +39,7 @@ class Pages(NamedTuple):
     max_items: int | None
     domains: list[str] | None
     save_files: bool = False
+    no_trap_detection: bool = False
 
 
 def with_pages(job: Job, pages: Pages) -> Job:
@@ -45,6 +51,7 @@ def with_pages(job: Job, pages: Pages) -> Job:
     links = {"item_links": _selected(pages.items), "pagination": _selected(pages.following)}
     bounds: dict[str, Any] = {"max_pages": pages.max_pages, "max_items": pages.max_items}
     bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
+    bounds |= {"avoid_traps": False} if pages.no_trap_detection else {}
     config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
     mode = CrawlMode.LIST if pages.items else CrawlMode.CRAWL if pages.site else CrawlMode.SINGLE
     made = replace(job, crawl_mode=mode, list_config=config or None)

@@ -1,9 +1,10 @@
 """`corral`: one small file per verb in `verbs/`, registered here."""
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from corral import __version__
 from corral.cli.exits import report
@@ -12,6 +13,7 @@ from corral.cli.verbs import (
     alive,
     bench,
     crawl,
+    crawl_pages,
     demo,
     doctor,
     events,
@@ -40,6 +42,7 @@ VERBS = (
     (_START, "demo", demo.demo),
     (_COLLECT, "scrape", scrape.scrape),
     (_COLLECT, "crawl", crawl.crawl),
+    (_COLLECT, "crawl pages", crawl_pages.crawl_pages),
     (_COLLECT, "events", events.events),
     (_COLLECT, "records", records.records),
     (_COLLECT, "export", export.export),
@@ -56,6 +59,14 @@ GROUPS = (
     (_COLLECT, "session", session.app),
     (_CARE, "site", site.app),
 )
+
+
+class _Verbs(TyperGroup):
+    """Verbs of two words stand beside the verb that is the first of them: `crawl pages RUN` and `crawl URL`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        both = " ".join(args[:2])
+        return super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
 
 
 def _print_version(asked: bool) -> None:
@@ -84,6 +95,7 @@ def build() -> typer.Typer:
     style: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
     app = typer.Typer(
         name="corral",
+        cls=_Verbs,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -42,6 +42,8 @@ class ItemState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"  # seen, and refused by a rule that is named
+    MISSING = "missing"  # a link leads to it, and it answers 404 or 410
+    DEFERRED = "deferred"  # suspected of being part of a trap: fetched when nothing else is left
 
 
 class StoppedBy(StrEnum):
@@ -59,6 +61,8 @@ class Counts(NamedTuple):
     done: int = 0
     failed: int = 0
     skipped: int = 0
+    missing: int = 0
+    deferred: int = 0
 
     @property
     def discovered(self) -> int:
@@ -70,7 +74,7 @@ class Counts(NamedTuple):
 
     @property
     def fetched(self) -> int:
-        return self.done + self.failed
+        return self.done + self.failed + self.missing
 
 
 class Since(NamedTuple):
@@ -224,12 +228,7 @@ _FAILURES = frozenset(FailureCode)
 _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
-LEFT_OUT = (SHELL, SCROLL_LIMIT, LIST_LIMIT, EMPTY_LIST_PAGE)
-
-
-def left_out_by(reasons: Mapping[str, int]) -> dict[str, int]:
-    """By rule, how many pages a rule of ours did not read to their end."""
-    return {reason: reasons[reason] for reason in LEFT_OUT if reasons.get(reason)}
+LEFT_OUT = (SHELL, SCROLL_LIMIT, LIST_LIMIT, EMPTY_LIST_PAGE)  # rules of ours about pages that were fetched
 
 
 def final_state(
@@ -242,7 +241,7 @@ def final_state(
     """
     if counts.done == 0:
         return RunState.FAILED
-    is_late = ran_out == StoppedBy.TIME or (ran_out is None and counts.waiting > 0)
+    is_late = ran_out == StoppedBy.TIME or (ran_out is None and counts.waiting + counts.deferred > 0)
     if not (is_late or counts.failed or left_out):
         return RunState.COMPLETED
     return RunState.PARTIAL if partial_results_ok else RunState.FAILED
@@ -278,16 +277,17 @@ def room_in(bounds: Bounds, counts: Counts, total_bytes: int) -> float:
 
 def budget_used_up(plan: CrawlPlan, counts: Counts, total_bytes: int, reasons: Mapping[str, int]) -> str | None:
     """Which budget of the plan keeps a crawl from what it knows of."""
-    if plan.max_bytes is not None and total_bytes >= plan.max_bytes and counts.pending:
+    has_more = counts.pending + counts.deferred > 0
+    if plan.max_bytes is not None and total_bytes >= plan.max_bytes and has_more:
         return "max_bytes"
-    if counts.fetched >= plan.max_pages and counts.pending:
+    if counts.fetched >= plan.max_pages and has_more:
         return "max_pages"
     return "max_per_host" if reasons.get(HOST_BUDGET) else None
 
 
 def percent(counts: Counts, plan: CrawlPlan) -> float:
     """0 to 100: of what is known and will be fetched. New links can lower it; nothing can raise it above."""
-    expected = min(counts.fetched + counts.waiting, plan.max_pages)
+    expected = min(counts.fetched + counts.waiting + counts.deferred, plan.max_pages)
     if expected <= 0:
         return 0.0
     return min(100.0, 100.0 * counts.fetched / expected)

@@ -11,6 +11,7 @@ import hashlib
 import re
 import struct
 from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from zlib import crc32
 
 NEAR_BITS = 3  # about one word in a hundred
@@ -22,9 +23,13 @@ _FEW_NUMBERS = 0.8  # of the words are none
 _MANY_NUMBERS = 8
 NUMBERS_FROM = 1 << 32
 _DIGIT = re.compile("[0-9]")
+_PUNCTUATION = ".,:;!?()[]\"'/#"
 _MEMORY_BYTES = 128 * 1024
-_MEMORY_BITS = 8 * _MEMORY_BYTES - 1  # odd, so that all bits of a number count
 _MEMORY_PRINTS = 50_000
+_WORDS_BYTES = 16 * 1024
+_WORDS_BITS = 8 * _WORDS_BYTES - 1
+_WORDS_KEPT = 20_000
+_SPREADING = 2_654_435_761
 _LANES = struct.Struct(">64H")
 _ONES = int.from_bytes(_LANES.pack(*[1] * 64), "big")
 _FIRST_BIT = 1 << 15
@@ -48,9 +53,12 @@ class _Counters(dict[int, int]):
 _COUNTERS = _Counters()
 
 
-def sketch(text: str) -> tuple[int, tuple[int, ...]]:
-    """The fingerprint of a text and its `rare_words`, for little more than the price of one of them."""
-    named, numbers = _hashes(text)
+def sketch(text: str, without: Collection[str] = ()) -> tuple[int, tuple[int, ...]]:
+    """The fingerprint of a text and its `rare_words`, for little more than the price of one of them.
+
+    Words in `without` (in small letters) do not count: a page that repeats its address says nothing by that.
+    """
+    named, numbers = _hashes(text, without)
     return _print(named, numbers), _sample(named, numbers)
 
 
@@ -85,17 +93,20 @@ def _print(named: list[int], numbers: list[int]) -> int:
     return int(total.to_bytes(_LANES.size, "big")[::2].translate(_FIRST_BITS), 2)
 
 
-def _hashes(text: str) -> tuple[list[int], list[int]]:
+def _hashes(text: str, without: Collection[str] = ()) -> tuple[list[int], list[int]]:
     """A number for each word, the smallest first; and for those that are numbers themselves, where there are many.
 
     Not remembered: to look a word up among many takes longer than to work its number out.
     """
+    words = set(text[:_MAX_CHARS].split())
+    if without:
+        words = {word for word in words if word.lower().strip(_PUNCTUATION) not in without}
     # In small letters, but only once for each word: there are far more words in a text than different ones.
     hashes = sorted(
         {
             crc32(word.lower().encode("utf-8", "replace"))
             + (NUMBERS_FROM if not word.isalpha() and _DIGIT.search(word) else 0)
-            for word in set(text[:_MAX_CHARS].split())
+            for word in words
         }
     )
     named = bisect_left(hashes, NUMBERS_FROM)
@@ -112,26 +123,53 @@ def is_near(first: int, second: int) -> bool:
 
 
 class PrintMemory:
-    """Which numbers have been there before, in a quarter of a megabyte: of the last 50,000 to 100,000 for certain.
-
-    About one in a hundred that has not been there is taken for one that has.
+    """Which numbers of 64 bits have been there before, in a quarter of a megabyte: of the last 50,000 to 100,000 for
+    certain. About one in a hundred that has not been there is taken for one that has.
     """
 
-    def __init__(self) -> None:
-        self._now, self._before = bytearray(_MEMORY_BYTES), bytearray(_MEMORY_BYTES)
+    def __init__(self, bytes_: int = _MEMORY_BYTES, most: int = _MEMORY_PRINTS) -> None:
+        self._bytes, self._most = bytes_, most
+        self._bits = 8 * bytes_ - 1  # odd, so that all bits of a number count
+        self._now, self._before = bytearray(bytes_), bytearray(bytes_)
         self._count = 0
 
     def has(self, print_: int) -> bool:
         """Whether it was there before; from now on it was."""
-        first, second = print_ % _MEMORY_BITS, (print_ >> 32) % _MEMORY_BITS
+        first, second = print_ % self._bits, (print_ >> 32) % self._bits
         if any(_is_set(kept, first) and _is_set(kept, second) for kept in (self._now, self._before)):
             return True
-        if self._count >= _MEMORY_PRINTS:
-            self._now, self._before, self._count = bytearray(_MEMORY_BYTES), self._now, 0
+        if self._count >= self._most:
+            self._now, self._before, self._count = bytearray(self._bytes), self._now, 0
         for bit in (first, second):
             self._now[bit >> 3] |= 1 << (bit & 7)
         self._count += 1
         return False
+
+
+class WordMemory:
+    """Which words have been there before, in 32 kB: of the last 20,000 to 40,000 for certain.
+
+    Few of those that have not been there are taken for some that have.
+    """
+
+    def __init__(self) -> None:
+        self._now, self._before = bytearray(_WORDS_BYTES), bytearray(_WORDS_BYTES)
+        self._count = 0
+
+    def add(self, words: Sequence[int]) -> list[int]:
+        """The words that have not been there before; from now on they have."""
+        unseen = []
+        for word in words:
+            first, second = word % _WORDS_BITS, word * _SPREADING % _WORDS_BITS
+            if any(_is_set(kept, first) and _is_set(kept, second) for kept in (self._now, self._before)):
+                continue
+            unseen.append(word)
+            for bit in (first, second):
+                self._now[bit >> 3] |= 1 << (bit & 7)
+        self._count += len(unseen)
+        if self._count >= _WORDS_KEPT:
+            self._now, self._before, self._count = bytearray(_WORDS_BYTES), self._now, 0
+        return unseen
 
 
 def _is_set(bits: bytearray, bit: int) -> bool:

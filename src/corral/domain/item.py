@@ -5,11 +5,16 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from corral.domain.crawl import Counts, ItemState
+from corral.domain.traps import DEFERRING
 
 _KEY_BYTES = 15
 
 # So many rows are written in one transaction at most.
 MAX_ROWS = 1_000
+
+# `due_at` of an item that was deferred and is wanted now: after those that never waited (0), before those that are
+# tried again at a time.
+DEFERRED_DUE = 1
 
 # Kinds of items. Only pages bring records; the others lead to some.
 PAGE = "page"
@@ -75,6 +80,12 @@ class Found(NamedTuple):
     lastmod: str | None = None  # what a sitemap says
 
 
+def state_when_found(found: Found) -> ItemState:
+    if found.reason is None:
+        return ItemState.PENDING
+    return ItemState.DEFERRED if found.reason in DEFERRING else ItemState.SKIPPED
+
+
 class Item(NamedTuple):
     """What is fetched next."""
 
@@ -87,6 +98,8 @@ class Item(NamedTuple):
     # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
     known: tuple[str, str | None, str | None] | None = None
     is_back: bool = False  # it had to wait: others may have gone deeper meanwhile
+    is_deferred: bool = False  # it was suspected of being part of a trap, and everything else was fetched first
+    found_on: str | None = None  # the address of the page that led to it first
 
 
 class Seen(NamedTuple):
@@ -153,6 +166,7 @@ class Step(NamedTuple):
     helpers: int = 0  # so many runs that will help were queued just now
     empty_fields: dict[str, int] | None = None  # to the last report: fields that most records lack
     examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
+    held_back: list[dict[str, Any]] | None = None  # to the last report: addresses that trap detection held back
 
 
 class StoredItem(NamedTuple):

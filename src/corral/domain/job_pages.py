@@ -20,7 +20,7 @@ ITEM_LINKS, PAGINATION = "item_links", "pagination"
 _SITE_PAGES = 1_000
 _SITE_DEPTH = 5
 _MAX_RETRIES = 5
-_OF_SITE = frozenset({"max_pages", "allowed_domains", "save_files", "user_agent", "delay_s"})
+_OF_SITE = frozenset({"max_pages", "allowed_domains", "save_files", "avoid_traps", "user_agent", "delay_s"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +96,5 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
         document |= {**chosen, "listing": listing, "max_pages": config.get("max_items", DEFAULT_ITEMS), "max_depth": 1}
     else:
         document |= {"max_pages": config.get("max_pages", _SITE_PAGES), "max_depth": _SITE_DEPTH}
+        document["avoid_traps"] = config.get("avoid_traps", True)
     return CrawlPlan.of(document)

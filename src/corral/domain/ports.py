@@ -135,6 +135,10 @@ class LeaseStore(Protocol):
         """For each of these reasons, an address that has it."""
         ...
 
+    async def crawl_held_back(self, run_id: str) -> list[dict[str, Any]]:
+        """Addresses that trap detection held back, by rule and template, with an example of each."""
+        ...
+
     async def crawl_changes(self, run_id: str) -> dict[str, int]:
         """How many pages changed in which way since an earlier crawl."""
         ...

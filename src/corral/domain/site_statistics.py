@@ -56,7 +56,7 @@ def tallied(ended: Iterable[tuple[str, Ended]]) -> list[Tally]:
     """Pages with their authority, added up; in one order for everybody."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for authority, each in ended:
-        if each.state is ItemState.LEASED or not each.counts:
+        if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:
             continue  # some of its links are told beforehand, or it only waits for its turn
         kind = (each.reason or "").partition(":")[0]
         sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0, 0, 0])
@@ -76,7 +76,7 @@ def statistics_of(host: str, tallies: Iterable[Tally], seen_at: int) -> SiteStat
         host,
         by_state[ItemState.DONE].total(),
         by_state[ItemState.FAILED],
-        by_state[ItemState.SKIPPED],
+        by_state[ItemState.SKIPPED] + by_state[ItemState.MISSING],
         by_state[ItemState.PENDING],
         size,
         took_ms,

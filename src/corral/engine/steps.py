@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import CrawlPlan, ItemState, left_out_by
+from corral.domain.crawl import CrawlPlan, ItemState
+from corral.domain.crawl_summary import left_out_by
 from corral.domain.empty_fields import FieldCount
 from corral.domain.item import Report, Step
 from corral.domain.ports import LeaseStore
@@ -53,9 +54,10 @@ class Steps:
             )
             if step is not None and report.is_last and lease.run.kind == CRAWL:
                 step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
-                left_out = list(left_out_by(step.reasons or {}))
+                left_out = list(left_out_by(step.reasons or {}, 0))
                 step = step._replace(examples=await self._store.crawl_examples(lease.run_id, left_out))
                 step = step._replace(empty_fields=await self._empty_fields(lease.run_id, plan))
+                step = step._replace(held_back=await self._store.crawl_held_back(lease.run_id))
                 if plan.since is not None:
                     step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
         except Exception as error:

@@ -1,6 +1,7 @@
 """What a crawl wants of a page: its record, and where it leads, already judged by the scope of the crawl."""
 
 import hashlib
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _ENTRY_BYTES = 600  # beside its texts
 _MAX_LOOKED_AT = 500_000
 _MAX_CHARS = 8 * 1024 * 1024
 _DIGEST_BYTES = 12
+_FEW_LINKS = 100
+_WORD = re.compile(r"[^\W_]+")
 _REASON_AT = Found._fields.index("reason")
 
 
@@ -100,7 +103,9 @@ class _Judge:
         if link is None:
             return None
         depth = self.plan.max_depth + 1 if is_too_deep else self.plan.max_depth
-        reason: str | None = self.plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
+        reason: str | None = self.plan.scope.refuses(link.url, depth)
+        if reason is None and self.plan.avoid_traps:
+            reason = shape_of(link.url, today)
         return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason)
 
 
@@ -159,8 +164,14 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
         "text_chars": article.char_count,
         "digest": digest_of(article.title, article.text),
         # What it is about, to see when nothing new comes any more.
-        "sketch": sketch(article.text) if judge.plan.avoid_traps else None,
+        "sketch": sketch(article.text, _words_of(url, links)) if judge.plan.avoid_traps else None,
     }
+
+
+def _words_of(url: str, links: Links) -> frozenset[str]:
+    """Words of the page's own address, and of its links where they are few: repeated in the text they say nothing."""
+    addresses = [url, *(links.references if len(links.references) <= _FEW_LINKS else ())]
+    return frozenset(_WORD.findall(" ".join(addresses).lower()))
 
 
 def _record(
@@ -310,7 +321,9 @@ def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any]
     link = link_to(base, links.canonical)
     if link is None or link.key == url_key(here):
         return None
-    if plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date()):
+    if plan.scope.refuses(link.url, depth):
+        return None
+    if plan.avoid_traps and shape_of(link.url, datetime.now(UTC).date()):
         return None
     return [link.url, short_key(link.key), _host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -10,6 +10,7 @@ from corral.domain.crawl import GONE, Counts, ItemState
 from corral.domain.errors import RunNotFound
 from corral.domain.item import StoredItem
 from corral.domain.run import Run, RunState
+from corral.domain.traps import Trap
 from corral.store.rows import run_of
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, first, is_state, param, values
@@ -37,7 +38,26 @@ _CHANGES = (
 _EXAMPLE = sa.select(items.c.url).where(_OF_RUN, items.c.reason == param("reason")).order_by(items.c.id).limit(1)
 _GONE = (
     sa.select(items.c.url)
-    .where(_OF_RUN, is_state(items.c.state, "skipped"), items.c.message.is_not(None), items.c.reason == GONE)
+    .where(_OF_RUN, is_state(items.c.state, ItemState.MISSING), items.c.reason == GONE)
+    .order_by(items.c.id)
+    .limit(param("limit"))
+)
+_HELD_BACK = (
+    sa.select(items.c.reason, items.c.message, sa.func.count(), sa.func.min(items.c.id))
+    .where(_OF_RUN, items.c.state.in_(("skipped", "deferred")), items.c.reason.in_([trap.value for trap in Trap]))
+    .group_by(items.c.reason, items.c.message)
+    .order_by(sa.func.count().desc(), items.c.message)
+    .limit(param("limit"))
+)
+# What a rule against traps holds back, whether it is proven to be one or was only put off until the end.
+_HELD_PAGES = (
+    sa.select(*_SHOWN)
+    .where(
+        _OF_RUN,
+        items.c.state.in_(("skipped", "deferred")),
+        items.c.reason.in_([trap.value for trap in Trap]),
+        items.c.id > param("after"),
+    )
     .order_by(items.c.id)
     .limit(param("limit"))
 )
@@ -119,13 +139,24 @@ def changes(tx: Tx, run_id: str) -> dict[str, int]:
     return {change: int(count) for change, count in tx.all(_CHANGES, values(run_id=run_id))}
 
 
+def held_back(tx: Tx, run_id: str, limit: int) -> list[dict[str, Any]]:
+    """Addresses that trap detection held back, by rule and template, with an example of each; the most first."""
+    found = []
+    for reason, template, count, first_id in tx.all(_HELD_BACK, values(run_id=run_id, limit=limit)):
+        row = first(tx.all(_BY_ID, values(id=first_id)))
+        example = None if row is None else _stored(tx, row).url
+        found.append({"reason": reason, "template": template, "count": int(count), "example": example})
+    return found
+
+
 def gone(tx: Tx, run_id: str, limit: int) -> list[str]:
     """Addresses of pages that an earlier crawl recorded, and that are no more."""
     return [row[0] for row in tx.all(_GONE, values(run_id=run_id, limit=limit))]
 
 
 def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
-    rows = tx.all(_IN_STATE, values(run_id=run_id, state=state.value, after=after, limit=limit))
+    statement = _HELD_PAGES if state is ItemState.DEFERRED else _IN_STATE
+    rows = tx.all(statement, values(run_id=run_id, state=state.value, after=after, limit=limit))
     return [_stored(tx, row) for row in rows]
 
 

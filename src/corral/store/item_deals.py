@@ -13,12 +13,12 @@ from sqlalchemy.dialects.postgresql import insert
 from corral.domain.crawl import Counts, ItemState, room_in
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import RunId, new_id
-from corral.domain.item import Found, Item, Report, Step
+from corral.domain.item import DEFERRED_DUE, Found, Item, Report, Step
 from corral.domain.run import SHARE, Lease, NewRun
 from corral.domain.share import OWN, Share, allot, deal, helpers_wanted, place_in, place_of_host
 from corral.store import item_shares, item_traps
 from corral.store import runs as runs_queries
-from corral.store.item_rows import DEPTH, DUE_AT, HOST, LOSSES, NEXT
+from corral.store.item_rows import DEPTH, DUE_AT, HOST, LOSSES, NEXT, WITH_PARENTS
 from corral.store.item_shares import FRESH, MOVING, POLL_S, Hand, HeldShare
 from corral.store.tables import crawl_pins, crawl_shares, crawls, items
 from corral.store.tx import Row, Tx, first, insert_all, is_state, param, values
@@ -31,11 +31,13 @@ _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
 _WAITING = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.share == param("share"))
 _IN_ORDER = (items.c.due_at, items.c.rank, items.c.id)
-_NEXT = sa.select(*NEXT).where(*_WAITING).order_by(*_IN_ORDER).limit(param("limit"))
+_NEXT = sa.select(*NEXT).select_from(WITH_PARENTS).where(*_WAITING).order_by(*_IN_ORDER).limit(param("limit"))
 _FIRST = (
     sa.select(items.c.depth).where(*_WAITING, items.c.due_at <= param("now")).order_by(*_IN_ORDER).limit(param("limit"))
 )
-_SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(_OF_RUN, _LEASED)
+_SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(
+    _OF_RUN, _LEASED, items.c.due_at != sa.literal_column(str(DEFERRED_DUE))
+)
 _HOSTS = sa.select(items.c.host).where(_OF_RUN, _LEASED, items.c.share == param("share")).distinct()
 _MOVE = sa.update(items).where(items.c.id == param("id")).values(share=param("share"))
 _PINS = (crawl_pins.c.run_id == param("run_id"), crawl_pins.c.place == param("place"))
@@ -234,7 +236,7 @@ def _is_waited_for(hand: Hand, got: Dealt, room: int) -> bool:
     others = [held for held in got.others if held.is_there]
     if not others:
         return got.has_more
-    has_work = hand.counts["leased"] > 0 or (room > 0 and hand.counts["pending"] > 0)
+    has_work = hand.counts["leased"] > 0 or (room > 0 and hand.counts["pending"] + hand.counts["deferred"] > 0)
     return has_work or got.has_more or not all(held.share.is_done for held in others)
 
 

@@ -11,7 +11,7 @@ from corral.domain.crawl import ItemState
 from corral.domain.loss import LOSS_CAP, Suspicion
 from corral.domain.run import SHARE, WITH_ITEMS, Run
 from corral.domain.share import OWN
-from corral.store.item_rows import LOSSES, NEXT
+from corral.store.item_rows import LOSSES, NEXT, WITH_PARENTS
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
@@ -41,6 +41,7 @@ _WORST = sa.select(sa.func.max(items.c.losses)).where(_OF_RUN, _LEASED)
 _COUNT = sa.select(sa.func.count()).select_from(items).where(*_SUSPECT)
 _NEXT = (
     sa.select(*NEXT)
+    .select_from(WITH_PARENTS)
     .where(*_SUSPECT, items.c.due_at <= param("now"))
     .order_by(items.c.losses.desc(), items.c.rank, items.c.id)
     .limit(_FEW)

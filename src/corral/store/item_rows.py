@@ -2,8 +2,11 @@
 
 from corral.store.tables import items
 
+_parents = items.alias("parents")
+
 NEXT = (
     *(items.c.id, items.c.url, items.c.url_key, items.c.depth, items.c.attempt, items.c.kind),
-    *(items.c.due_at, items.c.host, items.c.losses),
+    *(items.c.due_at, items.c.host, items.c.losses, _parents.c.url),
 )
-DEPTH, ATTEMPT, KIND, DUE_AT, HOST, LOSSES = range(3, 9)
+WITH_PARENTS = items.outerjoin(_parents, _parents.c.id == items.c.parent)
+DEPTH, ATTEMPT, KIND, DUE_AT, HOST, LOSSES, FOUND_ON = range(3, 10)

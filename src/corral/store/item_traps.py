@@ -3,21 +3,22 @@
 The worker decides; what it decided is written in the transaction of the pages it decided by.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl import ItemState
-from corral.domain.item import MAX_ROWS
+from corral.domain.item import DEFERRED_DUE, MAX_ROWS
 from corral.domain.share import OWN, place_of_template
 from corral.domain.traps import Trap
 from corral.store import item_shares
+from corral.store.item_rows import DUE_AT
 from corral.store.item_shares import Hand
 from corral.store.rows import from_json, storable, to_json
 from corral.store.tables import crawl_templates, items
-from corral.store.tx import Tx, is_state, param, values
+from corral.store.tx import Row, Tx, is_state, param, values
 
 _OF_RUN = crawl_templates.c.run_id == param("run_id")
 _LOAD = sa.select(crawl_templates.c.name, crawl_templates.c.tally).where(_OF_RUN)
@@ -28,37 +29,30 @@ _KEEP = (
 )
 _DROP = sa.delete(crawl_templates).where(_OF_RUN, crawl_templates.c.name == param("name"))
 _DROP_ALL = sa.delete(crawl_templates).where(_OF_RUN)
-_HELD = (
-    items.c.run_id == param("run_id"),
-    is_state(items.c.state, ItemState.SKIPPED),
-    items.c.message.is_not(None),
-    items.c.reason.in_((Trap.NO_NEW_CONTENT.value, Trap.QUERY_VARIANTS.value)),
-)
-_HELD_NAMES = sa.select(items.c.reason, items.c.message).where(*_HELD).distinct()
-# The last that were held first; and those that came back before them are fetched before them.
-_SOME = (
-    sa.select(items.c.id)
-    .where(*_HELD, items.c.message == param("name"), items.c.reason == param("reason"))
-    .order_by(items.c.id.desc())
-    .limit(param("limit"))
-)
-_LIFT = (
+_OF_ITEMS = items.c.run_id == param("run_id")
+_DEFERRED = is_state(items.c.state, ItemState.DEFERRED)
+_REFUSE = (
     sa.update(items)
-    .where(items.c.id == param("id"))
-    .values(
-        state=ItemState.PENDING.value,
-        reason=sa.null(),
-        message=sa.null(),
-        due_at=0,
-        share=param("share"),
-        # As a number with a fraction: PostgreSQL would make a whole one of what is added to the depth.
-        rank=sa.case((param("by_depth") == 1, sa.cast(items.c.depth, sa.Double) + param("rank")), else_=items.c.rank),
-    )
+    .where(_OF_ITEMS, _DEFERRED, items.c.message == param("name"))
+    .values(state=ItemState.SKIPPED.value, reason=Trap.ENDLESS.value, updated_at=param("wall"))
+)
+_NEXT_DEFERRED = (
+    sa.select(items.c.id).where(_OF_ITEMS, _DEFERRED).order_by(items.c.rank, items.c.id).limit(param("limit"))
+)
+_PROMOTE = (
+    sa.update(items)
+    .where(items.c.id.in_(_NEXT_DEFERRED))
+    .values(state=ItemState.PENDING.value, due_at=sa.literal_column(str(DEFERRED_DUE)), share=sa.literal_column("0"))
+)
+_FRESH_LEASED = (
+    sa.select(items.c.id)
+    .where(_OF_ITEMS, is_state(items.c.state, ItemState.LEASED), items.c.due_at != sa.literal_column(str(DEFERRED_DUE)))
+    .limit(1)
 )
 
 
-def stepped(tx: Tx, hand: Hand, told: dict[str, Any], *, by_depth: bool) -> tuple[dict[str, Any], int]:
-    """Write what a worker tells of templates; what it asked for, and how many items came back."""
+def write(tx: Tx, hand: Hand, told: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Write what a worker has learned of templates; the answer, and how many deferred items are refused by it."""
     key = values(run_id=hand.run_id)
     kept = [
         {**key, **values(name=storable(name), tally=to_json(tally))}
@@ -70,33 +64,32 @@ def stepped(tx: Tx, hand: Hand, told: dict[str, Any], *, by_depth: bool) -> tupl
         tx.many(_KEEP, kept)
     if dropped:
         tx.many(_DROP, dropped)
-    lifted = [
-        _lift(tx, hand, {**key, **values(name=storable(name), reason=reason, limit=min(limit, MAX_ROWS))}, by_depth)
-        for reason, name, limit in told["lifts"]
-    ]
-    answer: dict[str, Any] = {"lifted": lifted}
-    if told["begins"]:
-        answer |= _known_at_first(tx, hand)
-    return answer, sum(lifted)
+    refused = sum(tx.run(_REFUSE, {**key, **values(name=storable(name), wall=tx.wall_ms)}) for name in told["endless"])
+    return (_known_at_first(tx, hand) if told["begins"] else {}), refused
 
 
-def _lift(tx: Tx, hand: Hand, which: dict[str, Any], by_depth: bool) -> int:
-    """Let some come back, and be fetched the last held first: where one proved its worth, the next ones may.
+def promote(tx: Tx, hand: Hand, limit: int, next_rows: Sequence[Row]) -> int:
+    """Make the next deferred items pending where nothing else is left to hand out now, in their order; how many.
 
-    In the other order a batch that begins with what is worth nothing would starve them all again before their turn.
+    Pages that wait for another attempt are not waited for, unless the crawl is shared: other workers know what is due
+    there. A page that is being read may lead to others that come first, unless it was deferred itself.
     """
-    found = [row[0] for row in tx.all(_SOME, which)]
-    # After all others of their depth, and never after those of the next; what a helper held back is its own.
-    order = 0.5 + (tx.wall_ms % 10**9) / 10**10
-    own = values(share=hand.share, by_depth=int(by_depth))
-    lifts = [{**own, **values(id=id_, rank=order + place / 10**13)} for place, id_ in enumerate(found)]
-    return tx.many(_LIFT, lifts) if lifts else 0
+    if limit <= 0 or not hand.counts["deferred"] or hand.share != OWN:
+        return 0
+    has_others = hand.is_shared and hand.counts["pending"] > 0
+    if has_others or any(row[DUE_AT] <= tx.now_ms for row in next_rows):
+        return 0
+    if tx.all(_FRESH_LEASED, values(run_id=hand.run_id)):
+        return 0
+    promoted = tx.run(_PROMOTE, values(run_id=hand.run_id, limit=min(limit, MAX_ROWS)))
+    hand.counts.update(deferred=-promoted, pending=promoted)
+    return promoted
 
 
 def _known_at_first(tx: Tx, hand: Hand) -> dict[str, Any]:
     """A helper begins with nothing: what is known of a place comes with it."""
     if hand.share != OWN:
-        return {"templates": [], "held": []}
+        return {"templates": []}
     others = item_shares.places_of_others(tx, hand.run_id) if hand.is_shared else set()
     return _known(tx, hand.run_id, lambda name: not others or place_of_template(name) not in others)
 
@@ -108,10 +101,7 @@ def known_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
 
 def _known(tx: Tx, run_id: str, is_wanted: Callable[[str], bool]) -> dict[str, Any]:
     key = values(run_id=run_id)
-    return {
-        "templates": [[name, *from_json(tally)] for name, tally in tx.all(_LOAD, key) if is_wanted(name)],
-        "held": [[reason, name] for reason, name in tx.all(_HELD_NAMES, key) if is_wanted(name)],
-    }
+    return {"templates": [[name, *from_json(tally)] for name, tally in tx.all(_LOAD, key) if is_wanted(name)]}
 
 
 def forget(tx: Tx, run_id: str) -> None:

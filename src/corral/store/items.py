@@ -11,7 +11,7 @@ from corral.domain.crawl import Bounds, Counts, ItemState, room_in
 from corral.domain.event import EventDraft
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import new_id
-from corral.domain.item import Ended, Found, Item, Report, Step
+from corral.domain.item import DEFERRED_DUE, Ended, Found, Item, Report, Step, state_when_found
 from corral.domain.run import Lease, NewRun
 from corral.domain.scope import Refusal
 from corral.domain.share import OWN
@@ -27,7 +27,7 @@ from corral.store import (
 )
 from corral.store import runs as runs_queries
 from corral.store.item_deals import Dealt
-from corral.store.item_rows import DEPTH, DUE_AT, HOST
+from corral.store.item_rows import DEPTH, DUE_AT, FOUND_ON, HOST
 from corral.store.item_shares import COUNTED, POLL_S, Hand
 from corral.store.rows import packed_json, storable, to_json
 from corral.store.tables import crawls, items, records, runs
@@ -110,6 +110,7 @@ _LEASE = (
     .values(state=ItemState.LEASED.value, updated_at=param("wall"))
 )
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
+_FOUND_STATES = (ItemState.PENDING, ItemState.DEFERRED, ItemState.SKIPPED)
 _DELETE_CRAWL = sa.delete(crawls).where(crawls.c.run_id == param("run_id"))
 
 
@@ -150,12 +151,14 @@ def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
         _give_back(tx, hand, frozenset(report.holding))
     if report.is_last:
         item_shares.left(tx, hand)
-    traps, lifted = None, 0
+    traps, refused = None, 0
     if report.traps is not None:
-        traps, lifted = item_traps.stepped(tx, hand, report.traps, by_depth=bounds.by_depth)
-    counts.update(pending=lifted, skipped=-lifted)
+        traps, refused = item_traps.write(tx, hand, report.traps)
+    counts.update(deferred=-refused, skipped=refused)
     room = int(min(report.want, room_in(bounds, _counts(counts), counts["size"])))
     got = item_deals.dealt(tx, hand, report, room)
+    if item_traps.promote(tx, hand, room, got.rows):
+        got = item_deals.dealt(tx, hand, report, room)
     taken, next_due_s = _lease(tx, hand, room, got)
     if bounds.since is not None and taken:
         taken = item_since.with_versions(tx, bounds.since, taken)
@@ -264,9 +267,9 @@ def _found(
 ) -> dict[str, int]:
     """Write what is new; how many of it is pending and how much is skipped."""
     own = item_deals.own_hosts(tx, hand, found) if hand is not None and hand.share != OWN else ()
-    rows: dict[ItemState, list[dict[str, Any]]] = {ItemState.PENDING: [], ItemState.SKIPPED: []}
+    rows: dict[ItemState, list[dict[str, Any]]] = {each: [] for each in _FOUND_STATES}
     for each, parent in found:
-        state = ItemState.SKIPPED if each.reason else ItemState.PENDING
+        state = state_when_found(each)
         rows[state].append(
             values(
                 run_id=run_id,
@@ -327,11 +330,12 @@ def _lease(tx: Tx, hand: Hand, room: int, got: Dealt) -> tuple[tuple[Item, ...],
     due = [row for row in rows if row[DUE_AT] <= tx.now_ms]
     if not due:
         return (), max(0.0, (rows[0][DUE_AT] - tx.now_ms) / 1000)
-    # None that is deeper than one still being read: what that finds is judged by how deep it really lies.
+    # None that is deeper than one still being read: what that finds is judged by how deep it really lies. Deferred
+    # ones come late in any case.
     chosen: Sequence[Row] = due
     if bounds.by_depth:
         level = item_deals.level_of(tx, hand, due, got.others)
-        chosen = [row for row in due if row[DEPTH] <= level]
+        chosen = [row for row in due if row[DEPTH] <= level or row[DUE_AT] == DEFERRED_DUE]
         if not chosen and hand.is_shared:
             return (), POLL_S
     if bounds.max_per_host is not None and chosen:
@@ -346,7 +350,12 @@ def _taken(tx: Tx, rows: Sequence[Row], counts: "Counter[str]") -> tuple[Item, .
     if rows:
         tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in rows])
         counts.update(pending=-len(rows), leased=len(rows))
-    return tuple(Item._make((*row[:DUE_AT], None, row[DUE_AT] > 0)) for row in rows)
+    return tuple(_item(row) for row in rows)
+
+
+def _item(row: Row) -> Item:
+    due_at = row[DUE_AT]
+    return Item._make((*row[:DUE_AT], None, due_at > 0, due_at == DEFERRED_DUE, row[FOUND_ON]))
 
 
 def _of_hosts_with_room(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> tuple[list[Row], int]:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0015"
+HEAD = "0016"
 _KNOWN = tuple(f"{number:04}" for number in range(1, int(HEAD) + 1))
 _MIGRATIONS = Path(__file__).parent / "migrations"
 

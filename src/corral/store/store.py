@@ -166,6 +166,10 @@ class Store(Upkeep, HostMethods, StepMethods):
         found: dict[str, str] = await self._db.read_slow(_op(crawls.examples, run_id, reasons))
         return found
 
+    async def crawl_held_back(self, run_id: str, limit: int = 20) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = await self._db.read_slow(_op(crawls.held_back, run_id, limit))
+        return found
+
     async def crawl_gone(self, run_id: str, limit: int) -> list[str]:
         found: list[str] = await self._db.read_slow(_op(crawls.gone, run_id, limit))
         return found

@@ -216,9 +216,10 @@ crawls = sa.Table(
     sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond what is kept
     sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # the last item taken from an earlier crawl
     sa.Column("shared", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once helpers were asked for
+    sa.Column("missing", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("deferred", sa.BigInteger, nullable=False, server_default="0"),
 )
 
-# Who helps with a crawl: see domain.share.
 crawl_shares = sa.Table(
     "crawl_shares",
     metadata,
@@ -239,9 +240,8 @@ crawl_pins = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("place", sa.Text, primary_key=True),
     sa.Column("share", sa.SmallInteger, nullable=False),
-    sa.Column(
-        "news", sa.SmallInteger, nullable=False
-    ),  # 1: still with the crawl itself, 2: the helper does not know yet
+    # 1: still with the crawl itself, 2: the helper does not know yet
+    sa.Column("news", sa.SmallInteger, nullable=False),
 )
 
 # Pages asked for, of each host; only of crawls that limit them.

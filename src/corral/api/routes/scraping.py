@@ -128,6 +128,9 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
         "errors": await _errors(corral, run) if include_errors else None,
         "metadata": _metadata(run),
     }
+    if include_errors:
+        missing = await corral.store.crawl_items(run.id, ItemState.MISSING, 0, _MAX_ERRORS)
+        rest["metadata"]["missing"] = [item.url for item in missing]
     if plan_of(run).since is not None:
         gone = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
         rest["metadata"]["gone"] = [masked_result_url(url) for url in gone]

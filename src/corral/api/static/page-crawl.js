@@ -10,8 +10,8 @@ import { ACTIONS, hasEnded, stateOf } from "./states.js";
 const LOOK_EVERY_MS = 1000;
 const REASONS_EVERY_MS = 4000;
 const PAGES = 50;
-const PAGE_STATES = { failed: "Failed", skipped: "Skipped", done: "Done", pending: "Waiting", leased: "Being read" };
-const PAGE_TONES = { failed: "bad", skipped: "muted", done: "good", pending: "neutral", leased: "info" };
+const PAGE_STATES = { failed: "Failed", missing: "Missing", deferred: "Held back", skipped: "Skipped", done: "Done", pending: "Waiting", leased: "Being read" };
+const PAGE_TONES = { failed: "bad", missing: "muted", deferred: "muted", skipped: "muted", done: "good", pending: "neutral", leased: "info" };
 const FORMATS = ["json", "jsonl", "csv", "parquet"];
 
 function planFacts(crawl) {
@@ -77,7 +77,7 @@ class Progress {
     setText(this.now, crawl.current_item ? `Now: ${clip(crawl.current_item, 300)}` : "");
     const rate = isRunning ? (pace?.pagesPerS ?? crawl.pages_per_second) : crawl.pages_per_second;
     const shown = {
-      Done: plain(counts.done), Failed: plain(counts.failed), Skipped: plain(counts.skipped), Waiting: plain(counts.pending + counts.leased),
+      Done: plain(counts.done), Failed: plain(counts.failed), Missing: plain(counts.missing), Skipped: plain(counts.skipped), Waiting: plain(counts.pending + counts.leased + counts.deferred),
       "Pages a second": rate === null ? "–" : plain(rate >= 10 ? Math.round(rate) : Number(rate.toFixed(1))), Received: bytes(crawl.bytes),
     };
     for (const [name, value] of Object.entries(shown)) setText(this.values[name], value);

@@ -79,9 +79,10 @@ EarlierRun = Annotated[
         "--since", metavar="RUN", help="Say what changed since this crawl, or the `last` one, and carry the rest over."
     ),
 ]
-NoAvoidTraps = Annotated[
-    bool, typer.Option("--no-avoid-traps", help="The pages are all alike, and all wanted: hold none of them back.")
+NoTrapDetection = Annotated[
+    bool, typer.Option("--no-trap-detection", help="Fetch what looks like a trap, too: far calendars, endless lists.")
 ]
+NoAvoidTraps = Annotated[bool, typer.Option("--no-avoid-traps", hidden=True)]
 AllOrNothing = Annotated[bool, typer.Option("--all-or-nothing", help="With failed pages, or late, it has failed.")]
 OutputFile = Annotated[
     Path | None,
@@ -97,7 +98,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew where an interr
 _HELP = """Crawl a site, now: every page's title and text, and where it leads.
 
 Ctrl-C pauses it and keeps everything; the same command goes on where it was.
-Exit code: 0 completed, 3 with failed pages or out of time, 1 failed, 130 interrupted.
+Exit code: 0 completed, 3 with failed or held back pages or out of time, 1 failed, 130 interrupted.
 
 \b
 corral crawl https://example.com --depth 2 -o pages.jsonl
@@ -139,6 +140,7 @@ def crawl(
     follow_nofollow: FollowNofollow = False,
     keep_noindex: KeepNoindex = False,
     no_canonical: NoCanonical = False,
+    no_trap_detection: NoTrapDetection = False,
     no_avoid_traps: NoAvoidTraps = False,
     sitemaps: Sitemaps = False,
     order: OrderName = None,
@@ -190,7 +192,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "respect_robots": not given["no_robots"],
         "obey_noindex": not given["keep_noindex"],
         "use_canonical": not given["no_canonical"],
-        "avoid_traps": not given["no_avoid_traps"],
+        "avoid_traps": not (given["no_trap_detection"] or given["no_avoid_traps"]),
         "use_sitemaps": given["sitemaps"],
         "partial_results_ok": not given["all_or_nothing"],
         "order": given["order"] or ("best" if given["keyword"] else "breadth"),
@@ -258,7 +260,7 @@ async def _crawl(
 
 
 async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) -> int:
-    from corral.cli import exits, hints, render, shapes
+    from corral.cli import crawl_summary, exits, hints, render, shapes
     from corral.domain.run import RunState
 
     run, now = await app.store.run(run_id), await app.store.crawl_now(run_id)
@@ -270,6 +272,7 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
         counts = {**now.counts._asdict(), "discovered": now.counts.discovered}
         why = [{"state": state, "reason": reason, "count": count} for state, reason, count in reasons]
         told = {"run": shapes.run_shape(run), "counts": counts, "reasons": why}
+        told |= {name: run.stats[name] for name in ("held_back", "left_out") if name in run.stats}
         if run.stats.get("changes"):
             told |= {"changes": run.stats["changes"], "gone": await app.store.crawl_gone(run_id, _MAX_GONE)}
         render.print_json(told)
@@ -280,9 +283,11 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
         rows = [(state, reason, str(count)) for state, reason, count in reasons]
         if rows:
             render.print_table(("state", "reason", "pages"), rows)
+        for line in crawl_summary.lines_of(run, now.counts):
+            print(line)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:
-        exits.complain(f"{run.state}: {_short_of(run, now)}", hints.hint_for(run))
+        exits.complain(f"{run.state}: {crawl_summary.short_of(run, now.counts)}", hints.hint_for(run))
     return exits.code_of_state(run.state)
 
 
@@ -297,23 +302,13 @@ def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> 
     if changes := run.stats.get("changes"):
         print(", ".join(f"{count} {change}" for change, count in changes.items()))
     if stopped := run.stats.get("budget") or run.stats.get("stopped_by"):
-        left = counts.pending or run.stats.get("reasons", {}).get(HOST_BUDGET, 0)
+        left = counts.pending + counts.deferred or run.stats.get("reasons", {}).get(HOST_BUDGET, 0)
         print(f"stopped by {_BUDGETS.get(stopped, f'its {stopped}')}: {left} more are known")
 
 
 def _say_how_long(run_id: str, hours: float) -> None:
     if hours:
         print(f"a running Corral forgets them {hours:g} h after the end; `corral run keep {run_id}` keeps them")
-
-
-def _short_of(run: "Run", now: "CrawlNow") -> str:
-    if run.error_message:
-        return run.error_message
-    from corral.cli.left_out import left_out_lines
-
-    said = [f"{now.counts.failed} pages failed"] if now.counts.failed else []
-    said += left_out_lines(run)
-    return ", ".join([*said, "its time was over"] if run.stats.get("stopped_by") == "time" else said)
 
 
 async def _exported(app: "App", run: "Run", path: Path) -> int | None:

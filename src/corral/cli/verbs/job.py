@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corral.cli.job_pages import AllowDomain, Items, MaxItems, MaxPages, Next, Pages, SaveFiles, WholeSite, with_pages
+from corral.cli.job_pages import (
+    AllowDomain,
+    Items,
+    MaxItems,
+    MaxPages,
+    Next,
+    NoTrapDetection,
+    Pages,
+    SaveFiles,
+    WholeSite,
+    with_pages,
+)
 from corral.cli.options import (
     AsJson,
     Css,
@@ -54,6 +65,7 @@ def add(
     max_items: MaxItems = None,
     allow_domain: AllowDomain = None,
     save_files: SaveFiles = False,
+    no_trap_detection: NoTrapDetection = False,
     frequency: Frequency = "on_demand",
     strategy: StrategyOption = Strategy.AUTO,
     priority: Annotated[PriorityName, typer.Option(help="Higher ones are served first.")] = PriorityName.MEDIUM,
@@ -86,7 +98,7 @@ def add(
     how |= {"on_captcha": on_captcha, "on_missing": on_missing}
     how["proxy"] = proxy_of(settings, proxy, dry_run=dry_run)
     job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how)
-    pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files)
+    pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
     finish(_add(settings, with_pages(job, pages), checks=not no_check, dry_run=dry_run, as_json=as_json))
 
 

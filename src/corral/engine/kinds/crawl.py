@@ -13,18 +13,9 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.crawl import (
-    GONE,
-    CrawlPlan,
-    ItemState,
-    StoppedBy,
-    budget_used_up,
-    final_state,
-    left_out_by,
-    room_in,
-    why_failed,
-)
+from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, why_failed
 from corral.domain.crawl_item import decide_item
+from corral.domain.crawl_summary import left_out_by
 from corral.domain.gate import wait_of
 from corral.domain.item import PAGE, Change, Ended, Item, Report, Step, listing_place
 from corral.domain.kept import told_at_once
@@ -150,14 +141,8 @@ class _Crawl:
                 step = await self._step()
 
     def _has_nothing(self, step: Step) -> bool:
-        """To do, and nothing that could come back."""
-        if step.next_due_s is not None or step.items or not self._has_asked:
-            return False
-        if self._is_helper:  # what is pending is with others
-            has_room = room_in(self._plan.bounds, step.counts, step.size) > 0
-        else:  # what is pending is beyond a budget, and so is what could come back
-            has_room = not step.counts.pending
-        return not (self._memory.has_more and has_room)
+        """To do: what is pending or deferred is with others, or beyond a budget."""
+        return step.next_due_s is None and not step.items and self._has_asked
 
     def _may_leave(self) -> bool:
         """A helper waits for a while: others may find something for it."""
@@ -232,10 +217,8 @@ class _Crawl:
         if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
             # It is read when somebody has logged in again.
             return Ended(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
-        if item.known is not None and failure.http_status in _GONE:
-            said = f"it answers {failure.http_status} now"
-            ended = Ended(item.id, item.key, ItemState.SKIPPED, GONE, said, http_status=failure.http_status)
-            return ended._replace(change=Change.GONE)
+        if (missing := self._missing(item, failure)) is not None:
+            return missing
         now = datetime.now(UTC)
         decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=self._policy)
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
@@ -250,6 +233,16 @@ class _Crawl:
         ended = Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
         return ended._replace(counts=decided.counts_attempt)
 
+    def _missing(self, item: Item, failure: Failed) -> Ended | None:
+        """A dead link is a result. Where the crawl begins, it is a failure."""
+        if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.known is None):
+            return None
+        is_known = item.known is not None
+        said = f"it answers {failure.http_status}{' now' if is_known else ''}"
+        reason = GONE if is_known else f"http_{failure.http_status}"
+        ended = Ended(item.id, item.key, ItemState.MISSING, reason, said, http_status=failure.http_status)
+        return ended._replace(change=Change.GONE if is_known else None)
+
     async def _step(self, *, want: int | None = None, is_last: bool = False) -> Step:
         batch, later = next_batch(self._ended)
         ended, too_large = told_at_once(batch)
@@ -262,7 +255,7 @@ class _Crawl:
             most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
             want = max(0, min(self._appetite.size(), _AHEAD * most) - len(holding))
         self._has_asked = want > 0
-        traps = self._memory.told(is_idle=not holding and not is_last)
+        traps = self._memory.told()
         under_way = max(self._at_once, len(self._visits))
         step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps, under_way, self._is_done))
         if step.is_over:
@@ -283,7 +276,8 @@ class _Crawl:
             return self._needs_login
         counts, reasons = last.counts, last.reasons or {}
         stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
-        stats |= {"reasons": reasons, "links_dropped": last.dropped}
+        held_back = last.held_back or []
+        stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back}
         if last.changes is not None:
             stats["changes"] = {**dict.fromkeys(Change, 0), **last.changes}
         budget = budget_used_up(self._plan, counts, last.size, reasons)
@@ -292,7 +286,7 @@ class _Crawl:
             stats["budget"] = budget
         if ran_out is not None:
             stats["stopped_by"] = ran_out.value
-        stats["left_out"] = left_out = left_out_by(reasons)
+        stats["left_out"] = left_out = left_out_by(reasons, last.dropped)
         stats["left_out_examples"] = last.examples or {}
         stats["empty_fields"] = empty = last.empty_fields or {}
         is_ok = self._plan.partial_results_ok

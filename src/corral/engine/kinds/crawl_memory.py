@@ -4,6 +4,7 @@ from typing import Any
 
 from corral.domain.crawl import CANONICAL, CrawlPlan, ItemState
 from corral.domain.item import Ended, Found, Item, Seen, Step
+from corral.domain.scope import Refusal
 from corral.domain.share import place_in, place_of_host
 from corral.engine.kinds.crawl_traps import CrawlTraps
 
@@ -20,24 +21,24 @@ class CrawlMemory:
         self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
         self.traps = CrawlTraps() if plan.avoid_traps else None
         self._is_shared = False
+        self._is_first = True
+        self._has_too_deep = False  # some links were refused for their depth
 
     def held(self, item: Item) -> Ended | None:
         """The end of an item that is not to be fetched."""
         return None if self.traps is None else self.traps.held(item)
 
-    def told(self, *, is_idle: bool) -> dict[str, Any] | None:
+    def told(self) -> dict[str, Any] | None:
         """What goes with the next step beside the items."""
-        return None if self.traps is None else self.traps.told(is_idle=is_idle)
+        return None if self.traps is None else self.traps.told()
 
     def answered(self, step: Step) -> None:
         self._is_shared = step.is_shared
-        if self.traps is not None and step.traps is not None:
-            self.traps.answered(step.traps)
-
-    @property
-    def has_more(self) -> bool:
-        """Items may come back: it is not over yet."""
-        return self.traps is not None and self.traps.has_more
+        if self._is_first and step.counts.fetched:
+            self._has_too_deep = True  # another worker began this crawl, and may have refused some
+        self._is_first = False
+        if self.traps is not None:
+            self.traps.answered(step.traps, step.counts.fetched)
 
     def judged(self, item: Item, ended: Ended) -> Ended:
         """What a page that was read means for the crawl; ready to be told."""
@@ -48,7 +49,8 @@ class CrawlMemory:
         if self.traps is not None:
             self.traps.saw(item, seen, new)
         # One that comes late may know shorter ways than those that were told.
-        came_late = item.attempt > 1 or item.is_back or seen.is_sent_on
+        came_late = item.attempt > 1 or seen.is_sent_on
+        came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))
         found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 
@@ -77,6 +79,7 @@ class CrawlMemory:
                 continue
             # Held back or not, it has been told; it is not asked again whether it is let in.
             self._told[each.key] = each.reason
+            self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
             is_judged = self.traps is not None and own in (None, place_of_host(each.host))
             new.append(self.traps.let_in(each) if self.traps is not None and is_judged else each)
         while len(self._told) > _MAX_TOLD:

@@ -1,0 +1,80 @@
+"""The closing lines of a crawl: what was left out, by which rule, and how to get it."""
+
+from typing import TYPE_CHECKING, Any
+
+from corral.cli.render import printable
+from corral.domain.crawl import LEFT_OUT
+
+if TYPE_CHECKING:
+    from corral.domain.crawl import Counts
+    from corral.domain.run import Run
+
+_SHOWN = 5
+_RULES = {
+    "endless_growth": "leads to ever more pages like itself",
+    "calendar": "names a date far from today",
+    "repeated_segments": "repeats a part of its path",
+    "too_many_segments": "has too many parts in its path",
+    "query_variants": "is one of very many queries of one path",
+    "no_new_content": "is like pages that brought nothing new",
+}
+_LISTED = ("failed", "missing", "deferred")
+
+
+def lines_of(run: "Run", counts: "Counts") -> list[str]:
+    """What a reader of the summary has to know beside the counts."""
+    lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
+    held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
+    if held_back:
+        lines += _held_back(held_back)
+    if dropped := run.stats.get("left_out", {}).get("links_dropped"):
+        lines.append(f"{dropped} links were not followed: a page, or the whole crawl, has too many of them")
+    if merged := run.stats.get("merged"):
+        lines += _merged(merged)
+    if states := _states(counts, held_back):
+        lines.append(f"see `corral crawl pages {run.id} --state {'|'.join(states)}`")
+    return lines
+
+
+def short_of(run: "Run", counts: "Counts") -> str:
+    """Why the crawl is not complete, in one line."""
+    if run.error_message:
+        return run.error_message
+    from corral.cli.left_out import left_out_lines
+
+    left_out = {rule: count for rule, count in (run.stats.get("left_out") or {}).items() if rule not in LEFT_OUT}
+    said = [f"{counts.failed} pages failed"] if counts.failed else []
+    said += left_out_lines(run)
+    if left_out:
+        rules = ", ".join(f"{count} {rule}" for rule, count in left_out.items())
+        said.append(f"{sum(left_out.values())} addresses were held back ({rules})")
+    if run.stats.get("stopped_by") == "time":
+        said.append("its time was over")
+    return ", ".join(said)
+
+
+def _held_back(held_back: list[dict[str, Any]]) -> list[str]:
+    from corral.domain.crawl_summary import TRAP_OPTION
+
+    total = sum(each["count"] for each in held_back)
+    lines = [f"{total} addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:"]
+    for each in held_back[:_SHOWN]:
+        why = _RULES.get(each["reason"], each["reason"])
+        lines.append(
+            f"  {each['count']} like {printable(str(each['template'] or '(any)'))}: {why}, e.g. "
+            f"{printable(str(each['example']))}"
+        )
+    if len(held_back) > _SHOWN:
+        lines.append(f"  and {len(held_back) - _SHOWN} more templates")
+    return lines
+
+
+def _merged(merged: dict[str, int]) -> list[str]:
+    names = ", ".join(f"{count} by {name}" for name, count in merged.items())
+    first = next(iter(merged))
+    return [f"addresses that differ only in a session id are one page ({names}); --keep-param {first} tells them apart"]
+
+
+def _states(counts: "Counts", held_back: list[dict[str, Any]]) -> list[str]:
+    there = {"failed": counts.failed, "missing": counts.missing, "deferred": len(held_back) or counts.deferred}
+    return [name for name in _LISTED if there[name]]
