@@ -203,3 +203,17 @@ def test_only_the_typed_host_is_trusted() -> None:
 
     assert odd.trusted_hosts == ("10.0.0.7:8080",)
     assert usual.trusted_hosts == ("intranet:80", "intranet:443")
+
+
+@pytest.mark.parametrize(
+    "verb", [("scrape", "--fields", "title"), ("scrape", "--fields=a", "--strategy=http"), ("crawl",)]
+)
+def test_a_mistyped_host_fails_at_once_and_starts_nothing(corral: Corral, verb: tuple[str, ...]) -> None:
+    name, *options = verb
+    began = time.monotonic()
+    answer = corral(name, "http://no-such-host.invalid/page", *options, APP_RETRY_BASE_SECONDS="60")
+    assert time.monotonic() - began < 30 * SLACK
+    assert (answer.code, answer.out) == (1, "")
+    assert "no-such-host.invalid could not be resolved" in answer.err
+    assert "fix: check the spelling" in answer.err
+    assert corral.here("run", "list", "--json").json == []

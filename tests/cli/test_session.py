@@ -57,7 +57,7 @@ def test_a_form_is_filled_in_and_the_session_works(corral: Corral, site: str) ->
     assert corral.here("session", "list", "--json").json[0]["check"] == "valid"
     wrong = corral("session", "capture", job, *form, "--fill", f"password={CANARY}")
     assert wrong.code == 1
-    assert "still asks for a password" in wrong.err
+    assert "answered the login with 401" in wrong.err
     unknown = corral("session", "capture", job, "--login-url", f"{site}/login", "--fill", f"nonsense={CANARY}")
     assert (unknown.code, CANARY in unknown.err) == (1, False)
 

@@ -277,3 +277,38 @@ def test_what_was_noticed_is_told_first_and_changes_nothing(run: object, outcome
     first, *others = told.events
     assert (first.kind, first.meta) == (EventKind.ROBOTS_CUT, cut)
     assert [draft.kind for draft in others] == [draft.kind for draft in plain.events]
+
+
+CANNOT_START = Failed(FailureCode.UNKNOWN, "the browser did not start", "browser_launch")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        CANNOT_START,
+        Failed(FailureCode.POLICY, "this installation cannot fetch by browser", "strategy_unavailable"),
+        Failed(FailureCode.BLOCKED, "the target answered 403", "http_403", 403),
+    ],
+)
+def test_fields_found_over_http_are_kept_where_the_browser_fails(failure: Failed) -> None:
+    record = {"title": "Lamp", "price": None}
+    first = decide(A_RUN, Fetched({"n": 1}, (record,), missing=("price",)), POLICY, NOW)
+    assert (first.move, first.strategy) == (Move.RETRY, Strategy.BROWSER)
+    # What the first attempt found stays with the run through every further attempt.
+    run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, attempt=2, max_attempts=3, stats=first.stats)
+    again = decide(run, CANNOT_START, POLICY, NOW)
+    assert again.move is Move.RETRY
+    last = decide(run._replace(attempt=3, stats=again.stats), failure, POLICY, NOW)
+    assert (last.to, last.records, last.failure) == (RunState.PARTIAL, (record,), failure)
+    assert last.stats["problems"] == {"missing": ["price"], "last_attempt": failure.message}
+    assert "found_before" not in last.stats
+
+
+def test_a_browser_that_finds_all_replaces_what_was_found_before() -> None:
+    first = decide(A_RUN, Fetched({}, ({"a": 1, "b": None},), missing=("b",)), POLICY, NOW)
+    run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, attempt=2, stats=first.stats)
+    done = decide(run, Fetched({}, ({"a": 1, "b": 2},)), POLICY, NOW)
+    assert (done.to, done.records, done.stats) == (RunState.COMPLETED, ({"a": 1, "b": 2},), {})
+    nothing = decide(A_RUN, Fetched({}, ({"a": None},), missing=("a",)), POLICY, NOW)
+    run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, attempt=3, stats=nothing.stats)
+    assert decide(run, CANNOT_START, POLICY, NOW).to is RunState.FAILED

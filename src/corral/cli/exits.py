@@ -41,10 +41,12 @@ def report(error: CorralError) -> int:
     return code_of(error)
 
 
-def complain(what: str, fix: str | None = None) -> None:
+def complain(what: str, fix: str | None = None, *more: str) -> None:
+    """Say what is wrong, what to do about it where something can be done, and where to read on."""
     print(f"corral: {_one_line(what)}", file=sys.stderr)
-    if fix:
-        print(f"  fix: {_one_line(fix)}", file=sys.stderr)
+    for line in (f"fix: {fix}" if fix else "", *more):
+        if line:
+            print(f"  {_one_line(line)}", file=sys.stderr)
 
 
 def _one_line(text: str) -> str:

@@ -1,6 +1,7 @@
-"""What a person can do about a run that did not work out."""
+"""What a person can do about a run that did not work out; nothing where there is nothing to do."""
 
 from corral.domain.crawl import StoppedBy
+from corral.domain.job import Strategy
 from corral.domain.outcome import FailureCode
 from corral.domain.run import CRAWL, Run
 
@@ -14,8 +15,13 @@ _BY_DETAIL = {
     "proxy": "check the proxy of the job, its user and password; the page is never fetched without it",
     "proxy_sealed": "the key its user and password were sealed with is gone; set the proxy of the job again",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
-    "no_recipe": "run it once with --strategy auto or browser: what the page fetches for itself is recorded",
-    "shape_changed": "the site changed; a run with --strategy browser records it anew",
+    "login_wall": "the page asks for a login: `corral job add URL --requires-auth`, then `corral session capture JOB`",
+    "captcha": "a person can solve it: `corral job add URL --on-captcha wait`, or with cookies of a browser that did",
+    "soft_404": "open the address in a browser: the page it leads to says that there is none",
+    "dns": "check the spelling of the host, and the name server of this machine",
+    "refused": "check the port of the address, and whether the server runs",
+    "selector": "write a simpler selector or pattern for the field that the message names",
+    "browser_launch": "see what `corral doctor` says about the browser, or use --strategy http",
     # Budgets of their own, which a longer time for the whole attempt does not change.
     "connect": "a connection has to stand within 5 s, whatever --timeout says; check the target, or try later",
     "first_byte": "give it more time with --timeout",
@@ -27,13 +33,9 @@ _BY_CODE = {
     FailureCode.RATE_LIMITED: "the site wants fewer requests; try again later, or with a higher --max-attempts",
     FailureCode.TIMEOUT: "give it more time with --timeout",
     FailureCode.NETWORK: "check the address and this machine's connection",
-    FailureCode.BAD_RESPONSE: "open the address in a browser: it may have moved",
-    FailureCode.EXTRACTION: "say where the fields are with --css NAME=SELECTOR",
-    FailureCode.POLICY: "Corral refuses this by its own rules; the message says which",
-    FailureCode.LIMIT: "raise the limit that the message names",
-    FailureCode.WORKER_LOST: "the page may be too much for this machine; see its history",
-    FailureCode.UNKNOWN: "this is a fault in Corral; its history has the traceback",
 }
+# By the status of an answer that is no block: what failed at the site cannot be mended from here.
+_GONE = (404, 410)
 
 
 _CRAWL = {
@@ -55,13 +57,41 @@ def _of_crawl(run: Run) -> str | None:
     return _CRAWL.get(run.failure_detail or "") or _CRAWL_BY_CODE.get(run.failure_code or "")
 
 
-def hint_for(run: Run) -> str:
+def hint_for(run: Run) -> str | None:
+    """What would help; None where nothing that a person can do is known."""
     hint = _of_crawl(run) if run.kind == CRAWL else None
     hint = hint or _BY_DETAIL.get(run.failure_detail or "")
     if hint is None and run.failure_code in frozenset(FailureCode):
-        hint = _BY_CODE.get(FailureCode(run.failure_code))
-    history = f"history: corral events {run.id}"
-    return f"{hint}; {history}" if hint else history
+        hint = _by_code(run, FailureCode(run.failure_code))
+    return hint
+
+
+def history_of(run: Run) -> str:
+    return f"history: corral events {run.id}"
+
+
+def _by_code(run: Run, code: FailureCode) -> str | None:
+    if code is FailureCode.EXTRACTION:
+        return _of_fields(run)
+    if code is FailureCode.BAD_RESPONSE:
+        status = run.stats.get("http_status")
+        if status in _GONE:
+            return "open the address in a browser: it may have moved"
+        return "try again when the site works" if isinstance(status, int) and status >= 500 else None
+    return _BY_CODE.get(code)
+
+
+def _of_fields(run: Run) -> str:
+    """Where fields are missing, what the document is decides how to ask for them."""
+    content_type = str(run.stats.get("content_type") or "")
+    if "json" in content_type:
+        return "it is JSON: say where the fields are with --jsonpath NAME=PATH, for example title=$.items[0].title"
+    if run.stats.get("is_binary"):
+        return "it is a file and no page: `corral crawl URL --save-files` keeps files, each with its record"
+    where = "say where the fields are with --css NAME=SELECTOR"
+    if run.resolved_strategy in (Strategy.HTTP, Strategy.API_REPLAY) and run.kind != CRAWL:
+        return f"a list or text drawn by JavaScript needs --strategy browser; otherwise {where}"
+    return where
 
 
 def reason_of(run: Run) -> str:

@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from corral.domain.event import EventDraft, EventKind
+from corral.domain.found_before import carried, found_before, is_filled
 from corral.domain.intervention import InterventionDraft, InterventionKind
 from corral.domain.job import OnTrouble, Strategy
 from corral.domain.masking import masked
@@ -82,8 +83,29 @@ class Transition:
 def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
     """The transition a running run makes after this outcome, with what was noticed on the way."""
     transition = _decided(run, outcome, policy, now)
+    if transition.move is Move.FAIL and transition.failure is not None:
+        transition = _with_what_was_found(run, transition.failure) or transition
+    elif not transition.to.is_terminal:
+        transition = replace(transition, stats={**transition.stats, **carried(run, outcome)})
     noticed = _noticed(outcome.stats)
     return replace(transition, events=(*noticed, *transition.events)) if noticed else transition
+
+
+def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
+    """A run whose browser failed, or did not even start, keeps the fields that an attempt before it found."""
+    found = found_before(run)
+    if found is None:
+        return None
+    records, missing = found
+    problems = {**failure.stats.get("problems", {}), "missing": missing, "last_attempt": failure.message}
+    stats = {**failure.stats, "problems": problems}
+    return Transition(
+        move=Move.COMPLETE_PARTLY,
+        events=(EventDraft(EventKind.PARTIAL, {"stats": stats, "problems": problems, **_described(failure)}),),
+        failure=failure,
+        stats=stats,
+        records=records,
+    )
 
 
 def _noticed(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
@@ -140,7 +162,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
     if _awaits_person(run, "on_missing"):
         return _hold(run, failure, InterventionKind.MISSING_FIELD)
-    found = any(_is_filled(record) for record in outcome.records)
+    found = any(is_filled(record) for record in outcome.records)
     if not found:
         return _fail(failure)
     # By field, why it was not looked for to the end; and what is not there.
@@ -181,10 +203,6 @@ def _why_missing(stats: dict[str, Any]) -> str:
 
 def _can_escalate(run: Run, policy: RetryPolicy) -> bool:
     return ESCALATES_TO.get(run.resolved_strategy) in policy.offers
-
-
-def _is_filled(record: dict[str, Any]) -> bool:
-    return any(value not in (None, "", [], {}) for value in record.values())
 
 
 def _recipe_is_useless(run: Run, failure: Failed) -> bool:

@@ -237,11 +237,13 @@ async def _crawl(
     as_json: bool,
 ) -> int:
     from corral.cli import crawl_running, exits
+    from corral.cli.preflight import check_host
     from corral.cli.running import Stop, first_of
     from corral.log import configure_logging
     from corral.wiring import opened
 
     configure_logging("error")
+    await check_host(settings, plan.start_urls[0], trusted)
     stop = Stop()
     stop.listen()
     async with opened(settings, works=False) as app:
@@ -287,7 +289,8 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
             print(line)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:
-        exits.complain(f"{run.state}: {crawl_summary.short_of(run, now.counts)}", hints.hint_for(run))
+        short = crawl_summary.short_of(run, now.counts)
+        exits.complain(f"{run.state}: {short}", hints.hint_for(run), hints.history_of(run))
     return exits.code_of_state(run.state)
 
 

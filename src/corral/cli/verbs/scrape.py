@@ -127,6 +127,7 @@ def _say(job: "Job", output: Output) -> None:
 
 async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
     from corral.cli import exits
+    from corral.cli.preflight import check_host
     from corral.cli.running import Stop
     from corral.log import configure_logging
     from corral.wiring import opened
@@ -134,6 +135,7 @@ async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
     configure_logging("error")
     stop = Stop()
     stop.listen()
+    await check_host(settings, job.target_url, job.trusted_hosts)
     run = await _started(settings, job, stop)
     if run is None:
         exits.complain("interrupted before a run was started")
@@ -229,5 +231,5 @@ def _told(run: "Run", found: "list[Record]", job: "Job", output: Output) -> int:
         print_records(data)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:
-        exits.complain(f"{run.state}: {hints.reason_of(run)}", hints.hint_for(run))
+        exits.complain(f"{run.state}: {hints.reason_of(run)}", hints.hint_for(run), hints.history_of(run))
     return exits.code_of_state(run.state)

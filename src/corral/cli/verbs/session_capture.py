@@ -110,6 +110,7 @@ async def _logged_in(app: "App", form: Form, job: "Job") -> dict[str, Any]:
                 await page.fill(field_name, value)
             await page.submit(form.submit)
             state = await page.state()
+            await page.check_target(job.target_url)
         else:
             then = "press Enter here or close it" if sys.stdin.isatty() else "close it"
             print(f"log in in the window, then {then}", file=sys.stderr, flush=True)
