@@ -94,7 +94,8 @@ class LoginPage:
         """Until the answer to the form is there: another page, or a form that has gone."""
         with contextlib.suppress(TimeoutError, PlaywrightError):
             async with asyncio.timeout(_SETTLES_S):
-                while not self._navigations and await self._asks_for_password():
+                # Asked of the page again and again: a form that a script takes away sends no event.
+                while not self._navigations and await self._asks_for_password():  # noqa: ASYNC110
                     await asyncio.sleep(_LOOK_EVERY_S / 5)
         with contextlib.suppress(PlaywrightError):
             await self._page.wait_for_load_state("networkidle", timeout=_SETTLES_S * 1000)
