@@ -6,6 +6,7 @@ import pytest
 
 from tests import services
 from tests.chaos.stack import Stack, stack_on
+from tests.stack import demo_site
 
 LEVEL = os.environ.get("CORRAL_CHAOS", "")
 # What one test of the long versions may take.
@@ -18,6 +19,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.chaos)
             item.add_marker(pytest.mark.timeout(TIMEOUTS_S.get(LEVEL, 120)))
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with demo_site() as url:
+        yield url
 
 
 @pytest.fixture(params=("file", "postgres"))

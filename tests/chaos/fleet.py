@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import redis
 
 from corral.transport.celery import STEPS
@@ -52,6 +53,12 @@ class Fleet:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+    def kill_child(self, process: Process) -> None:
+        """One of the worker processes below a Celery worker, where it has any right now."""
+        children = [child for child in psutil.Process(process.pid).children() if "corral.child" in child.cmdline()]
+        if children:
+            children[0].kill()
 
     def logs(self) -> str:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))

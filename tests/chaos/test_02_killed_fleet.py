@@ -3,11 +3,9 @@
 import time
 from pathlib import Path
 
-import pytest
-
 from corral.domain.event import EventKind
 from tests.chaos.fleet import Answers, drained, fleet, made_job, submit, until_works
-from tests.chaos.history import check, query, read
+from tests.chaos.history import check, check_order, query, read
 from tests.chaos.level import by_level, seeded
 from tests.chaos.report import report
 from tests.services import PostgresCluster, RedisServer
@@ -17,7 +15,6 @@ from tests.stack import demo_site
 KILLS = by_level(1, 30)
 
 
-@pytest.mark.long
 def test_of_several_workers_one_is_killed_every_few_seconds(
     tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer
 ) -> None:
@@ -40,6 +37,7 @@ def test_of_several_workers_one_is_killed_every_few_seconds(
     history = read(url)
     ended = [history.runs[id_] for id_ in answers.ids]
     assert {(run.state, run.losses) for run in ended} == {("completed", 0)}
+    assert check_order(url) == []
     waits = claimed_again(url, killed)
     assert waits, "nobody was hurt"
     assert max(waits) <= 12 + SLACK
