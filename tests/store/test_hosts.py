@@ -4,7 +4,7 @@ from typing import Any
 from corral.domain.breaker import BreakerState
 from corral.domain.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.event import EventKind
-from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
+from corral.domain.gate import Parking, SitePace, StoredHost, Wait, WaitReason
 from corral.domain.item import Ended, Found, Report
 from corral.domain.run import Move, NewRun, RunState
 from corral.store.open import open_store
@@ -103,9 +103,9 @@ class Room:
     def note_woken(self, host_key: str, count: int) -> None:
         self.woken[host_key] = count
 
-    def take(self, host_key: str) -> WaitReason | None:
+    def take(self, host_key: str) -> Wait | None:
         self.left[host_key] = self.left.get(host_key, 0) - 1
-        return None if self.left[host_key] >= 0 else self.reason
+        return None if self.left[host_key] >= 0 else Wait(self.reason, 5.0)
 
 
 def a_page(host: str, **changed: Any) -> NewRun:

@@ -68,7 +68,7 @@ def say_how_to_go_on(run_id: str) -> None:
 
 async def watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
     from corral.cli import crawl_progress
-    from corral.domain.run import HoldReason
+    from corral.domain.run import WAITS_FOR_PERSON
 
     with crawl_progress.shown(plan) as shown:
         while True:
@@ -76,6 +76,6 @@ async def watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
             run = await app.store.run(run_id)
             shown.tick(now, time.monotonic())
             # Nobody logs in while this command runs.
-            if run.state.is_terminal or run.hold_reason is HoldReason.WAITING_FOR_HUMAN:
+            if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:
                 return
             await app.pulse.wait(_SHOW_EVERY_S)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from corral.domain.gate import WaitReason
+from corral.domain.gate import Wait
 from corral.domain.loss import Suspicion
 from corral.domain.queues import Lane
 from corral.domain.run import Lanes
@@ -27,7 +27,7 @@ class Waiting(NamedTuple):
 
     id: str
     host_key: str
-    reason: WaitReason
+    wait: Wait
 
 
 class HostRoom(Protocol):
@@ -41,7 +41,7 @@ class HostRoom(Protocol):
         """So many of the runs that waited for this host can be claimed again."""
         ...
 
-    def take(self, host_key: str) -> WaitReason | None:
+    def take(self, host_key: str) -> Wait | None:
         """Reserve room for one run, or say why there is none."""
         ...
 
@@ -54,7 +54,7 @@ class AnyHost:
 
     def note_woken(self, host_key: str, count: int) -> None: ...
 
-    def take(self, host_key: str) -> WaitReason | None:  # noqa: ARG002
+    def take(self, host_key: str) -> Wait | None:  # noqa: ARG002
         return None
 
 
@@ -86,9 +86,9 @@ def choose(candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom) -> 
             break
         if room.of(candidate.lane) <= 0:
             continue
-        reason = None if candidate.host_key is None else hosts.take(candidate.host_key)
-        if candidate.host_key is not None and reason is not None:
-            waiting.append(Waiting(candidate.id, candidate.host_key, reason))
+        wait = None if candidate.host_key is None else hosts.take(candidate.host_key)
+        if candidate.host_key is not None and wait is not None:
+            waiting.append(Waiting(candidate.id, candidate.host_key, wait))
         else:
             room.take(candidate.lane)
             chosen.append(candidate)

@@ -36,6 +36,10 @@ class HoldReason(StrEnum):
     QUARANTINED = "quarantined"  # it killed too many workers; a person decides
 
 
+# Whoever waits for the end of a run need not wait any longer: a person has to act first.
+WAITS_FOR_PERSON = frozenset({HoldReason.WAITING_FOR_HUMAN, HoldReason.QUARANTINED})
+
+
 class Move(StrEnum):
     """Everything that can happen to a run's state."""
 
@@ -79,8 +83,7 @@ def spoken(state: str, hold: str | None) -> str:
     if state != RunState.HELD.value:
         return state
     # That it is quarantined is in its failure code and in the intervention.
-    waits = (HoldReason.WAITING_FOR_HUMAN.value, HoldReason.QUARANTINED.value)
-    return HoldReason.WAITING_FOR_HUMAN.value if hold in waits else HoldReason.PAUSED.value
+    return HoldReason.WAITING_FOR_HUMAN.value if hold in WAITS_FOR_PERSON else HoldReason.PAUSED.value
 
 
 def advance(state: RunState, move: Move, hold: HoldReason | None = None) -> RunState:

@@ -7,7 +7,7 @@ one. Runs of a host without room are set aside by the claim and woken by a later
 from collections import Counter
 from collections.abc import Mapping
 
-from corral.domain.gate import RunRoom, WaitReason
+from corral.domain.gate import RunRoom, Wait
 from corral.engine.gate import Gate
 
 # After a run was refused its slot, because crawls or other nodes use the host: none for a moment, then one at a time.
@@ -74,10 +74,10 @@ class RunRooms:
         if count < self._wakes[host_key]:
             self._crowds.forget(host_key)
 
-    def take(self, host_key: str) -> WaitReason | None:
+    def take(self, host_key: str) -> Wait | None:
         room = self._room(host_key)
         if self._taken[host_key] >= room.runs:
             self._crowds.hosts.add(host_key)
-            return room.reason
+            return Wait(room.reason, room.ready_in_s)
         self._taken[host_key] += 1
         return None

@@ -1,6 +1,8 @@
 """Runs that wait for their host: set aside, so that no claim meets them, and woken when the host has room."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -37,23 +39,29 @@ _WAKE = (
 
 def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
     """Full slots are ordinary and leave no event; a host that refuses to be asked does."""
+    drafts = [_describe(each) for each in waiting]
     rows = tx.many_returning(
         _SET_ASIDE,
         [
-            values(id=each.id, host_key=each.host_key, reason=each.reason.value, event_count=int(_is_told(each.reason)))
-            for each in waiting
+            values(id=each.id, host_key=each.host_key, reason=each.wait.reason.value, event_count=len(draft))
+            for each, draft in zip(waiting, drafts, strict=True)
         ],
     )
-    history = []
-    for each, row in zip(waiting, rows, strict=True):
-        if row is not None and _is_told(each.reason):
-            draft = EventDraft(EventKind.HOST_WAITS, {"waiting_reason": each.reason.value, "host": each.host_key})
-            history += events.rows_for(row[0], row[1], [draft], tx.wall_ms)
+    history: list[dict[str, Any]] = []
+    for draft, row in zip(drafts, rows, strict=True):
+        if row is not None:
+            history += events.rows_for(row[0], row[1], draft, tx.wall_ms)
     events.insert(tx, history)
 
 
-def _is_told(reason: WaitReason) -> bool:
-    return reason is not WaitReason.BUSY
+def _describe(waiting: Waiting) -> list[EventDraft]:
+    reason, seconds = waiting.wait
+    if reason is WaitReason.BUSY:
+        return []
+    meta: dict[str, Any] = {"waiting_reason": reason.value, "host": waiting.host_key}
+    if math.isfinite(seconds):
+        meta["wait_s"] = round(seconds, 3)
+    return [EventDraft(EventKind.HOST_WAITS, meta)]
 
 
 def wake_all(tx: Tx, hosts: HostRoom) -> None:

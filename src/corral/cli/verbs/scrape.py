@@ -191,6 +191,10 @@ async def _executed(app: "App", run: "Run", stop: "Stop") -> bool:
     return False
 
 
+# By name: the command line does not load what these belong to before it is needed.
+_WAITS_FOR_PERSON = frozenset({"waiting", "quarantined"})
+
+
 async def _watched(app: "App", run_id: str, shown: "progress.Progress") -> None:
     from corral.cli import history
 
@@ -200,6 +204,8 @@ async def _watched(app: "App", run_id: str, shown: "progress.Progress") -> None:
 
     async for event in history.followed(app.store, run_id, wait):
         shown.happened(event)
+        if event.kind in _WAITS_FOR_PERSON:
+            return  # no person resumes it while this command runs
 
 
 async def _records(app: "App", run_id: str) -> "list[Record]":
