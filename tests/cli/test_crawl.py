@@ -160,3 +160,21 @@ def test_crawled_again_it_says_what_changed(corral: Corral) -> None:
         told = corral("crawl", f"{site.url}/", "--since", again["run"]["id"])
         assert "0 new, 0 changed, 2 unchanged, 0 gone" in told.out
     assert corral("crawl", "http://127.0.0.1:9/", "--since", "nonsense").code == 2
+
+
+def test_a_dead_start_address_fails_in_seconds_and_says_what_helps(corral: Corral) -> None:
+    began = time.monotonic()
+    refused = corral("crawl", "http://127.0.0.1:9/", "--no-robots", APP_RETRY_BASE_SECONDS="30")
+    assert refused.code == 1
+    assert "refused the connection" in refused.err
+    assert "check its host and port" in refused.err
+    with served({}) as site:
+        tls = corral("crawl", site.url.replace("http:", "https:"), APP_RETRY_BASE_SECONDS="30")
+    assert (tls.code, "--no-verify-tls" in tls.err) == (1, True), tls.err
+    assert time.monotonic() - began < 60
+
+
+def test_the_progress_line_says_what_is_waited_for(corral: Corral) -> None:
+    with served({"/": Page(["/busy"]), "/busy": Page(status=503, headers={"retry-after": "7"})}) as site:
+        done = corral("crawl", f"{site.url}/", "--retries", "2")
+    assert f"waiting for {site.url.removeprefix('http://')} until " in done.err

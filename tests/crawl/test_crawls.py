@@ -109,7 +109,7 @@ async def test_a_crawl_of_which_everything_failed_has_failed(app: App) -> None:
     with served({}) as site:
         run, found, counts = await crawled(app, f"{site.url}/")
         assert (run.state, found, counts) == (RunState.FAILED, {}, Counts(failed=1))
-        assert run.error_message == "the crawl came to nothing: 1 of 1 pages failed"
+        assert run.error_message == "the crawl came to nothing: 1 of 1 pages failed: the target answered 404"
         assert (run.failure_code, run.failure_detail) == ("bad_response", "http_404")
 
 

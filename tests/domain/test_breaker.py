@@ -134,3 +134,20 @@ def test_at_any_moment_one_probe_at_most_and_the_document_says_all(steps: list[t
             assert breaker.wait_s(now, RULES) > 0  # no second one beside it
         breaker = breaker.after(sign, now, RULES, was_probe=is_probe)
         assert breaker.failures < 5 or breaker.state is not BreakerState.CLOSED
+
+
+def test_pages_that_fail_after_many_good_ones_do_not_open_it() -> None:
+    breaker = Breaker().noted(100)
+    for _ in range(49):
+        breaker = breaker.after(Sign.ILL, 0.0, BreakerRules(), of_page=True)
+    assert breaker.opened_at is None
+    assert breaker.after(Sign.ILL, 0.0, BreakerRules(), of_page=True).opened_at is not None
+    assert breaker.after(Sign.WELL, 0.0, BreakerRules()).failures == 0
+
+
+def test_a_host_that_does_not_answer_opens_it_after_five_however_well_it_was() -> None:
+    breaker = Breaker().noted(1_000)
+    for _ in range(5):
+        assert breaker.opened_at is None
+        breaker = breaker.after(Sign.ILL, 0.0, BreakerRules())
+    assert breaker.opened_at is not None

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corral.domain.crawl import CrawlPlan, ItemState
-from corral.domain.crawl_item import decide_item
+from corral.domain.crawl_item import decide_item, is_of_page
 from corral.domain.gate import WaitReason, waiting
 from corral.domain.ids import RunId
 from corral.domain.job import Priority, Strategy
@@ -108,10 +108,20 @@ def test_items_are_tried_again_where_runs_are(outcome: Failed, attempt: int) -> 
     of_item = decide_item(attempt, outcome, PLAN, NOW, key="r")
 
     assert (of_item.to is ItemState.PENDING) == (of_run.move is Move.RETRY)
-    assert of_item.due_in_s == of_run.due_in_s
+    # A page that its host refuses, while it answers, is not worth the pause that a host in trouble needs.
+    most = 2.0 * 3 ** (attempt - 1) if isinstance(outcome, Failed) and is_of_page(outcome) else float("inf")
+    assert of_item.due_in_s == min(most, of_run.due_in_s)
 
 
 @pytest.mark.parametrize("detail", ["no_session", "session_dead"])
 def test_a_page_behind_a_login_is_not_asked_for_again(detail: str) -> None:
     outcome = failed(FailureCode.BLOCKED, detail=detail)
     assert decide_item(1, outcome, PLAN, NOW, key="k").to is ItemState.FAILED
+
+
+@pytest.mark.parametrize("detail, waits", [("refused", 1.0), ("tls", None), ("dns", None)])
+def test_a_dead_start_address_is_known_soon(detail: str, waits: float | None) -> None:
+    dead = Failed(FailureCode.NETWORK, "nobody answers", detail)
+    decided = decide_item(1, dead, PLAN, NOW, key="r", is_start=True)
+    assert (decided.to, decided.due_in_s) == ((ItemState.FAILED, 0.0) if waits is None else (ItemState.PENDING, waits))
+    assert decide_item(1, dead, PLAN, NOW, key="r").due_in_s > 5

@@ -1,6 +1,6 @@
 """One crawl, looked at closely: its counts, its pages, and why a page is where it is."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
@@ -39,6 +39,7 @@ class CrawlRead(TaskProgress):
     pages_per_second: float | None = Field(description="the mean since it started")
     eta_min_seconds: float | None = Field(description="where no page brings anything new")
     eta_max_seconds: float | None = Field(description="where pages go on bringing as much as they did so far")
+    waiting_for: dict[str, Any] | None = Field(description="while nothing is due: the host, the reason, until when")
     stopped_by: str | None
     held_back: list[HeldBack] = Field(description="known when it has ended")
     left_out: dict[str, int] = Field(description="by rule, what a rule of Corral left out: then it is partial")
@@ -87,7 +88,9 @@ class KeepRead(BaseModel):
     keep: bool
 
 
-def crawl_read(run: Run, now: CrawlNow, *, kept: bool, keep_hours: float) -> dict[str, Any]:
+def crawl_read(
+    run: Run, now: CrawlNow, *, kept: bool, keep_hours: float, waits: tuple[str, str, float] | None = None
+) -> dict[str, Any]:
     plan, counts = plan_of(run), now.counts
     took_s = duration_s(run)
     rate = counts.fetched / took_s if took_s and counts.fetched else None
@@ -102,6 +105,7 @@ def crawl_read(run: Run, now: CrawlNow, *, kept: bool, keep_hours: float) -> dic
         "pages_per_second": None if rate is None else round(rate, 2),
         "eta_min_seconds": None if eta is None else round(eta[0], 1),
         "eta_max_seconds": None if eta is None else round(eta[1], 1),
+        "waiting_for": None if waits is None else _waiting_for(*waits),
         "stopped_by": run.stats.get("stopped_by"),
         "held_back": run.stats.get("held_back") or [],
         "left_out": run.stats.get("left_out") or {},
@@ -110,6 +114,10 @@ def crawl_read(run: Run, now: CrawlNow, *, kept: bool, keep_hours: float) -> dic
         "forgotten_at": goes_at,
         "plan": plan.document(),
     }
+
+
+def _waiting_for(host: str, reason: str, seconds: float) -> dict[str, Any]:
+    return {"host": host, "reason": reason, "until": datetime.now(UTC) + timedelta(seconds=seconds)}
 
 
 def _held(run: Run, counts: Counts) -> Counts:

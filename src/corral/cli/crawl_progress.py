@@ -4,6 +4,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corral.cli.render import console
@@ -16,8 +17,18 @@ _LINE_EVERY_S = 5.0
 _RATE_OVER_S = 10.0
 
 
+# A host, why it is waited for, and for how many seconds.
+Waits = tuple[str, str, float] | None
+_REASONS = {
+    "waiting:breaker": "it failed several times in a row",
+    "waiting:pace": "its pace",
+    "waiting:retry_after": "it asked to be left alone",
+    "waiting:busy": "all its slots are in use",
+}
+
+
 class CrawlProgress(Protocol):
-    def tick(self, now: "CrawlNow", moment: float) -> None: ...
+    def tick(self, now: "CrawlNow", moment: float, waits: Waits = None) -> None: ...
 
 
 @contextmanager
@@ -37,7 +48,7 @@ class _Rate:
         self._plan = plan
         self._seen: deque[tuple[float, int, int]] = deque()
 
-    def line(self, now: "CrawlNow", moment: float) -> str:
+    def line(self, now: "CrawlNow", moment: float, waits: Waits) -> str:
         counts = now.counts
         self._seen.append((moment, counts.fetched, counts.discovered - counts.skipped))
         while moment - self._seen[0][0] > _RATE_OVER_S:
@@ -59,7 +70,14 @@ class _Rate:
         eta = eta_range(counts, self._plan, pages_per_s=rate, new_per_page=new_per_page)
         if eta is not None and counts.waiting:
             parts.append(f"{_shown(eta[0])} to {_shown(eta[1])} left")
+        if waits is not None:
+            parts.append(_said_of(*waits))
         return "  ·  ".join(parts)
+
+
+def _said_of(host: str, reason: str, seconds: float) -> str:
+    until = (datetime.now().astimezone() + timedelta(seconds=seconds)).strftime("%H:%M:%S")
+    return f"waiting for {host} until {until} ({_REASONS.get(reason, f'another attempt after {reason}')})"
 
 
 def _shown(seconds: float) -> str:
@@ -74,8 +92,8 @@ class _Lines:
         self._next = 0.0
         self._line = ""
 
-    def tick(self, now: "CrawlNow", moment: float) -> None:
-        self._line = self._rate.line(now, moment)
+    def tick(self, now: "CrawlNow", moment: float, waits: Waits = None) -> None:
+        self._line = self._rate.line(now, moment, waits)
         if moment >= self._next:
             self._next = moment + _LINE_EVERY_S
             self.end()
@@ -92,5 +110,5 @@ class _Living:
         self._status = status
         self._rate = rate
 
-    def tick(self, now: "CrawlNow", moment: float) -> None:
-        self._status.update(self._rate.line(now, moment))
+    def tick(self, now: "CrawlNow", moment: float, waits: Waits = None) -> None:
+        self._status.update(self._rate.line(now, moment, waits))

@@ -74,7 +74,9 @@ async def watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
         while True:
             now = await app.store.crawl_now(run_id)
             run = await app.store.run(run_id)
-            shown.tick(now, time.monotonic())
+            # Asked only while nothing moves: then a reader wants to know why.
+            waits = await app.store.crawl_waiting(run_id) if now.counts.pending and not now.counts.leased else None
+            shown.tick(now, time.monotonic(), waits)
             # Nobody logs in while this command runs.
             if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:
                 return

@@ -39,6 +39,9 @@ _GONE = (404, 410)
 
 
 _CRAWL = {
+    "tls": "nobody vouches for its certificate; where that is accepted, --no-verify-tls takes any",
+    "refused": "nothing listens at this address; check its host and port",
+    "dns": "there is no such host, or no name server answers; check its spelling",
     "robots": "robots.txt of the site asks not to be crawled there; --no-robots does not ask it",
     "robots_unreachable": "try again when the site works; --no-robots does not ask it",
     "out_of_scope": "begin where it leads to, or let that belong to the crawl with --allow-domain",

@@ -1,5 +1,8 @@
 """The breaker of a host: after five failures in a row it is left alone for five minutes, then asked with one request.
 
+A page that fails while its neighbours succeed says nothing about the host. Where the host answered (403, 5xx), as many
+failures in a row are needed as half of the successes that came before them, five at least and a hundred at most.
+
 A value: every change makes a new one, and its document is what the store keeps, so that a restart forgets nothing.
 """
 
@@ -29,6 +32,7 @@ class BreakerState(StrEnum):
 
 _ILL = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED, FailureCode.TIMEOUT, FailureCode.NETWORK})
 _PROXY = frozenset({"proxy", "no_proxy"})
+_MOST_WELLS = 200
 
 
 def sign_of(outcome: Outcome, route: Route = Route.DIRECT) -> Sign:
@@ -77,6 +81,7 @@ class Breaker:
     opened_at: float | None = None
     probed_at: float | None = None  # a probe is on its way since then
     successes: int = 0  # probes in a row that went well
+    wells: int = 0  # answers before the failures in a row that were well, up to a bound
 
     @property
     def state(self) -> BreakerState:
@@ -99,16 +104,28 @@ class Breaker:
         """A request was sent: where the breaker is open, it is the probe, and there is no other beside it."""
         return self if self.opened_at is None else replace(self, probed_at=now)
 
-    def after(self, sign: Sign, now: float, rules: BreakerRules, *, was_probe: bool = False) -> "Breaker":
-        """After an answer. What was under way when the breaker opened says nothing new; only the probe does."""
+    def after(
+        self, sign: Sign, now: float, rules: BreakerRules, *, was_probe: bool = False, of_page: bool = False
+    ) -> "Breaker":
+        """After an answer; `of_page` where the host answered, so that the failure may be of this page alone.
+
+        What was under way when the breaker opened says nothing new; only the probe does.
+        """
         if self.opened_at is not None:
             return self._after_probe(sign, now, rules) if was_probe else self
         if sign is Sign.NOTHING:
             return self
         if sign is Sign.WELL:
-            return self if self.failures == 0 else Breaker()
+            return self.noted(1)
         failures = self.failures + 1
-        return Breaker(failures, opened_at=now if failures >= rules.opens_after else None)
+        most = max(rules.opens_after, self.wells // 2) if of_page else rules.opens_after
+        return Breaker(failures, opened_at=now) if failures >= most else Breaker(failures, wells=self.wells)
+
+    def noted(self, wells: int) -> "Breaker":
+        """After so many good answers."""
+        if not wells or self.opened_at is not None or (self.failures == 0 and self.wells == _MOST_WELLS):
+            return self
+        return Breaker(wells=min(_MOST_WELLS, self.wells + wells))
 
     def _after_probe(self, sign: Sign, now: float, rules: BreakerRules) -> "Breaker":
         if sign is Sign.NOTHING:
@@ -124,6 +141,7 @@ class Breaker:
             "opened_at": self.opened_at,
             "probed_at": self.probed_at,
             "successes": self.successes,
+            "wells": self.wells,
         }
 
     @staticmethod
@@ -133,4 +151,5 @@ class Breaker:
             opened_at=document.get("opened_at"),
             probed_at=document.get("probed_at"),
             successes=int(document.get("successes", 0)),
+            wells=int(document.get("wells", 0)),
         )

@@ -187,7 +187,9 @@ class HostGate:
         pace = replace(self.pace, active=self.pace.active + 1).ended(
             now, rules.pace, status=answer.status, latency_s=answer.latency_s, retry_after_s=answer.retry_after_s
         )
-        breaker = self.breaker.after(answer.sign, now, rules.breaker, was_probe=was_probe)
+        breaker = self.breaker.after(
+            answer.sign, now, rules.breaker, was_probe=was_probe, of_page=answer.status not in (None, 429)
+        )
         if self.breaker.opened_at is not None and breaker.opened_at is None:
             # What was learned from a host that could not answer says nothing about one that does.
             pace = Pace(active=pace.active, blocked_until=pace.blocked_until)

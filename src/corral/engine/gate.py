@@ -117,6 +117,8 @@ class Gate:
         now, rules, before = self.clock(), self.rules_of(host), host.gate
         for _ in range(min(well, _MOST_AT_A_TIME)):
             host.gate = host.gate.after(Answer(Sign.WELL, 200, latency_s or None), now, rules)
+        if well > _MOST_AT_A_TIME:
+            host.gate = replace(host.gate, breaker=host.gate.breaker.noted(well - _MOST_AT_A_TIME))
         probed = False
         for kind, sign, status, took_s, retry_after_s in ill:
             was_probe = kind == TurnKind.PROBE and host.prober is holder

@@ -20,6 +20,7 @@ from corral.domain.crawl import (
     CrawlPlan,
     ItemState,
 )
+from corral.domain.crawl_item import is_of_page
 from corral.domain.errors import BadInput
 from corral.domain.gate import NO_GATES, Gates, Visit
 from corral.domain.item import PAGE, Change, Ended, Found, Item, Seen, listing_place, short_key
@@ -79,7 +80,9 @@ class HttpVisitor:
             outcome = ended if isinstance(ended, Failed) else _WELL
             return ended
         finally:
-            turn.end(outcome)
+            # Tried again, a page that the host refuses says nothing new of the host.
+            is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
+            turn.end(None if is_old_news else outcome)
 
     async def _visited(
         self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunWay | None

@@ -61,6 +61,12 @@ _HELD_PAGES = (
     .order_by(items.c.id)
     .limit(param("limit"))
 )
+_NEXT_WAITING = (
+    sa.select(items.c.host, items.c.reason, items.c.due_at)
+    .where(_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.share == sa.literal_column("0"))
+    .order_by(items.c.due_at)
+    .limit(1)
+)
 _NOW = (*_COUNTS, crawls.c.current_url, crawls.c.updated_at)
 _WANTED = sa.or_(*(sa.and_(runs.c.state == state.value, param(state.value) == 1) for state in RunState))
 _NEWEST = (
@@ -100,6 +106,14 @@ def now(tx: Tx, run_id: str) -> CrawlNow:
     if row is None:
         raise RunNotFound(run_id)
     return _now_of(row)
+
+
+def waiting(tx: Tx, run_id: str) -> tuple[str, str, float] | None:
+    """What a crawl waits for where nothing is due: a host, why, and for how many seconds."""
+    row = first(tx.all(_NEXT_WAITING, values(run_id=run_id)))
+    if row is None or row[2] <= tx.now_ms:
+        return None
+    return row[0], row[1] or "", (row[2] - tx.now_ms) / 1000
 
 
 def newest(tx: Tx, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, CrawlNow]]:

@@ -30,6 +30,11 @@ class Upkeep(WorkerMethods):
         found: list[StoredItem] = await self._db.read_slow(lambda tx: crawls.in_state(tx, run_id, state, after, limit))
         return found
 
+    async def crawl_waiting(self, run_id: str) -> tuple[str, str, float] | None:
+        """What a crawl waits for where nothing is due: a host, why, and for how many seconds."""
+        found: tuple[str, str, float] | None = await self._db.read(lambda tx: crawls.waiting(tx, run_id))
+        return found
+
     async def crawl_load(self, owner: str | None) -> CrawlLoad:
         """What crawls have been at lately; with an owner, the active ones are those that it holds."""
         found: CrawlLoad = await self._db.read_slow(lambda tx: crawl_health.load(tx, owner))

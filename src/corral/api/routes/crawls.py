@@ -14,7 +14,7 @@ from corral.domain.canonical import url_key
 from corral.domain.crawl import ItemState
 from corral.domain.errors import PageNotSeen, RunNotFound
 from corral.domain.item import short_key
-from corral.domain.run import CRAWL, Run
+from corral.domain.run import CRAWL, Run, RunState
 from corral.domain.url import MAX_URL_CHARS, parse_target
 
 router = make_router("crawls", prefix="/scraping/tasks/{task_id}")
@@ -32,7 +32,10 @@ async def read_crawl(corral: Corral, task_id: Id) -> Response:
     run = await _task(corral, task_id)
     now = await corral.store.crawl_now(run.id)
     hours = corral.settings.crawl_retention_hours
-    return render.answer(crawl_read(run, now, kept=await corral.store.is_kept(run.id), keep_hours=hours))
+    is_idle = run.state is RunState.RUNNING and now.counts.pending and not now.counts.leased
+    waits = await corral.store.crawl_waiting(run.id) if is_idle else None
+    kept = await corral.store.is_kept(run.id)
+    return render.answer(crawl_read(run, now, kept=kept, keep_hours=hours, waits=waits))
 
 
 @router.get("/reasons", response_model=list[ReasonRead])

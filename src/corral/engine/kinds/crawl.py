@@ -220,7 +220,8 @@ class _Crawl:
         if (missing := self._missing(item, failure)) is not None:
             return missing
         now = datetime.now(UTC)
-        decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=self._policy)
+        policy, is_start = self._policy, item.depth == 0
+        decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
         # A page that robots.txt or our own rules keep us from did not fail.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
