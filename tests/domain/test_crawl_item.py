@@ -109,7 +109,7 @@ def test_items_are_tried_again_where_runs_are(outcome: Failed, attempt: int) -> 
 
     assert (of_item.to is ItemState.PENDING) == (of_run.move is Move.RETRY)
     # A page that its host refuses, while it answers, is not worth the pause that a host in trouble needs.
-    most = 2.0 * 3 ** (attempt - 1) if isinstance(outcome, Failed) and is_of_page(outcome) else float("inf")
+    most = 2.0 * 3 ** (attempt - 1) if is_of_page(outcome) else float("inf")
     assert of_item.due_in_s == min(most, of_run.due_in_s)
 
 
