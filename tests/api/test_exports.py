@@ -11,12 +11,13 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from corral.api import exports
 from corral.api.binding import bound
-from corral.api.server import Server
+from corral.api.http.connections import Connections
+from corral.api.http.limits import HttpLimits
+from corral.api.server import make_server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
 from tests.crawl.site import served, tree
@@ -168,16 +169,18 @@ class _Broken:
 @contextlib.asynccontextmanager
 async def _serving(app: _Broken) -> AsyncIterator[str]:
     socket = bound("127.0.0.1", 0)
-    server = Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    connections = Connections(HttpLimits(send_timeout_s=0.3))
+    server = make_server(app, connections, lambda *_: None, lambda _: [])
     serving = asyncio.create_task(server.serve(sockets=[socket]))
+    sweeping = asyncio.create_task(connections.sweep_forever())
     await until(lambda: server.started)
     yield f"http://127.0.0.1:{socket.getsockname()[1]}"
     server.should_exit = True
     await serving
+    sweeping.cancel()
 
 
-async def test_half_a_file_is_not_taken_for_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "PATIENCE_S", 0.3)
+async def test_half_a_file_is_not_taken_for_a_whole_one() -> None:
     app = _Broken()
     async with _serving(app) as url, httpx.AsyncClient() as client:
         with pytest.raises(httpx.RemoteProtocolError):

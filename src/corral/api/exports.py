@@ -7,7 +7,7 @@ import structlog
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from corral.domain.errors import CorralError, TooManyExports
 from corral.domain.run import Run
@@ -17,8 +17,6 @@ from corral.export.stream import Export, chunks
 log = structlog.get_logger()
 
 MAX_EXPORTS = 8
-# A reader that takes nothing for so long is left, so that others get their turn.
-PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.5
 # Scraped content: a browser stores it and does nothing else with it.
 _HEADERS = {
@@ -86,8 +84,8 @@ class _Delivery(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super().__call__(scope, receive, _patient(send))
-        except (TimeoutError, ClientDisconnect):
+            await super().__call__(scope, receive, send)
+        except ClientDisconnect:
             log.info("an export was not read to its end")
         except CorralError as error:
             # The connection is closed in the middle of the answer, so that half a file is not taken for a whole one.
@@ -100,11 +98,3 @@ async def _joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[b
     yield first
     async for piece in pieces:
         yield piece
-
-
-def _patient(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            await send(message)
-
-    return sending

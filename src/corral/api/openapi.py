@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from corral.api import render
 from corral.api.http.limits import limits_of
+from corral.api.schemas import ProblemBody
 from corral.domain.json_shape import MAX_DEPTH, MAX_VALUES
 from corral.settings import Settings
 
@@ -58,6 +59,8 @@ class Schema:
 
     def _write(self) -> bytes:
         document = self._api.openapi()
+        problem = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
+        document["components"]["schemas"] |= {**problem.pop("$defs"), "ProblemBody": problem}
         document["info"]["x-limits"] = limits_document(self._settings)
         largest = self._settings.api_max_body_bytes
         for operations in document["paths"].values():
