@@ -1,5 +1,6 @@
 """What is refused before there is a request: each in the shape of every other error."""
 
+import contextlib
 import re
 import socket
 
@@ -98,14 +99,11 @@ def test_what_is_just_within_the_limits_is_answered(stack: Stack) -> None:
 def test_a_header_without_end_is_refused_and_costs_no_memory(stack: Stack) -> None:
     before_mib = memory_mib(stack.process.pid)
     with connected(stack.url) as client:
-        sent = client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
-        try:
-            while sent < 100 * KIB * KIB:
-                sent += client.send(b"a" * 64 * KIB)
-        except ConnectionError:
-            pass
-        else:
-            assert read_answer(client).status == 431
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: " + b"a" * KIB * KIB)
+        assert read_answer(client).error["code"] == "headers_too_large"
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1600):
+                client.sendall(b"a" * 64 * KIB)
     assert memory_mib(stack.process.pid) - before_mib < 32
 
 
@@ -146,14 +144,12 @@ def test_trailers_do_not_become_headers(stack: Stack) -> None:
     assert answer.error["field"] == "target_url"
 
 
-def test_a_body_that_breaks_off_creates_nothing(stack: Stack) -> None:
-    before = len(stack.client.get("/jobs?limit=200").json())
-    body = b'{"target_url": "%s/articles", "fields": ["title"]}' % stack.site.encode()
-    for length in (len(body) + 10, None):
-        kind = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+def test_a_body_that_breaks_off_starts_nothing(stack: Stack) -> None:
+    path = f"/jobs/{stack.job()['id']}/runs"
+    for kind, sent in (("Content-Length: 12", b"{}"), ("Transfer-Encoding: chunked", b"2\r\n{}\r\n")):
         with connected(stack.url) as client:
-            sent = b"%x\r\n%s\r\n" % (len(body), body) if length is None else body
-            client.sendall(head("POST", "/jobs", "Content-Type: application/json", kind) + sent)
+            client.sendall(head("POST", path, "Content-Type: application/json", kind) + sent)
             client.shutdown(socket.SHUT_WR)
             assert is_closed(client)
-    assert len(stack.client.get("/jobs?limit=200").json()) == before
+    whole = stack.client.post(path, json={})
+    assert [run["id"] for run in stack.client.get(path).json()] == [whole.json()["id"]]
