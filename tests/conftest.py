@@ -2,6 +2,7 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
+import alembic.command  # noqa: F401 - loaded here, migrations run in this process, which has threads, and not in a fork
 import pytest
 from hypothesis import HealthCheck, settings
 

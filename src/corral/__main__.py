@@ -8,8 +8,11 @@ _INTERRUPTED = 130
 def main() -> None:
     try:
         from corral.private import keep_files_private  # noqa: PLC0415
+        from corral.process import limit_malloc_arenas, load_structlog_alone  # noqa: PLC0415
 
         keep_files_private()
+        limit_malloc_arenas()
+        load_structlog_alone()
         # Here, so that Ctrl-C while half of it is loaded is no traceback either.
         from corral.cli.main import main as command  # noqa: PLC0415
 

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _PR_SET_PDEATHSIG = 1
+_M_ARENA_MAX = -8
+_ARENAS = 2
 # Hundreds of runs under way are thousands of small objects, next to none of them in a cycle. Looking for cycles after
 # every 700 new ones, as Python does by itself, takes a tenth of a busy node's time.
 COLLECT_AFTER = 10_000
@@ -26,6 +29,27 @@ def serve(work: Coroutine[Any, Any, T]) -> T:
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
     return uvloop.run(work)
+
+
+def limit_malloc_arenas() -> None:
+    """Threads that mostly wait for the interpreter lock gain nothing by an arena each, and each costs memory."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # of glibc; other C libraries have no arenas
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, _ARENAS)
+
+
+def load_structlog_alone() -> None:
+    """Without Rich, which structlog loads for tracebacks where it is installed: three megabytes in every process.
+
+    Tables at a terminal load it when they are shown.
+    """
+    if "structlog" in sys.modules or "rich" in sys.modules:
+        return
+    sys.modules["rich"] = None  # type: ignore[assignment]  # how Python marks what must not be imported
+    try:
+        import structlog  # noqa: F401, PLC0415
+    finally:
+        del sys.modules["rich"]
 
 
 def linked() -> tuple[socket.socket, socket.socket]:

@@ -1,7 +1,6 @@
 """The composition root: the only place that knows concrete classes."""
 
 import asyncio
-import functools
 import os
 import platform
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -15,7 +14,7 @@ from corral import __version__
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
 from corral.domain.errors import BadInput
-from corral.domain.gate import NO_GATES, Gates
+from corral.domain.gate import NO_GATES
 from corral.domain.ids import Owner
 from corral.domain.ports import Prober
 from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
@@ -41,11 +40,6 @@ from corral.engine.sources import Asked, Oldest, OnlyRun, Source
 from corral.engine.submit import Submitter
 from corral.engine.sweep import Sweeper
 from corral.engine.tidying import Tidying
-from corral.fetch.browser_home import sweep_homes
-from corral.fetch.egress import Egress
-from corral.fetch.limits import FetchLimits
-from corral.fetch.parse_pool import ParsePool
-from corral.fetch.probe import probe
 from corral.files import FileFolder
 from corral.log import configure_logging, hide
 from corral.presence import Presence
@@ -56,25 +50,12 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from corral.vault import Keyring, KeySource, SealBroken, Vault, check_keys
 from corral.wiring_options import gate_rules, node_options, offered_strategies, retention, retry_policy, worker_config
-from corral.wiring_worker import page_cache
+from corral.wiring_probe import make_egress, prober
 
 if TYPE_CHECKING:
     from corral.fetch.browser_login import LoginPage
     from corral.transport.broker import Broker
     from corral.transport.celery import CeleryHints
-
-
-@asynccontextmanager
-async def prober(settings: Settings, gates: Gates = NO_GATES) -> AsyncIterator[Prober]:
-    egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
-    pool = ParsePool()
-    try:
-        cache = page_cache(worker_config(settings))
-        budget_s = settings.probe_timeout_seconds
-        yield functools.partial(probe, egress, budget_s=budget_s, reader=pool, cache=cache, gates=gates)
-    finally:
-        await pool.close()
-        await egress.close()
 
 
 @dataclass(slots=True)
@@ -262,9 +243,10 @@ async def login_browser(
     verifies_tls: bool = True,
 ) -> AsyncIterator["LoginPage"]:
     """A page a person or a script can log in on; it goes through the egress like every other."""
+    from corral.fetch.browser_home import sweep_homes  # noqa: PLC0415
     from corral.fetch.browser_login import login_page  # noqa: PLC0415 - it brings Playwright
 
-    egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
+    egress = make_egress(settings)
     await asyncio.to_thread(sweep_homes)
     try:
         agent, trusted, upstream = settings.user_agent, frozenset(trusted_hosts), opened_proxy(settings, proxy)

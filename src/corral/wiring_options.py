@@ -16,7 +16,7 @@ from corral.engine.options import NodeOptions
 from corral.fetch.browser_args import find_chromium
 from corral.settings import Settings
 from corral.vault import Keyring
-from corral.wiring_worker import WorkerConfig
+from corral.wiring_config import WorkerConfig
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:

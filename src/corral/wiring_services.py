@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
+from corral.apart import run_apart
 from corral.domain.errors import BadConfiguration, StorageUnavailable
 from corral.settings import Settings
 from corral.supervisor import checks
@@ -54,11 +55,11 @@ class Installation:
             raise BadConfiguration(problems)
         if self.has_postgres and not (health := checks.postgres_health(self.settings.store_url)).is_well:
             raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
-        self._check_database()
+        run_apart(self._check_database)  # it loads what a supervisor has no use for
 
     def _check_database(self) -> None:
         """Ours, and of a version we know: what each of our programs would end with, said once. Nothing is changed."""
-        from corral.store import schema  # noqa: PLC0415 - they take a while to load
+        from corral.store import schema  # noqa: PLC0415 - see above
         from corral.store.open import version_of  # noqa: PLC0415
 
         version = version_of(self.settings.store_url)
@@ -128,14 +129,16 @@ class Installation:
         return Service(POSTGRES, lambda _: checks.postgres_health(self.settings.store_url))
 
     def _worker(self, name: str, needs: Sequence[str], adopts: Adopts) -> Service:
-        asked = "concurrency" in self.settings.model_fields_set
-        concurrency = self.settings.concurrency if asked else WORKER_CONCURRENCY
+        given = self.settings.model_fields_set
+        concurrency = self.settings.concurrency if "concurrency" in given else WORKER_CONCURRENCY
+        # One process each, unless the settings ask for more: --workers is how an installation grows.
+        processes = () if "workers" in given else ("--processes", "1")
         beat = ("--beat",) if name == FIRST_WORKER else ()  # one keeps the time for all
         return Service(
             name,
             self._worker_health,
             tuple(needs),
-            (*_CORRAL, "worker", *beat, "--concurrency", str(concurrency)),
+            (*_CORRAL, "worker", *beat, *processes, "--concurrency", str(concurrency)),
             functools.partial(self.environment, without=_TOKENS),
             adopts=adopts,
             stop_s=self.settings.grace_seconds + _STOP_MARGIN_S,

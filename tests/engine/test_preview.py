@@ -10,8 +10,8 @@ from corral.domain.errors import BadInput, CannotLook
 from corral.domain.job import Strategy
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.run import Lease
+from corral.domain.survey import READING_S, Survey
 from corral.engine.preview import Previews
-from corral.extract.survey import READING_S, Survey
 
 
 def previews(outcome: Outcome, *offers: Strategy) -> tuple[Previews, list[tuple[Strategy, float]]]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from corral.extract.listing import MAX_SAMPLES, ListFound, listing_of
+from corral.domain.survey import MAX_SAMPLES
+from corral.extract.listing import ListFound, listing_of
 
 PAGE = "https://shop.example/lamps?page=1"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from corral.domain.job import FieldSpec
+from corral.domain.survey import Survey
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
-from corral.extract.survey import Survey
 
 URL = "http://news.example/feed"
 RSS = b"""<?xml version="1.0" encoding="UTF-8"?>

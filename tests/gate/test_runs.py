@@ -13,9 +13,9 @@ from corral.domain.gate import SitePace
 from corral.domain.ids import RunId, new_id
 from corral.domain.job import Priority, Strategy
 from corral.domain.run import NewRun, Run, RunState
+from corral.domain.survey import Survey
 from corral.domain.url import parse_target
 from corral.engine.gate_host import Host
-from corral.extract.survey import Survey
 from corral.settings import Settings
 from corral.wiring import App, opened
 from tests.chaos.level import LEVEL, by_level

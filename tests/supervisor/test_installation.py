@@ -42,9 +42,9 @@ def test_the_services_follow_the_settings(tmp_path: Path) -> None:
     assert (database.command, api.adopts, first.adopts) == ((), Adopts.NEVER, Adopts.NEVER)
     assert api.needs == ("redis", "postgres"), "it answers before there is a worker"
     assert (redis.stop_s, first.stop_s) == (5.0, 8.5)
-    assert first.command[4:] == ("--beat", "--concurrency", "3")
-    assert second.command[4:] == ("--concurrency", "3")
-    assert sqlite.services()[1].command[4:] == ("--beat", "--concurrency", "8")
+    assert first.command[4:] == ("--beat", "--processes", "1", "--concurrency", "3")
+    assert second.command[4:] == ("--processes", "1", "--concurrency", "3")
+    assert sqlite.services()[1].command[4:] == ("--beat", "--processes", "1", "--concurrency", "8")
     assert sqlite.services()[1].adopts is Adopts.FIRST
 
 

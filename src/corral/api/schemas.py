@@ -5,11 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints, model_validator
 
-from corral.domain.job import CrawlMode, FieldSpec, Job
+from corral.domain.job import MAX_SELECTOR_CHARS, CrawlMode, FieldSpec, Job
 from corral.domain.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES, MAX_ITEMS, MAX_LIST_PAGES
 from corral.domain.schedule import ACCEPTED
 from corral.domain.url import MAX_URL_CHARS
-from corral.extract.selectors import MAX_SELECTOR_CHARS
 
 PriorityName = Literal["critical", "high", "medium", "low"]
 CrawlModeName = Literal["single", "list", "crawl"]

@@ -7,10 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from corral.api.schemas import FieldName, FieldRecipe, LinkSelector, Selector, field_specs
 from corral.domain.job import FieldSpec
+from corral.domain.survey import MAX_SAMPLES, MAX_SNIPPET_CHARS
 from corral.domain.url import MAX_URL_CHARS
 from corral.engine.preview import Looked
-from corral.extract.listing import MAX_SAMPLES
-from corral.extract.survey import MAX_SNIPPET_CHARS
 
 _MAX_PREVIEW_CHARS = 1_000
 _MAX_PREVIEW_VALUES = 20

@@ -8,6 +8,8 @@ from typing import Any
 from corral.domain.ids import JobId
 from corral.domain.proxy import ProxyPolicy
 
+MAX_SELECTOR_CHARS = 1_000
+
 
 class Strategy(StrEnum):
     AUTO = "auto"  # resolved to one of the others when a run is submitted

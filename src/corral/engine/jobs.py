@@ -19,7 +19,6 @@ from corral.domain.schedule import check_frequency, next_slot
 from corral.domain.secret import Secret
 from corral.domain.strategy import is_proxied
 from corral.domain.url import parse_target
-from corral.extract.selectors import check_spec
 
 MAX_FIELDS = 200
 
@@ -97,7 +96,7 @@ def check_what(job: Job) -> None:
     check_pages(job)
     if job.crawl_mode is CrawlMode.LIST and job.list_config is not None:
         for spec in Listing.of(job.list_config).fields:
-            check_spec(spec, field=f"list_config.{spec.name}")
+            check_selectors(spec, field=f"list_config.{spec.name}")
     if job.crawl_mode is not CrawlMode.SINGLE:
         for name, how in (("on_captcha", job.on_captcha), ("on_missing", job.on_missing)):
             if how is OnTrouble.WAIT:
@@ -135,7 +134,14 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
                 hint="remove one of them",
             )
         seen.add(name)
-        check_spec(spec, field=f"fields.{number}")
+        check_selectors(spec, field=f"fields.{number}")
+
+
+def check_selectors(spec: FieldSpec, *, field: str) -> None:
+    """BadInput where a selector cannot be compiled. The parsers are loaded with the first job, not with the server."""
+    from corral.extract.selectors import check_spec  # noqa: PLC0415
+
+    check_spec(spec, field=field)
 
 
 def refuse_unreachable(probe: Probe) -> None:

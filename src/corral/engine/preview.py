@@ -15,10 +15,10 @@ from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.ports import JobStore
 from corral.domain.run import Lease
 from corral.domain.session import SealedSession, SessionInfo
+from corral.domain.survey import READING_S, Survey
 from corral.domain.url import parse_target
 from corral.engine.errand import errand
 from corral.engine.submit import payload_of
-from corral.extract.survey import READING_S, Survey
 
 _AT_ONCE = 2
 _MAX_WAITING = 4

@@ -2,10 +2,6 @@
 
 import asyncio
 import functools
-import os
-import socket
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,24 +12,6 @@ from corral.engine import wire
 from corral.engine.attempt import perform
 from corral.engine.marker import context_of
 from corral.engine.permits import Permits
-
-BEAT_EVERY_S = 0.5
-
-
-def start_beating(beat: socket.socket) -> None:
-    """Say "alive" from a thread of its own: a stalled event loop is not a dead worker, a stopped process is."""
-
-    def run() -> None:
-        while True:
-            try:
-                beat.send(b".", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-            except BlockingIOError:
-                pass
-            except OSError:
-                os._exit(0)  # the node is gone, and with it whoever could use our results
-            time.sleep(BEAT_EVERY_S)
-
-    threading.Thread(target=run, name="beat", daemon=True).start()
 
 
 class _Desk:
@@ -79,8 +57,7 @@ class Worker:
         self._desks: dict[tuple[str, int], _Desk] = {}
 
     async def serve(self) -> None:
-        """Until the node closes the connection. Before it hears that we are ready it sends no task."""
-        self._writer.write(wire.packed([["ready"]]))
+        """Until the node closes the connection. That we are ready was said before this was loaded."""
         telling = asyncio.create_task(self._permits.run(), name="permits")
         async for frame in wire.frames(self._reader):
             for message in frame:

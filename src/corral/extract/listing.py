@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from corral.domain.errors import BadInput
+from corral.domain.survey import MAX_SAMPLES
 from corral.domain.url import Target, parse_target
 
-MAX_SAMPLES = 50
 _MAX_URL_CHARS = 8192
 _MAX_NAMED = 3
 

@@ -14,6 +14,7 @@ from selectolax.lexbor import SelectolaxError
 from corral.domain.classify import failure_of_status
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
+from corral.domain.survey import Survey
 from corral.extract.charset import Decoded, decode
 from corral.extract.crawling import Answered, CrawlAsk, crawled, listed, plan_of
 from corral.extract.documents import NOTHING, document_of
@@ -22,7 +23,7 @@ from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
 from corral.extract.sitemap import NotASitemap, sitemap_read
 from corral.extract.spa import is_application_shell, is_shell_page, loads_more
-from corral.extract.survey import Subject, Survey, surveyed
+from corral.extract.survey import Subject, surveyed
 from corral.extract.verdict import Answer, failure_behind, merged
 from corral.extract.xml_prolog import declared_encoding, is_xml, prolog_of
 

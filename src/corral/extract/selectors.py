@@ -3,12 +3,11 @@
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from corral.domain.errors import BadInput
-from corral.domain.job import FieldSpec
+from corral.domain.job import MAX_SELECTOR_CHARS, FieldSpec
 from corral.domain.json_path import parse_query
 from corral.extract.patterns import check_pattern
 from corral.extract.xpath_grammar import mistake_in
 
-MAX_SELECTOR_CHARS = 1_000
 _CSS = "use standard CSS such as `.price` or `a.next`; an attribute goes in `attr`, not `::attr()`"
 _XPATH = "use XPath 1.0 with its core functions, such as //h1 or //a[@rel='next']/@href"
 

@@ -2,25 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from corral.domain.job import FieldSpec
+from corral.domain.survey import MAX_SNIPPET_CHARS, Survey
 from corral.extract.fields import Guard, Source, extract_from
 from corral.extract.listing import ListFound, listing_of
 from corral.extract.page import Page
 from corral.extract.spa import is_application_shell
 from corral.extract.suggest import suggestions
-
-MAX_SNIPPET_CHARS = 20_000
-# On top of the time for the page itself.
-READING_S = 5.0
-
-
-class Survey(StrEnum):
-    PAGE = "page"  # what is there to be collected
-    MATCHES = "matches"  # how often each of the asked fields is there
-    LIST = "list"  # the first field is the links of a list, a second one the link to its next page
 
 
 @dataclass(frozen=True, slots=True)

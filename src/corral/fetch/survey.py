@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Executor
+from corral.domain.survey import READING_S, Survey
 from corral.extract.reading import ReadAnswer, ReadRequest
-from corral.extract.survey import READING_S, Survey
 from corral.fetch.browser import BrowserExecutor
 from corral.fetch.parse_pool import PageReader
 

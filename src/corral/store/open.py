@@ -151,17 +151,22 @@ def _migrate_file(path: Path) -> None:
                 return
             # SQLite gives its log and its index the mode of the file.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, private.FILE))
-            connection = sqlite_file.connect(path)
-            try:
-                sqlite_file.prepare(connection)
-                schema.upgrade(schema.sqlite_engine(connection))
-            finally:
-                connection.close()
+            schema.upgrade_apart(lambda: _upgrade_file(path))
+    finally:
+        lock.close()
+
+
+def _upgrade_file(path: Path) -> None:
+    try:
+        connection = sqlite_file.connect(path)
+        try:
+            sqlite_file.prepare(connection)
+            schema.upgrade(schema.sqlite_engine(connection))
+        finally:
+            connection.close()
     except (pysqlite3.Error, sa.exc.DBAPIError) as error:
         cause = getattr(error, "orig", None) or error
         raise sqlite_file.translated(cause, path) from error
-    finally:
-        lock.close()
 
 
 def _file_version(path: Path) -> str | None:

@@ -77,9 +77,16 @@ def migrate(connection: Connection, url: str) -> None:
     # Somebody else may have migrated while we waited for the lock.
     if not schema.check_version(version_in(connection), WHERE):
         connection.commit()
-        address = _plain(url).replace("postgresql://", "postgresql+psycopg://", 1)
-        schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
+        schema.upgrade_apart(lambda: _upgrade(url))
     connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
+
+
+def _upgrade(url: str) -> None:
+    address = _plain(url).replace("postgresql://", "postgresql+psycopg://", 1)
+    try:
+        schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
+    except sa.exc.DBAPIError as error:
+        raise _translated(error) from error
 
 
 def _plain(url: str) -> str:

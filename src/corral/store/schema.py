@@ -1,10 +1,13 @@
 """Which version a database has, and bringing it to ours."""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
+from corral.apart import run_apart
 from corral.domain.errors import StorageUnusable
 
 HEAD = "0016"
@@ -49,6 +52,14 @@ def upgrade(engine: sa.Engine, revision: str = HEAD) -> None:
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
+
+
+def upgrade_apart(upgrade_all: Callable[[], None]) -> None:
+    """Upgrade in a fork, because Alembic, once loaded, takes ten megabytes for as long as the process lives."""
+    if "alembic" in sys.modules:
+        upgrade_all()
+    else:
+        run_apart(upgrade_all)
 
 
 def sqlite_engine(connection: Any) -> sa.Engine:

@@ -16,8 +16,8 @@ from corral.api.schemas_preview import (
     preview_read,
     selector_read,
 )
-from corral.extract.selectors import check_spec
-from corral.extract.survey import Survey
+from corral.domain.survey import Survey
+from corral.engine.jobs import check_selectors
 
 router = make_router("previews")
 
@@ -33,7 +33,7 @@ async def preview(body: PreviewRequest, corral: Corral) -> Response:
 async def validate_selector(body: SelectorCheck, corral: Corral) -> Response:
     """What a selector finds on a page, with the code that fills the fields of a job."""
     spec = body.spec()
-    check_spec(spec, field="selector_spec")
+    check_selectors(spec, field="selector_spec")
     looked = await corral.previews.look(body.url, Survey.MATCHES, [spec], prefer_browser=body.prefer_browser)
     return render.answer(selector_read(spec, looked))
 
@@ -43,6 +43,6 @@ async def validate_list(body: ListCheck, corral: Corral) -> Response:
     """Where the links of a list page lead, each once, and what is odd about them."""
     specs = body.specs()
     for spec in specs:
-        check_spec(spec, field=spec.name)
+        check_selectors(spec, field=spec.name)
     looked = await corral.previews.look(body.url, Survey.LIST, specs, prefer_browser=body.prefer_browser)
     return render.answer(list_read(looked, body.max_samples))

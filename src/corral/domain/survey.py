@@ -1,0 +1,14 @@
+"""What may be asked about a page that nothing is collected from yet."""
+
+from enum import StrEnum
+
+MAX_SNIPPET_CHARS = 20_000
+MAX_SAMPLES = 50
+# On top of the time for the page itself.
+READING_S = 5.0
+
+
+class Survey(StrEnum):
+    PAGE = "page"  # what is there to be collected
+    MATCHES = "matches"  # how often each of the asked fields is there
+    LIST = "list"  # the first field is the links of a list, a second one the link to its next page

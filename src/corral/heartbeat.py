@@ -1,0 +1,24 @@
+"""The heartbeat of a worker process. Apart from the rest, because it begins before anything else is loaded."""
+
+import os
+import socket
+import threading
+import time
+
+BEAT_EVERY_S = 0.5
+
+
+def start_beating(beat: socket.socket) -> None:
+    """Say "alive" from a thread of its own: a stalled event loop is not a dead worker, a stopped process is."""
+
+    def run() -> None:
+        while True:
+            try:
+                beat.send(b".", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                pass
+            except OSError:
+                os._exit(0)  # the node is gone, and with it whoever could use our results
+            time.sleep(BEAT_EVERY_S)
+
+    threading.Thread(target=run, name="beat", daemon=True).start()

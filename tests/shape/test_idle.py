@@ -1,0 +1,32 @@
+"""An idle process loads only what it needs to wait; `python -m bench idle` says what that comes to in megabytes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LISTED = "import json, sys; {}; print(json.dumps(sorted(sys.modules)))"
+FETCHING = {"wreq", "selectolax", "lxml", "playwright", "corral.extract.page", "corral.fetch.egress"}
+SERVING = "from corral.process import load_structlog_alone; load_structlog_alone(); import "
+
+
+def loaded(statement: str) -> set[str]:
+    command = [sys.executable, "-c", LISTED.format(statement)]
+    return set(json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout))
+
+
+@pytest.mark.parametrize(
+    "statement, spared",
+    [
+        ("import corral.child", {"asyncio", "structlog", "orjson", "corral.engine.wire", *FETCHING}),
+        (
+            f"{SERVING} corral.cli.main, corral.wiring, corral.api.app",
+            {"alembic", "rich.console", "psycopg", *FETCHING},
+        ),
+        (f"{SERVING} corral.cli.main, corral.wiring_services", {"sqlalchemy", "celery", "rich.console", *FETCHING}),
+    ],
+    ids=["worker process", "API and node", "supervisor"],
+)
+def test_an_idle_process_does_not_load(statement: str, spared: set[str]) -> None:
+    assert not loaded(statement) & spared
