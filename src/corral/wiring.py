@@ -1,6 +1,7 @@
 """The composition root: the only place that knows concrete classes."""
 
 import asyncio
+import contextlib
 import os
 import platform
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -13,7 +14,7 @@ import structlog
 from corral import __version__
 from corral.artifacts import ArtifactFolder
 from corral.domain.address import EgressPolicy
-from corral.domain.errors import BadInput
+from corral.domain.errors import BadInput, StorageError
 from corral.domain.gate import NO_GATES
 from corral.domain.ids import Owner
 from corral.domain.ports import Prober
@@ -21,6 +22,7 @@ from corral.domain.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
 from corral.domain.worker import BrokerNow, WorkerCard, WorkerRole
+from corral.engine.assign import Limits
 from corral.engine.crawls import Crawls
 from corral.engine.doorman import Doorman
 from corral.engine.errand import Errands
@@ -58,6 +60,9 @@ if TYPE_CHECKING:
     from corral.transport.celery import CeleryHints
 
 
+_FOLLOW_S = 2.0  # after a change of the defaults
+
+
 @dataclass(slots=True)
 class App:
     """One process's parts. `node` is None where this process only serves."""
@@ -83,6 +88,7 @@ class App:
     broker: "Broker | None" = None
     turns: Permits = field(default_factory=Permits)  # of what this process fetches itself
     roll: Roll | None = None
+    limits: Limits = field(default_factory=lambda: Limits(0, 0))  # of the node
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -104,10 +110,18 @@ class App:
                 self.roll.start()
             self.timers.append(asyncio.create_task(self.turns.run(), name="turns"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
+            self.timers.append(asyncio.create_task(self._follow_defaults(), name="defaults"))
             if self.sweeper is not None:
                 self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
             else:
                 self.timers.append(asyncio.create_task(self.tidying.tidy(), name="tidy"))
+
+    async def _follow_defaults(self) -> None:
+        """What somebody changes over HTTP holds on every node, also on those without an API."""
+        while True:
+            with contextlib.suppress(StorageError):
+                self.limits.most = (await self.store.job_defaults()).max_concurrent_runs
+            await asyncio.sleep(_FOLLOW_S)
 
     async def stop_work(self) -> None:
         """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
@@ -359,4 +373,4 @@ def _assembled(
     sessions = Sessions(store, vault, errands.perform, offers, wake=bell.wake)
     previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
     made = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
-    return App(*made, previews, FieldMaps(store, jobs), crawls, errands, door)
+    return App(*made, previews, FieldMaps(store, jobs), crawls, errands, door, limits=options.limits)

@@ -12,7 +12,7 @@ import pytest
 from tests.services.ports import free_port
 from tests.stack import Stack
 
-BARE = {"css": None, "xpath": None, "jsonpath": None, "attr": None, "all": False, "regex": None}
+BARE = {"type": None, "css": None, "xpath": None, "jsonpath": None, "attr": None, "all": False, "regex": None}
 
 
 def path_of(job: dict[str, Any]) -> str:
@@ -57,10 +57,10 @@ def test_runs_started_afterwards_use_them(stack: Stack) -> None:
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert record["data"]["title"] == "Articles"
     assert len(record["data"]["links"]) == 10
-    stack.client.delete(f"{path_of(job)}/links").raise_for_status()
+    stack.client.delete(f"{path_of(job)}/title").raise_for_status()
     run = stack.ended(stack.start(job)["id"])
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
-    assert list(record["data"]) == ["title"]
+    assert list(record["data"]) == ["title", "links"]
 
 
 def test_maps_put_at_the_same_time_are_all_kept(stack: Stack) -> None:
@@ -78,17 +78,18 @@ def test_maps_put_at_the_same_time_are_all_kept(stack: Stack) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "validate", "price €", "50 %"])
 def test_a_map_is_removed_by_its_name_whatever_it_is(stack: Stack, name: str) -> None:
-    job = stack.job(fields=["title", name])
-    assert names(stack.client.delete(f"{path_of(job)}/{quote(name, safe='')}")) == ["title"]
+    job = stack.job(fields=["title", {"name": name, "css": "p"}])
+    answer = stack.client.delete(f"{path_of(job)}/{quote(name, safe='')}")
+    assert names(answer) == ["title", name]
+    assert answer.json()["field_maps"][1] == {"name": name, **BARE}
 
 
-def test_the_last_field_stays_and_an_unknown_one_is_not_found(stack: Stack) -> None:
+def test_a_field_stays_without_its_map_and_an_unknown_one_is_not_found(stack: Stack) -> None:
     job = stack.job(fields=["title"])
     unknown = stack.client.delete(f"{path_of(job)}/price")
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
     assert "'price'" in unknown.json()["detail"]
-    last = stack.client.delete(f"{path_of(job)}/title")
-    assert (last.status_code, last.json()["error"]["code"]) == (422, "last_field")
+    assert names(stack.client.delete(f"{path_of(job)}/title")) == ["title"]
     assert names(stack.client.get(path_of(job))) == ["title"]
 
 

@@ -329,7 +329,7 @@ def test_a_list_that_scripts_draw_is_seen_with_the_browser(stack: Stack) -> None
         ({"max_samples": True}, "max_samples"),
         ({"max_samples": "5"}, "max_samples"),
         ({"item_links": {"css": "a", "attr": ""}}, "item_links.attr"),
-        ({"item_links": {"css": "a", "all": True}}, "item_links.all"),
+        ({"item_links": {"css": "a", "every": True}}, "item_links.every"),
         ({"depth": 2}, "depth"),
         ({"prefer_browser": "yes"}, "prefer_browser"),
     ],

@@ -18,7 +18,7 @@ def test_a_crawl_shows_no_token_of_an_address(stack: Stack) -> None:
         [page] = [each for each in told["results"] if "/a?" in each["url"]]
         assert page["url"] == f"{site.url}/a?access_token=***"
         assert CANARY in page["full_text"], "its content is the user's"
-        assert [each["url"] for each in told["errors"]] == [f"{site.url}/broken?otp=***&page=2"]
+        assert [each["url"] for each in told["error_details"]] == [f"{site.url}/broken?otp=***&page=2"]
         for path in (
             *(f"/scraping/tasks/{task}/pages?state={state}" for state in ("done", "failed")),
             f"/jobs/runs/{task}/events",

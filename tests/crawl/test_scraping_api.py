@@ -52,7 +52,7 @@ def test_a_task_from_its_submission_to_its_results(stack: Stack) -> None:
         assert last["completed_at"] >= last["created_at"]
         assert last["duration_seconds"] > 0
         told = results(stack, task)
-        assert set(told) == {"task_id", "status", "results", "summary", "errors", "metadata"}
+        assert set(told) == {"task_id", "status", "results", "summary", "errors", "error_details", "metadata"}
         assert {item["url"].removeprefix(site.url) for item in told["results"]} == set(site.pages)
         assert set(told["results"][0]) == {
             *("url", "title", "text", "full_text", "depth", "source", "timestamp", "word_count", "char_count"),
@@ -60,7 +60,7 @@ def test_a_task_from_its_submission_to_its_results(stack: Stack) -> None:
         }
         assert told["errors"] is None
         summary = told["summary"]
-        assert (summary["results_count"], summary["success_rate"], summary["failed_pages"]) == (13, 1.0, 0)
+        assert (summary["results_count"], summary["success_rate"], summary["failed_pages"]) == (13, 100.0, 0)
 
 
 def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
@@ -69,12 +69,13 @@ def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
         task = submit(stack, f"{site.url}/", retry_attempts=2)
         assert ended(stack, task)["status"] == "partial"
         told = results(stack, task, include_errors=True)
-        errors = {error["url"].removeprefix(site.url): error for error in told["errors"]}
+        errors = {error["url"].removeprefix(site.url): error for error in told["error_details"]}
+        assert any("/broken: " in each for each in told["errors"])
         assert {path: error["http_status"] for path, error in errors.items()} == {"/broken": 500}
         assert told["metadata"]["missing"] == [f"{site.url}/gone"]
         assert told["summary"]["missing_pages"] == 1
         assert errors["/broken"]["attempts"] == 2
-        assert told["summary"]["success_rate"] == pytest.approx(1 / 3, abs=0.001)
+        assert told["summary"]["success_rate"] == pytest.approx(100 / 3, abs=0.01)
         failed = submit(stack, f"{site.url}/", retry_attempts=1, partial_results_ok=False)
         assert ended(stack, failed)["status"] == "failed"
 
@@ -86,7 +87,7 @@ def test_a_start_page_that_may_not_be_read_is_named_as_the_error(stack: Stack, p
     with served({"/away": away, "/quiet": quiet}) as site:
         task = submit(stack, f"{site.url}{path}", use_sitemaps=True)
         assert ended(stack, task)["status"] == "failed"
-        [error] = results(stack, task, include_errors=True)["errors"]
+        [error] = results(stack, task, include_errors=True)["error_details"]
         assert (error["url"], error["error_type"], error["reason"]) == (f"{site.url}{path}", "policy", rule)
         assert rule in error["error"]
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 import corral
-from corral.api import problems
+from corral.api import problems, render
 from corral.api.exports import Exports
 from corral.api.http.connections import Connections
 from corral.api.http.limits import fit_open_files, limits_of
@@ -32,6 +33,7 @@ from corral.api.routes import (
     runs,
     scraping,
     sessions,
+    settings,
     site_statistics,
     sites,
     supervisor,
@@ -59,6 +61,7 @@ _ROUTERS = (
     workers.router,
     site_statistics.router,
     runs.router,
+    settings.router,
     scraping.router,
     crawls.router,
     sessions.router,
@@ -95,11 +98,20 @@ def create_app(app: App) -> FastAPI:
 
     assets = Path(str(files("fastapi_swagger"))) / "resources"
     api.mount("/docs/assets", StaticFiles(directory=assets), name="docs-assets")
-    api.add_api_route("/", _page("index.html", _CSP), include_in_schema=False)
+    api.add_api_route("/", _root, include_in_schema=False)
     api.add_api_route("/docs", _page("docs.html", _DOCS_CSP), include_in_schema=False)
     api.add_api_route("/openapi.json", Schema(api, app.settings).answer, include_in_schema=False)
     methods.add(api.routes)
     return api
+
+
+async def _root(request: Request) -> Response:
+    """The dashboard; to a program that asks for JSON, what this is and where it is described."""
+    accept = request.headers.get("accept", "")
+    if "application/json" not in accept or "text/html" in accept:
+        return await _page("index.html", _CSP)()
+    told = {"name": "Corral", "version": corral.__version__, "status": "running", "docs": "/docs"}
+    return render.answer(told)
 
 
 def _page(name: str, policy: str) -> Callable[[], Awaitable[Response]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints, model_validator
 
 from corral.domain.job import MAX_SELECTOR_CHARS, CrawlMode, FieldSpec, Job
-from corral.domain.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES, MAX_ITEMS, MAX_LIST_PAGES
+from corral.domain.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES, MAX_ITEMS, MAX_LIST_PAGES, link_spec
 from corral.domain.schedule import ACCEPTED
 from corral.domain.url import MAX_URL_CHARS
 
@@ -41,8 +41,14 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+FieldType = Literal["text", "string", "number", "integer", "boolean", "url", "list"]
+
+
 class FieldRecipe(_Strict):
     name: FieldName
+    type: FieldType | None = Field(
+        None, description="what the value is made into; one that cannot be made into it counts as not found"
+    )
     css: Selector | None = Field(None, description="CSS selector")
     selector: Selector | None = Field(None, description="the same as `css`; give one of them")
     xpath: Selector | None = Field(None, description="XPath 1.0 expression, instead of `css`")
@@ -67,16 +73,29 @@ class FieldRecipe(_Strict):
         return self
 
     def spec(self) -> FieldSpec:
-        css = self.css or self.selector
-        return FieldSpec(self.name, css, self.attr, self.all, self.regex, self.xpath, self.jsonpath)
+        css, is_all = self.css or self.selector, self.all or self.type == "list"
+        return FieldSpec(self.name, css, self.attr, is_all, self.regex, self.xpath, self.jsonpath, self.type)
 
 
 class LinkSelector(_Strict):
-    css: Selector
-    attr: Annotated[FieldName, StringConstraints(min_length=1)] = "href"
+    """`css` or `xpath`; without `attr` it is `href`. `all` is so by default for items, and not for the next page."""
+
+    css: Selector | None = None
+    xpath: Selector | None = None
+    attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = None
+    all: StrictBool | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "LinkSelector":
+        if (self.css is None) == (self.xpath is None):
+            raise ValueError("give css or xpath, one of them")
+        return self
+
+    def document(self) -> dict[str, Any]:
+        return {"attr": "href", **self.model_dump(exclude_none=True)}
 
     def spec(self, name: str, *, every: bool) -> FieldSpec:
-        return FieldSpec(name, self.css, self.attr, every)
+        return link_spec(self.document(), name, every=every)
 
 
 class ListConfig(_Strict):
@@ -110,8 +129,9 @@ class ListConfig(_Strict):
         """What was said, and nothing else."""
         told = self.model_dump(exclude_none=True)
         for name in ("item_links", "pagination"):
-            if isinstance(told.get(name), str):
-                told[name] = LinkSelector(css=told[name]).model_dump()
+            given = getattr(self, name)
+            if given is not None:
+                told[name] = (LinkSelector(css=given) if isinstance(given, str) else given).document()
         return told
 
 

@@ -1,11 +1,12 @@
 """Previews and field maps over the wire."""
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from corral.api.schemas import FieldName, FieldRecipe, LinkSelector, Selector, field_specs
+from corral.api.schemas import FieldName, FieldRecipe, FieldType, LinkSelector, Selector, field_specs
 from corral.domain.job import FieldSpec
 from corral.domain.survey import MAX_SAMPLES, MAX_SNIPPET_CHARS
 from corral.domain.url import MAX_URL_CHARS
@@ -52,9 +53,11 @@ class PreviewRead(BaseModel):
     warnings: list[str]
 
 
-class SelectorSpec(FieldRecipe):
+class SelectorRecipe(FieldRecipe):
     name: FieldName = ""
 
+
+class SelectorSpec(SelectorRecipe):
     @model_validator(mode="after")
     def _says_where(self) -> "SelectorSpec":
         if not self.name.strip() and not (self.spec().selector or self.regex):
@@ -103,27 +106,62 @@ class ListCheckRead(BaseModel):
     warnings: list[str]
 
 
+class Mapping(_Strict):
+    """A field map as older clients write it."""
+
+    field_name: FieldName
+    selector_spec: Selector | SelectorRecipe | None = Field(None, description=_SPEC)
+    field_type: FieldType | None = Field(None, description="what the value is made into; a list takes every match")
+
+    def spec(self) -> FieldSpec:
+        given = self.selector_spec
+        found = FieldSpec("", given if isinstance(given, str) else None)
+        if isinstance(given, SelectorRecipe):
+            found = given.spec()
+        if self.field_type == "list":
+            found = replace(found, all=True)
+        return replace(found, name=self.field_name, type=self.field_type or found.type)
+
+
+_MAPS = "as `fields` of a job: a name, or a name and how it is found"
+Maps = Annotated[list[FieldName | FieldRecipe], Field(min_length=1, max_length=200)]
+Mappings = Annotated[list[Mapping], Field(min_length=1, max_length=200)]
+
+
 class FieldMapsBody(_Strict):
-    field_maps: list[FieldName | FieldRecipe] = Field(
-        min_length=1, max_length=200, description="as `fields` of a job: a name, or a name and how it is found"
-    )
+    field_maps: Maps | None = Field(None, description=_MAPS)
+    mappings: Mappings | None = Field(None, description="the same, as older clients write it")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "FieldMapsBody":
+        if (self.field_maps is None) == (self.mappings is None):
+            raise ValueError("give field_maps or mappings, one of them")
+        return self
 
     def specs(self) -> tuple[FieldSpec, ...]:
-        return field_specs(self.field_maps)
+        return field_specs(self.field_maps or []) + tuple(each.spec() for each in self.mappings or ())
 
 
 class FieldMapsCheck(_Strict):
-    field_maps: list[FieldName | FieldRecipe] | None = Field(
-        None, min_length=1, max_length=200, description="left out: those that the job has"
-    )
+    field_maps: Maps | None = Field(None, description="left out: those that the job has")
+    mappings: Mappings | None = Field(None, description="the same, as older clients write it")
     prefer_browser: StrictBool = Field(False, description=_BROWSER)
 
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "FieldMapsCheck":
+        if self.field_maps is not None and self.mappings is not None:
+            raise ValueError("give field_maps or mappings, one of them")
+        return self
+
     def specs(self) -> tuple[FieldSpec, ...] | None:
-        return None if self.field_maps is None else field_specs(self.field_maps)
+        if self.field_maps is None and self.mappings is None:
+            return None
+        return field_specs(self.field_maps or []) + tuple(each.spec() for each in self.mappings or ())
 
 
 class FieldMap(BaseModel):
     name: str
+    type: str | None
     css: str | None
     xpath: str | None
     jsonpath: str | None
@@ -170,7 +208,7 @@ def selector_read(spec: FieldSpec, looked: Looked) -> dict[str, Any]:
     return {
         "url": looked.url,
         "fetched_via": looked.fetched_via.value,
-        "selector_spec": {key: value for key, value in spec.document().items() if key != "name" or value},
+        "selector_spec": {key: value for key, value in spec.document().items() if key not in ("name", "type") or value},
         "value_preview": result["value_preview"],
         "match_count_estimate": result["match_count_estimate"],
         "warnings": [*looked.warnings, *([result["problem"]] if result["problem"] else [])],

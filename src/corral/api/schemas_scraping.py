@@ -162,7 +162,8 @@ class TaskResults(BaseModel):
     status: TaskStatus
     results: list[dict[str, Any]]
     summary: dict[str, Any]
-    errors: list[dict[str, Any]] | None
+    errors: list[str] | None
+    error_details: list[dict[str, Any]] | None
     metadata: dict[str, Any]
 
 
@@ -226,7 +227,7 @@ def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
     counts = now.counts
     return {
         "results_count": results,
-        "success_rate": round(counts.done / counts.fetched, 4) if counts.fetched else 0.0,
+        "success_rate": round(100 * counts.done / total, 2) if (total := counts.fetched + counts.waiting) else 0.0,
         "total_items": counts.fetched + counts.waiting,
         "completed_items": counts.done,
         "failed_items": counts.failed,

@@ -156,6 +156,20 @@ class SessionCheckRead(BaseModel):
 
 class InterventionResolve(_Strict):
     session: SessionContent | None = None
+    captured_session: SessionContent | None = Field(None, description="the same as `session`")
+    resolution: str | None = Field(None, max_length=1000, description="what was done; in the event of the run")
+    resolved_by: str | None = Field(None, max_length=200, description="who did it; in the event of the run")
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "InterventionResolve":
+        if self.session is not None and self.captured_session is not None:
+            raise PydanticCustomError("two_sessions", "session and captured_session are the same thing; give one")
+        return self
+
+    def note(self) -> dict[str, str]:
+        """What goes into the event that says that the run goes on."""
+        said = {"resolution": self.resolution, "resolved_by": self.resolved_by}
+        return {name: value for name, value in said.items() if value}
 
 
 class InterventionRead(BaseModel):

@@ -61,6 +61,7 @@ class FieldSpec:
     regex: str | None = None
     xpath: str | None = None
     jsonpath: str | None = None
+    type: str | None = None  # what the value is made into: see domain.field_types
 
     @property
     def selector(self) -> str | None:
@@ -77,6 +78,7 @@ class FieldSpec:
             "attr": self.attr,
             "all": self.all,
             "regex": self.regex,
+            "type": self.type,
         }
 
 

@@ -36,8 +36,8 @@ class Listing:
     def of(config: Mapping[str, Any]) -> "Listing":
         following = config.get(PAGINATION)
         return Listing(
-            _links(config[ITEM_LINKS], ITEM_LINKS, every=True),
-            None if following is None else _links(following, PAGINATION, every=False),
+            link_spec(config[ITEM_LINKS], ITEM_LINKS, every=True),
+            None if following is None else link_spec(following, PAGINATION, every=False),
             config.get("max_pages", DEFAULT_LIST_PAGES),
             config.get("max_items", DEFAULT_ITEMS),
         )
@@ -47,22 +47,24 @@ class Listing:
         return (self.item_links,) if self.pagination is None else (self.item_links, self.pagination)
 
 
-def _links(given: Mapping[str, Any], name: str, *, every: bool) -> FieldSpec:
-    return FieldSpec(name, given["css"], given.get("attr") or "href", every)
+def link_spec(given: Mapping[str, Any], name: str, *, every: bool) -> FieldSpec:
+    """`every`: whether all matches are taken where nothing is said about it."""
+    is_all = every if given.get("all") is None else bool(given["all"])
+    return FieldSpec(name, given.get("css"), given.get("attr") or "href", is_all, xpath=given.get("xpath"))
 
 
-def check_pages(job: Job) -> None:
-    """BadInput where what is asked for does not go together."""
+def check_pages(job: Job, *, is_draft: bool = False) -> None:
+    """BadInput where what is asked for does not go together. A draft may lack what a later change brings."""
     config = job.list_config
     if job.crawl_mode is CrawlMode.SINGLE:
-        if config is not None:
+        if config is not None and not is_draft:
             raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
         return
     if job.crawl_mode is CrawlMode.LIST:
-        if config is None or not config.get(ITEM_LINKS):
+        if not is_draft and not (config or {}).get(ITEM_LINKS):
             field = "list_config" if config is None else f"list_config.{ITEM_LINKS}"
             raise BadInput("a list needs to know which links lead to its items", field=field, hint='"h2 > a"')
-    else:
+    elif not is_draft:
         strange = sorted(name for name, value in (config or {}).items() if name not in _OF_SITE and value is not None)
         if strange:
             hint = f"leave it out; of a site there are {', '.join(sorted(_OF_SITE))}"

@@ -1,6 +1,6 @@
 """What the siblings offer each other: `engine` is written against these, `wiring` puts the real ones in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from corral.domain.claiming import ANY_HOST, HostRoom
@@ -210,7 +210,7 @@ class SessionStore(Protocol):
     async def intervention(self, intervention_id: str) -> Intervention: ...
 
     async def resolve_intervention(
-        self, intervention_id: str, session: NewSession | None = None
+        self, intervention_id: str, session: NewSession | None = None, note: Mapping[str, str] | None = None
     ) -> tuple[Intervention, Run]: ...
 
 

@@ -18,12 +18,13 @@ _ISOLATION_IDLE_S = 10.0
 _ISOLATION_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Limits:
     """How many runs a worker executes at once; a page in a browser costs a hundred times one over HTTP."""
 
     runs: int
     browsers: int
+    most: int | None = None  # on this node, in all of its workers; changed while it runs
 
 
 class Assignment:
@@ -51,7 +52,9 @@ class Assignment:
         """How many more runs fit, beside suspects."""
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
         total = len(usable) * self._limits.runs
-        return max(0, total - sum(len(worker.held) for worker in usable) - len(self._waiting))
+        room = total - sum(len(worker.held) for worker in usable) - len(self._waiting)
+        most = self._limits.most
+        return max(0, room if most is None else min(room, most - self.count))
 
     def isolation_room(self) -> int:
         """1 where the next suspects can be executed: one group, or one alone, at a time."""

@@ -27,8 +27,10 @@ class FieldMaps:
         return (await self._jobs.change_by(job_id, put_in)).job.fields
 
     async def remove(self, job_id: str, name: str) -> tuple[FieldSpec, ...]:
+        """Forget how a field is found; the field itself stays."""
+
         def removed(job: Job) -> dict[str, Any]:
-            return {"fields": without(job.fields, name)}
+            return {"fields": without_map(job.fields, name)}
 
         return (await self._jobs.change_by(job_id, removed)).job.fields
 
@@ -38,18 +40,12 @@ def merged(fields: Sequence[FieldSpec], maps: Sequence[FieldSpec]) -> tuple[Fiel
     return tuple((by_name | {spec.name.strip(): spec for spec in maps}).values())
 
 
-def without(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]:
-    left = tuple(spec for spec in fields if spec.name.strip() != name.strip())
-    if len(left) == len(fields):
+def without_map(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]:
+    """The fields, that one found by its name alone."""
+    known = {spec.name.strip() for spec in fields}
+    if name.strip() not in known:
         raise FieldNotFound(name)
-    if not left:
-        raise BadInput(
-            f"{name!r} is the only field of the job, and a job needs at least one",
-            field="field",
-            hint="put another one first",
-            code="last_field",
-        )
-    return left
+    return tuple(FieldSpec(spec.name) if spec.name.strip() == name.strip() else spec for spec in fields)
 
 
 def check_maps(maps: Sequence[FieldSpec]) -> None:

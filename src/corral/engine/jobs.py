@@ -10,7 +10,7 @@ from corral.domain.errors import BadInput, StorageUnavailable
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.ids import JobId, new_id
 from corral.domain.job import CrawlMode, FieldSpec, Job, OnTrouble, StoredJob
-from corral.domain.job_pages import Listing, check_pages, plan_of_job
+from corral.domain.job_pages import ITEM_LINKS, Listing, check_pages, plan_of_job
 from corral.domain.outcome import FailureCode
 from corral.domain.ports import EngineStore, Prober
 from corral.domain.probe import Probe
@@ -66,8 +66,8 @@ class Jobs:
         job = replace(before, **changes)
         if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
-            return await self._checked(replace(job, trusted_hosts=()), probes=probes)
-        check_what(job)
+            return await self._checked(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
+        check_what(job, is_draft=True)
         return job
 
     def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
@@ -80,21 +80,23 @@ class Jobs:
         copy_id, replayed = await self._store.add_job(copy, _next_slot_ms(copy), key)
         return await self._store.job(copy_id), replayed
 
-    async def _checked(self, job: Job, *, probes: bool) -> Job:
+    async def _checked(self, job: Job, *, probes: bool, is_draft: bool = False) -> Job:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
-        check_what(job)
+        check_what(job, is_draft=is_draft)
         if probes and not is_proxied(job):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
         return replace(job, target_url=target.url)
 
 
-def check_what(job: Job) -> None:
+def check_what(job: Job, *, is_draft: bool = False) -> None:
+    """A draft has been changed in part: what is still missing is said when a run of it is started."""
     check_fields(job.fields)
     check_frequency(job.frequency)
-    check_pages(job)
-    if job.crawl_mode is CrawlMode.LIST and job.list_config is not None:
+    check_pages(job, is_draft=is_draft)
+    has_links = bool((job.list_config or {}).get(ITEM_LINKS))
+    if job.crawl_mode is CrawlMode.LIST and job.list_config is not None and has_links:
         for spec in Listing.of(job.list_config).fields:
             check_selectors(spec, field=f"list_config.{spec.name}")
     if job.crawl_mode is not CrawlMode.SINGLE:
@@ -103,7 +105,8 @@ def check_what(job: Job) -> None:
                 raise BadInput(
                     "only a job of a single page waits for a person", field=name, hint="set it to fail, or leave it out"
                 )
-        plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
+        if job.crawl_mode is CrawlMode.CRAWL or has_links:
+            plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
 
 
 def kept_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:

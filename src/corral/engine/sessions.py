@@ -105,8 +105,13 @@ class Sessions:
         state = checked_state(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
         return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
 
-    async def resolve(self, intervention_id: str, draft: SessionDraft | None) -> tuple[Intervention, Run]:
-        """What a person had to do is done: the run goes on, with the session given here or the newest there is."""
+    async def resolve(
+        self, intervention_id: str, draft: SessionDraft | None, note: Mapping[str, str] | None = None
+    ) -> tuple[Intervention, Run]:
+        """What a person had to do is done: the run goes on, with the session given here or the newest there is.
+
+        The `note` says in the run's event who did it, and what.
+        """
         waiting = await self._store.intervention(intervention_id)
         state = None
         job = None if waiting.job_id is None else await self._job(waiting.job_id)
@@ -121,7 +126,7 @@ class Sessions:
         for _ in range(_TRIES):
             new = await self._sealed(job, state, draft.name) if draft and job and state else None
             try:
-                found = await self._store.resolve_intervention(intervention_id, new)
+                found = await self._store.resolve_intervention(intervention_id, new, note)
             except SessionChanged:
                 continue
             self._wake(found[1])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from corral.domain.canonical import link_to, links_to, url_key
+from corral.domain.canonical import Link, link_to, links_to, url_key
 from corral.domain.crawl import CrawlPlan
 from corral.domain.crawl_values import Order
 from corral.domain.errors import BadInput
@@ -214,7 +214,7 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
     # A list that links to itself is no item of it.
     lists = {url_key(target) for target in (base, *map(parse_target, plan.start_urls), parse_target(url))}
     cut_by: str | None = None
-    for link in filter(None, links_to(base, tuple(record.get(ITEM_LINKS) or ()))):
+    for link in filter(None, links_to(base, _references(record.get(ITEM_LINKS)))):
         if link.key in items or link.key in lists:
             continue
         if len(items) >= listing.max_items - before:
@@ -223,20 +223,32 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
             reason = plan.scope.refuses(link.url, 1)
             items[link.key] = [link.url, short_key(link.key), _host_of(link.url), 1, reason, 1.0]
     found, named = list(items.values()), before + len(items)
-    following = link_to(base, record[PAGINATION]) if record.get(PAGINATION) else None
-    if following is not None and (number >= listing.max_pages or named >= listing.max_items):
+    following = _following(record.get(PAGINATION), base, lists)
+    if following and (number >= listing.max_pages or named >= listing.max_items):
         cut_by = "max_items" if named >= listing.max_items else "max_pages"
-    elif following is not None:
-        kind, key = listing_kind(number + 1, named), listing_key(following.key)
-        reason = plan.scope.refuses(following.url, 0)
-        found.append([following.url, key, _host_of(following.url), 0, reason, 0.0, None, kind])
+    else:
+        kind = listing_kind(number + 1, named)
+        for link in following:
+            reason = plan.scope.refuses(link.url, 0)
+            found.append([link.url, listing_key(link.key), _host_of(link.url), 0, reason, 0.0, None, kind])
     refresh = _refresh(plan, links_of(page), url, 0) if page is not None and not items else None
     if refresh is not None:
         # The list is where it sends its reader.
         target = parse_target(refresh[1][0])
         refresh[1][1], refresh[1][6:] = listing_key(url_key(target)), [None, listing_kind(number, before)]
-    told = {"found": found, "listed": len(items), "has_next": following is not None, "cut_by": cut_by}
+    told = {"found": found, "listed": len(items), "has_next": bool(following), "cut_by": cut_by}
     return {**told, "refresh": refresh}
+
+
+def _following(value: Any, base: Target, lists: set[str]) -> list[Link]:
+    """The next pages of a list: one, unless all matches were asked for."""
+    links = {link.key: link for link in links_to(base, _references(value)) if link is not None}
+    return [link for key, link in links.items() if key not in lists]
+
+
+def _references(value: Any) -> tuple[str, ...]:
+    """Of a selector that takes one match or all of them."""
+    return tuple(str(each) for each in (value if isinstance(value, list) else [value]) if each)
 
 
 def digest_of(title: str | None, text: str) -> str:

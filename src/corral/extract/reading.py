@@ -4,7 +4,7 @@ It is pure and takes all it needs as values, so that it can be done in a process
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ import orjson
 from selectolax.lexbor import SelectolaxError
 
 from corral.domain.classify import failure_of_status
+from corral.domain.field_types import with_types
 from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.survey import Survey
@@ -184,7 +185,9 @@ def _crawled(
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
         about = Answered(request.url, request.status, request.crawl, tags)
-        told = crawled(page or document or NOTHING, read.title, about, extraction.record)
+        record, lost = with_types(extraction.record, request.fields)
+        told = crawled(page or document or NOTHING, read.title, about, record)
+        extraction = replace(extraction, missing=(*extraction.missing, *lost))
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
     told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told)}

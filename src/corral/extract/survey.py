@@ -63,11 +63,17 @@ def _listed(subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped
     if source is None:
         return asdict(listing_of(subject.url, ListFound(0, (), has_pagination=len(fields) > 1)))
     extraction = extract_from(source, fields, guard, skipped)
+    record = extraction.record
     links, *following = fields
     found = ListFound(
         elements=0 if 0 in skipped else _elements(source, links, 0, guard),
-        links=tuple(source.absolute(link) for link in extraction.record[links.name]),
-        following=next((source.absolute(url) for each in following if (url := extraction.record[each.name])), None),
+        links=tuple(source.absolute(link) for link in _values(record[links.name])),
+        following=next((source.absolute(url) for each in following for url in _values(record[each.name])), None),
         has_pagination=bool(following),
     )
     return asdict(listing_of(subject.url, found))
+
+
+def _values(value: Any) -> list[str]:
+    """Of a selector that takes one match or all of them."""
+    return [each for each in (value if isinstance(value, list) else [value]) if each]

@@ -10,6 +10,7 @@ from corral.domain.canonical import canonical_url, url_key
 from corral.domain.classify import failure_of_status
 from corral.domain.crawl import NOINDEX, CrawlPlan, ItemState
 from corral.domain.item import Ended, Item, short_key
+from corral.domain.masking import masked_result_url
 from corral.domain.outcome import Failed, FailureCode
 from corral.domain.scope import Refusal
 from corral.domain.url import parse_target
@@ -91,7 +92,7 @@ class FileKeeper:
         except OSError as error:
             return fault("limit:disk", f"{name[:100]} could not be saved: {error.strerror or error}")
         return {
-            "url": answer.url,
+            "url": masked_result_url(answer.url),
             "title": name[:500],
             "content_type": content_type or None,
             "size": saved.size,

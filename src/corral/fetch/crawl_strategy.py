@@ -9,9 +9,11 @@ from typing import Any
 
 from corral.domain.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
 from corral.domain.errors import BadInput
+from corral.domain.field_types import with_types
 from corral.domain.gate import NO_GATES, Gates, place_of_url
 from corral.domain.item import PAGE, Ended, Item, listing_place
-from corral.domain.job import Strategy
+from corral.domain.job import FieldSpec, Strategy
+from corral.domain.masking import masked_result_url
 from corral.domain.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.ports import Executor
 from corral.domain.recipe import matches
@@ -182,7 +184,8 @@ class RunVisitor:
             if isinstance(outcome, Failed) and outcome.code is not FailureCode.WAITING:
                 self.recipes.remove(recipe)
             return None
-        record = {"url": item.url, **outcome.records[0]}
+        record, _ = with_types(outcome.records[0], tuple(FieldSpec(**each) for each in self.plan.fields))
+        record = {"url": masked_result_url(item.url), **record}
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
         return Ended(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
 

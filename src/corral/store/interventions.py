@@ -1,6 +1,6 @@
 """What waits for a person: opened with the hold of a run, closed with what lets it go on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -134,7 +134,9 @@ def newest(tx: Tx, status: InterventionStatus | None, before: str | None, limit:
     return [_intervention(row) for row in tx.all(statement, values(before=before or LAST_ID, limit=limit))]
 
 
-def resolve(tx: Tx, intervention_id: str, session: NewSession | None = None) -> tuple[Intervention, Run]:
+def resolve(
+    tx: Tx, intervention_id: str, session: NewSession | None = None, note: Mapping[str, str] | None = None
+) -> tuple[Intervention, Run]:
     """Close it and let its run go on, the attempt not counted; InterventionClosed where that was done before.
 
     The session the run is to go on with is written beside it, or nothing is.
@@ -147,7 +149,7 @@ def resolve(tx: Tx, intervention_id: str, session: NewSession | None = None) -> 
         sessions.put(tx, session)
     [resumed] = tx.many_returning(_RESUME, [values(id=closed.run_id)])
     if resumed is not None:
-        draft = EventDraft(EventKind.RESUMED, {"intervention": closed.id})
+        draft = EventDraft(EventKind.RESUMED, {"intervention": closed.id, **(note or {})})
         events.insert(tx, events.rows_for(closed.run_id, resumed[-1], [draft], tx.wall_ms))
         return closed, run_of(resumed)
     return closed, run_of(tx.all(_RUN, values(id=closed.run_id))[0])

@@ -1,7 +1,7 @@
 """The store as the rest of Corral sees it: asynchronous, one transaction per method."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corral.domain.artifact import StoredArtifact
@@ -12,6 +12,7 @@ from corral.domain.idempotency import IdempotencyKey
 from corral.domain.intervention import Intervention, InterventionStatus
 from corral.domain.item import Found, StoredItem
 from corral.domain.job import DueJob, Job, StoredJob
+from corral.domain.job_defaults import JobDefaults
 from corral.domain.kept import KeptPage
 from corral.domain.recipe import Lesson, StoredRecipe
 from corral.domain.record import Record, RecordFilter
@@ -23,6 +24,7 @@ from corral.store import (
     artifacts,
     audit,
     crawls,
+    defaults,
     events,
     feed,
     idempotency,
@@ -325,9 +327,20 @@ class Store(Upkeep, HostMethods, StepMethods):
         return found
 
     async def resolve_intervention(
-        self, intervention_id: str, session: NewSession | None = None
+        self, intervention_id: str, session: NewSession | None = None, note: Mapping[str, str] | None = None
     ) -> tuple[Intervention, Run]:
-        found: tuple[Intervention, Run] = await self._db.write(_op(interventions.resolve, intervention_id, session))
+        done = _op(interventions.resolve, intervention_id, session, note)
+        found: tuple[Intervention, Run] = await self._db.write(done)
+        return found
+
+    # -- defaults ----------------------------------------------------------------------------------
+
+    async def job_defaults(self) -> JobDefaults:
+        found: JobDefaults = await self._db.read(defaults.read)
+        return found
+
+    async def change_job_defaults(self, changes: Mapping[str, Any]) -> JobDefaults:
+        found: JobDefaults = await self._db.write(_op(defaults.change, changes))
         return found
 
     # -- artifacts ---------------------------------------------------------------------------------

@@ -45,5 +45,5 @@ async def validate_field_maps(job_id: Id, corral: Corral, body: FieldMapsCheck |
 
 @router.delete("/jobs/{job_id}/field-maps/{field:path}", response_model=FieldMapsRead)
 async def delete_field_map(job_id: Id, field: Annotated[str, Path(max_length=200)], corral: Corral) -> Response:
-    """The field is not collected any more. The last one cannot be removed."""
+    """How the field is found is forgotten. The field stays, and is looked for by its name alone."""
     return render.answer(field_maps_read(await corral.field_maps.remove(str(job_id), field)))

@@ -36,9 +36,10 @@ async def resolve_intervention(
     intervention_id: Id, corral: Corral, body: InterventionResolve | None = None
 ) -> Response:
     """It is done, with a new session where one is given: the run goes on."""
-    draft = body.session.draft() if body is not None and body.session is not None else None
+    given = None if body is None else body.session or body.captured_session
+    draft, note = None if given is None else given.draft(), {} if body is None else body.note()
     try:
-        found, run = await corral.sessions.resolve(str(intervention_id), draft)
+        found, run = await corral.sessions.resolve(str(intervention_id), draft, note)
     except BadInput as problem:
         if problem.field and problem.field != "session":
             problem.field = f"session.{problem.field}"

@@ -123,9 +123,11 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
         yield b"," + piece if count else piece
         count += len(batch)
     now = await corral.store.crawl_now(run.id)
+    details = await _error_details(corral, run) if include_errors else None
     rest: dict[str, Any] = {
         "summary": summary_read(run, now, count),
-        "errors": await _errors(corral, run) if include_errors else None,
+        "errors": None if details is None else [f"{each['url']}: {each['error']}" for each in details],
+        "error_details": details,
         "metadata": _metadata(run),
     }
     if include_errors:
@@ -142,7 +144,7 @@ def _metadata(run: Run) -> dict[str, Any]:
     return {**told, "export_url": f"/scraping/tasks/{run.id}/export"} if run.state.is_terminal else told
 
 
-async def _errors(corral: Corral, run: Run) -> list[dict[str, Any]]:
+async def _error_details(corral: Corral, run: Run) -> list[dict[str, Any]]:
     failed = await corral.store.crawl_items(run.id, ItemState.FAILED, 0, _MAX_ERRORS)
     # Of a crawl whose start page is skipped nothing is read: that is its error, although no page failed.
     skipped = await corral.store.crawl_items(run.id, ItemState.SKIPPED, 0, _MAX_STARTS)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from corral.domain.field_types import with_types
 from corral.domain.gate import NO_GATES, Gates
-from corral.domain.job import Strategy
+from corral.domain.job import FieldSpec, Strategy
 from corral.domain.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.ports import Desk, Executor
 
@@ -25,7 +26,17 @@ class PageKind:
             )
         turn, outcome = self._gates.visit(), None
         try:
-            outcome = await executor.execute(replace(task, visit=turn))
+            outcome = typed(await executor.execute(replace(task, visit=turn)), task)
             return outcome
         finally:
             turn.end(outcome)
+
+
+def typed(outcome: Outcome, task: Task) -> Outcome:
+    """With values of the types that the fields ask for; one that cannot be made into its type is missing."""
+    if isinstance(outcome, Failed) or not outcome.records:
+        return outcome
+    fields = tuple(FieldSpec(**spec) for spec in task.payload.get("fields") or ())
+    made = [with_types(record, fields) for record in outcome.records]
+    lost = tuple(name for _, names in made for name in names if name not in outcome.missing)
+    return replace(outcome, records=tuple(record for record, _ in made), missing=(*outcome.missing, *lost))

@@ -1,0 +1,22 @@
+"""The defaults of new jobs. Jobs that exist keep what they were created with."""
+
+from starlette.responses import Response
+
+from corral.api import render
+from corral.api.deps import Corral
+from corral.api.routing import make_router
+from corral.api.schemas_settings import SettingsChange, SettingsRead, settings_read
+
+router = make_router("settings")
+
+
+@router.get("/settings", response_model=SettingsRead)
+async def read_settings(corral: Corral) -> Response:
+    return render.answer(settings_read(await corral.store.job_defaults(), corral.settings))
+
+
+@router.put("/settings", response_model=SettingsRead)
+async def change_settings(body: SettingsChange, corral: Corral) -> Response:
+    """They are kept, and hold for jobs that are created from now on; a number of runs holds within seconds."""
+    changed = await corral.store.change_job_defaults(body.changes())
+    return render.answer(settings_read(changed, corral.settings))
