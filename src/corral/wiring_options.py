@@ -74,6 +74,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         egress_allow=[str(entry) for entry in settings.egress_allow],
         user_agent=settings.user_agent,
         max_body_bytes=settings.max_body_bytes,
+        max_value_chars=settings.max_value_chars,
         browser_concurrency=settings.browser_concurrency,
         artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
         files_dir=str(settings.files_dir.absolute()),

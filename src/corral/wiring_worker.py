@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from corral.artifacts import ArtifactFolder
@@ -56,6 +57,18 @@ def _known(executors: dict[Strategy, Executor], keys: SessionKeys, gates: Gates)
     return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}, gates)
 
 
+def _browser_limits(config: WorkerConfig) -> BrowserLimits:
+    """Where larger documents are allowed, what a page loads may be larger as well."""
+    usual, most = BrowserLimits(), config.max_body_bytes
+    return replace(
+        usual,
+        max_content_bytes=most,
+        max_body_bytes=max(usual.max_body_bytes, most),
+        max_decoded_bytes=max(usual.max_decoded_bytes, 4 * most),
+        max_at_once=config.browser_concurrency,
+    )
+
+
 def _file_keeper(config: WorkerConfig) -> FileKeeper:
     return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
 
@@ -79,13 +92,13 @@ async def worker_kinds(
 ) -> AsyncIterator[dict[str, Kind]]:
     """Everything a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
-    limits = FetchLimits(max_bytes=config.max_body_bytes)
+    limits = FetchLimits(max_bytes=config.max_body_bytes, max_value_chars=config.max_value_chars)
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
     robots = Robots(egress, config.user_agent)
     await asyncio.to_thread(sweep_homes)
-    browser_limits = BrowserLimits(max_content_bytes=config.max_body_bytes, max_at_once=config.browser_concurrency)
+    browser_limits = _browser_limits(config)
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
-    pool = ParsePool(size=2)
+    pool = ParsePool(size=2, max_value_chars=config.max_value_chars)
     proxies = Proxies(egress)
     browser = BrowserExecutor(
         egress, robots, config.user_agent, browser_limits, folder=folder, reader=pool, proxies=proxies

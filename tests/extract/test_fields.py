@@ -8,8 +8,9 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.extract import page
 from corral.extract.fields import extract_fields
-from corral.extract.page import MAX_VALUE_CHARS, is_too_deep, title_of
+from corral.extract.page import is_too_deep, title_of
 from corral.extract.selectors import compile_check
+from corral.extract.value_limit import kept_chars
 from corral.extract.values import storable
 from tests.slack import SLACK
 
@@ -91,7 +92,7 @@ def test_the_base_of_a_page_is_respected() -> None:
 def test_values_are_cleaned_and_capped() -> None:
     html = '<script type="application/ld+json">{"name": "a\\u0000\\ud800b"}</script><p>' + "x" * 300_000
     assert found("name", html) == "ab"
-    assert len(str(found("x", html, css="p"))) == MAX_VALUE_CHARS
+    assert len(str(found("x", html, css="p"))) == kept_chars()
 
 
 @pytest.mark.parametrize("css", ["p:nth(", "p::text", "a::attr(href)", ">>>", "", " ", "p >", "p[", "p,", "a\0"])

@@ -20,6 +20,7 @@ _BY_DETAIL = {
     "soft_404": "open the address in a browser: the page it leads to says that there is none",
     "dns": "check the spelling of the host, and the name server of this machine",
     "refused": "check the port of the address, and whether the server runs",
+    "value_chars": "raise APP_MAX_VALUE_CHARS",
     "selector": "write a simpler selector or pattern for the field that the message names",
     "browser_launch": "see what `corral doctor` says about the browser, or use --strategy http",
     # Budgets of their own, which a longer time for the whole attempt does not change.

@@ -1,11 +1,12 @@
 """What a rule of ours left out of a crawl, in words: how many pages, one of them, and the option that takes them."""
 
-from corral.domain.crawl import EMPTY_LIST_PAGE, LIST_LIMIT, SCROLL_LIMIT, SHELL
+from corral.domain.crawl import EMPTY_LIST_PAGE, LIST_LIMIT, SCROLL_LIMIT, SHELL, VALUE_CUT
 from corral.domain.run import Run
 
 _SAID = {
     LIST_LIMIT: ("of a list that goes on", "--max-pages and --max-items take more of it"),
     EMPTY_LIST_PAGE: ("of a list without any item on them", "--items selects the links to its items"),
+    VALUE_CUT: ("with a value that was cut", "APP_MAX_VALUE_CHARS says how long a value may be"),
     SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),
     SCROLL_LIMIT: ("longer than they were scrolled", "--max-scrolls allows more"),
 }

@@ -28,6 +28,7 @@ LIST_LIMIT = "list_limit"  # the same, and the list goes on beyond a bound that 
 EMPTY_LIST_PAGE = "empty_list_page"  # the same, and it leads on although it names no item
 NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
+VALUE_CUT = "value_cut"  # of a page that was read: one of its values was longer than a value may be
 SHELL = "application_shell"  # of a page that was read: it is empty without its scripts, which were not run
 SCROLL_LIMIT = "scroll_limit"  # of a page that was read: it shows more when it is scrolled further
 META_REFRESH = "meta_refresh"  # it sends its reader to another page at once
@@ -228,7 +229,7 @@ _FAILURES = frozenset(FailureCode)
 _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
-LEFT_OUT = (SHELL, SCROLL_LIMIT, LIST_LIMIT, EMPTY_LIST_PAGE)  # rules of ours about pages that were fetched
+LEFT_OUT = (SHELL, VALUE_CUT, SCROLL_LIMIT, LIST_LIMIT, EMPTY_LIST_PAGE)  # rules of ours about pages that were fetched
 
 
 def final_state(

@@ -16,6 +16,8 @@ from corral.domain.run import Move, Run, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
 TOO_SLOW = "limit:selector"
+# And of a field whose value was longer than a value may be.
+VALUE_CUT = "limit:value_chars"
 ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
 
 # Codes after which the same request may well succeed.
@@ -147,6 +149,8 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
             stats={**outcome.stats, "problems": outcome.problems},
         )
     if not outcome.missing:
+        if cut := _cut_fields(outcome):
+            return _complete_partly(outcome, _of_cut(outcome, cut), outcome.stats["problems"])
         return Transition(
             move=Move.COMPLETE,
             events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
@@ -167,6 +171,10 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         return _fail(failure)
     # By field, why it was not looked for to the end; and what is not there.
     problems = {**outcome.stats.get("problems", {}), "missing": list(outcome.missing)}
+    return _complete_partly(outcome, failure, problems)
+
+
+def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]) -> Transition:
     return Transition(
         move=Move.COMPLETE_PARTLY,
         events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": problems}),),
@@ -174,6 +182,16 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         stats={**outcome.stats, "problems": problems},
         records=outcome.records,
     )
+
+
+def _cut_fields(outcome: Fetched) -> list[str]:
+    problems = outcome.stats.get("problems", {})
+    return [name for name, problem in problems.items() if problem == VALUE_CUT]
+
+
+def _of_cut(outcome: Fetched, cut: list[str]) -> Failed:
+    message = f"cut, because a value may not be longer: {', '.join(cut)}"
+    return Failed(FailureCode.LIMIT, message, VALUE_CUT.partition(":")[2], stats=outcome.stats)
 
 
 def _of_missing(outcome: Fetched) -> Failed:

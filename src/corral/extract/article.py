@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.page import MAX_VALUE_CHARS, Page, squeezed
+from corral.extract.page import Page, squeezed
+from corral.extract.value_limit import kept_chars
 
 # Not part of what is read, wherever it stands.
 _AROUND = {
@@ -91,7 +92,8 @@ def _raw_text(root: LexborNode, around: str) -> str:
     pieces: list[str] = []
     size = 0
     stack = [root]
-    while stack and size < 4 * MAX_VALUE_CHARS:
+    most = 4 * kept_chars()
+    while stack and size < most:
         node = stack.pop()
         if node.mem_id in left_out:
             continue

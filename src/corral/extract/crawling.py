@@ -27,6 +27,7 @@ from corral.extract.article import Article, article_of
 from corral.extract.documents import Document
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
+from corral.extract.value_limit import max_chars
 
 _TEXT_CHARS = 2000
 _REMEMBERED_BYTES = 16 * 1024 * 1024
@@ -154,8 +155,10 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
     is_noindex, is_nofollow = links.directives.also(header_directives(answered.tags, ask.agent))
     found, dropped = _kept(_judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow))
     is_kept = not (is_noindex and judge.plan.obey_noindex)
+    article, cut = _cut(article)
     return {
-        "record": _record(article, title, answered, fields, found) if is_kept else None,
+        "cut": cut,
+        "record": _record(article, title, answered, fields, found, is_cut=bool(cut)) if is_kept else None,
         "found": found,
         "dropped": links.dropped + dropped,
         "is_noindex": is_noindex,
@@ -168,6 +171,16 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
     }
 
 
+def _cut(article: Article) -> tuple[Article, list[str]]:
+    """The text within the limit of a value; `full_text` where that was too long."""
+    most = max_chars()
+    if len(article.text) <= most:
+        return article, []
+    text = article.text[:most]
+    fitting = article._replace(text=text, char_count=len(text), word_count=len(text.split()))
+    return fitting, ["full_text"]
+
+
 def _words_of(url: str, links: Links) -> frozenset[str]:
     """Words of the page's own address, and of its links where they are few: repeated in the text they say nothing."""
     addresses = [url, *(links.references if len(links.references) <= _FEW_LINKS else ())]
@@ -175,7 +188,13 @@ def _words_of(url: str, links: Links) -> frozenset[str]:
 
 
 def _record(
-    article: Article, title: str | None, answered: Answered, fields: dict[str, Any], found: list[list[Any]]
+    article: Article,
+    title: str | None,
+    answered: Answered,
+    fields: dict[str, Any],
+    found: list[list[Any]],
+    *,
+    is_cut: bool,
 ) -> str:
     url, status, ask, _ = answered
     plan = plan_of(ask.plan)
@@ -196,6 +215,7 @@ def _record(
         "char_count": article.char_count,
         "retry_attempt": ask.attempt - 1,
         "scrape_duration": round(time.monotonic() - ask.began, 4),
+        **({"cut": ["full_text"]} if is_cut else {}),
         **({"outlinks": [masked_result_url(each[0]) for each in found]} if plan.links else {}),
         **fields,
     }

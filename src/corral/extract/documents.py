@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from corral.extract.article import Article
 from corral.extract.charset import clean_text
 from corral.extract.links import MAX_LINKS, Directives, Links
-from corral.extract.page import MAX_VALUE_CHARS
+from corral.extract.value_limit import kept_chars
 
 # What a server sends as text and what a program reads: no address in it is meant as a link.
 _CODE = ("javascript", "ecmascript", "css")
@@ -54,7 +54,7 @@ def document_of(text: str, content_type: str, title: str | None, root: Any = Non
 
 def _article(body: str, title: str | None) -> Article:
     """Lines stay lines: they carry meaning in a text."""
-    text = clean_text(body[:MAX_VALUE_CHARS]).strip()
+    text = clean_text(body[: kept_chars()]).strip()
     return Article(title, text, word_count=len(text.split()), char_count=len(text))
 
 

@@ -9,8 +9,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
 from corral.extract.once import once
+from corral.extract.value_limit import kept_chars
 
-MAX_VALUE_CHARS = 100_000
 # The parser's time grows with the square of the depth: 10,000 levels take 0.2 s, 100,000 take 22 s.
 MAX_DEPTH = 10_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
@@ -39,7 +39,6 @@ WORDS = (
 )
 # Only of this kind the searcher goes through the text many bytes at a time.
 _SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)
-_MAX_WORDS = MAX_VALUE_CHARS // 2 + 1
 _ODD_SPACE = "\n\t\r\f\v\x1c\x1d\x1e\x1f\0"  # all that ASCII has beside the one, and what no database takes
 
 
@@ -98,16 +97,13 @@ def squeezed(text: str | None) -> str | None:
     """One line of text without surplus space; None where nothing is left."""
     if text is None:
         return None
-    if (
-        len(text) <= MAX_VALUE_CHARS
-        and text.isascii()
-        and "  " not in text
-        and not any(map(text.__contains__, _ODD_SPACE))
-    ):
+    most = kept_chars()
+    if len(text) <= most and text.isascii() and "  " not in text and not any(map(text.__contains__, _ODD_SPACE)):
         return text.strip() or None  # nothing to squeeze
     # More words than these do not fit, however long the text is.
-    words = text.split(maxsplit=_MAX_WORDS)[:_MAX_WORDS]
-    return clean_text(" ".join(words)[:MAX_VALUE_CHARS]).strip() or None
+    most_words = most // 2 + 1
+    words = text.split(maxsplit=most_words)[:most_words]
+    return clean_text(" ".join(words)[:most]).strip() or None
 
 
 class Page:
@@ -155,7 +151,7 @@ class Page:
         if body is None:
             return ""
         pieces: list[str] = []
-        size = 0
+        size, most = 0, kept_chars()
         for node in body.traverse(include_text=True):
             if node.tag != "-text" or _is_hidden(node):
                 continue
@@ -163,9 +159,9 @@ class Page:
             if text:
                 pieces.append(text)
                 size += len(text)
-            if size > MAX_VALUE_CHARS:
+            if size > most:
                 break
-        return " ".join(pieces)[:MAX_VALUE_CHARS]
+        return " ".join(pieces)[:most]
 
     def absolute(self, reference: str) -> str:
         return joined(self.base_url, reference)

@@ -8,10 +8,10 @@ from corral.domain.errors import BadInput
 from corral.domain.job import FieldSpec
 from corral.domain.json_path import TooWide, parse_query, selected
 from corral.extract.fields import TOO_LONG, Extraction, Guard, missing_in, searched_in
-from corral.extract.page import MAX_VALUE_CHARS
 from corral.extract.patterns import searched
 from corral.extract.said import MAX_VALUES
 from corral.extract.structured import plain
+from corral.extract.value_limit import kept_chars
 from corral.extract.values import storable
 
 
@@ -39,7 +39,7 @@ def from_json(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: C
 
 def from_text(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]) -> Extraction:
     """A plain text has no fields but itself."""
-    whole = text[:MAX_VALUE_CHARS].strip()
+    whole = text[: kept_chars()].strip()
 
     def bare(spec: FieldSpec) -> Any:
         return whole if plain(spec.name) in ("text", "content", "body") else None
@@ -65,7 +65,7 @@ def _filled(  # noqa: PLR0917 - the parts of one reading
         if place not in skipped and not spec.css and not spec.xpath:
             with guard(place):
                 try:
-                    values = by_path(spec) if spec.jsonpath else searched(spec.regex or "", text[:MAX_VALUE_CHARS])
+                    values = by_path(spec) if spec.jsonpath else searched(spec.regex or "", text[: kept_chars()])
                 except TooWide:
                     problems[spec.name] = TOO_LONG
         record[spec.name] = values if spec.all else next(iter(values), None)

@@ -25,6 +25,7 @@ from corral.extract.plain import from_json, from_text
 from corral.extract.sitemap import NotASitemap, sitemap_read
 from corral.extract.spa import is_application_shell, is_shell_page, loads_more
 from corral.extract.survey import Subject, surveyed
+from corral.extract.value_limit import DEFAULT_CHARS, cut_record, limit_values
 from corral.extract.verdict import Answer, failure_behind, merged
 from corral.extract.xml_prolog import declared_encoding, is_xml, prolog_of
 
@@ -50,6 +51,7 @@ class ReadRequest:
     looks_only: bool = False
     survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
     crawl: CrawlAsk | None = None  # asked for beside the record
+    max_value_chars: int = DEFAULT_CHARS  # what is longer is cut, and named in the problems
 
     @property
     def content_type(self) -> str:
@@ -57,17 +59,17 @@ class ReadRequest:
 
     def packed(self) -> bytes:
         """Everything but the body, which travels as it is."""
-        asks = (self.is_judged, self.looks_only, self.survey, self.crawl)
+        asks = (self.is_judged, self.looks_only, self.survey, self.crawl, self.max_value_chars)
         return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
 
     @classmethod
     def unpacked(cls, head: bytes, body: bytes) -> "ReadRequest":
-        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl = orjson.loads(head)
+        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl, most = orjson.loads(head)
         pairs = tuple((name, value) for name, value in headers)
         specs = tuple(FieldSpec(**spec) for spec in fields)
         asked = None if survey is None else Survey(survey)
         of_crawl = None if crawl is None else CrawlAsk(**crawl)
-        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl)
+        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,11 @@ class _Read:
 
 def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collection[int] = ()) -> ReadAnswer:
     """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
+    with limit_values(request.max_value_chars):
+        return _read_page(request, guard, skipped)
+
+
+def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
     if request.crawl is not None and request.crawl.level:
         return _sitemap(request, request.crawl)
     content_type = request.content_type.partition(";")[0].strip().lower()
@@ -155,6 +162,8 @@ def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collectio
         extraction = from_json(decoded.text, request.fields, guard, skipped)
     else:
         extraction = from_text(decoded.text, request.fields, guard, skipped)
+    record, cut = cut_record(extraction.record)
+    extraction = replace(extraction, record=record, problems={**extraction.problems, **cut})
     failure, verdict = _judged(request, content_type, decoded.text, extraction.missing, read)
     return ReadAnswer(
         extraction.record,

@@ -16,6 +16,7 @@ from corral.domain.job import FieldSpec
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.recipe import Recipe, Request, ShapeChange, recipe_of
 from corral.domain.url import Target, parse_target
+from corral.extract.value_limit import cut_record, limit_values
 from corral.extract.values import storable
 from corral.fetch.cache import NO_CACHE, Asked, PageCache
 from corral.fetch.egress import Egress
@@ -122,7 +123,11 @@ class ApiReplayExecutor:
         values = recipe.read(documents, target)
         if isinstance(values, ShapeChange):
             return _changed(f"{values.field}: {values.what}", stats)
-        record = {spec.name: storable(values.get(spec.name)) or ([] if spec.all else None) for spec in fields}
+        with limit_values(self._egress.limits.max_value_chars):
+            found = {spec.name: storable(values.get(spec.name)) or ([] if spec.all else None) for spec in fields}
+            record, cut = cut_record(found)
+        if cut:
+            stats["problems"] = cut
         return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
 
     async def _asked(self, request: Request, page: Target, way: _Way) -> Response | Failed:

@@ -17,6 +17,7 @@ from corral.domain.crawl import (
     NO_FIELDS,
     NOINDEX,
     SHELL,
+    VALUE_CUT,
     CrawlPlan,
     ItemState,
 )
@@ -28,6 +29,7 @@ from corral.domain.job import FieldSpec
 from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.kept import page_document
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.retry import VALUE_CUT as CUT_PROBLEM
 from corral.domain.scope import Refusal
 from corral.domain.url import Target, parse_target
 from corral.extract.crawling import CrawlAsk
@@ -284,14 +286,15 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, i
     if seen.get("is_noindex") and plan.obey_noindex:
         ended = Ended(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status, size=answer.raw_bytes)
         return ended._replace(found=found, dropped=seen.get("dropped", 0), seen=_seen(seen))
+    reason, said = _left_out_of(seen, read, is_shell=is_shell)
     version = version_of(seen.get("digest", ""), answer)
     change = change_of(item, version) if plan.since is not None else None
     return Ended(
         item.id,
         key,
         ItemState.DONE,
-        SHELL if is_shell else None,
-        "it is empty without its scripts; --strategy auto or browser runs them" if is_shell else None,
+        reason,
+        said,
         record=_with_change(seen.get("record"), change),
         found=found,
         http_status=answer.status,
@@ -302,6 +305,14 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, i
         dropped=seen.get("dropped", 0),
         seen=_seen(seen),
     )
+
+
+def _left_out_of(seen: dict[str, Any], read: ReadAnswer, *, is_shell: bool) -> tuple[str | None, str | None]:
+    """The rule of ours by which something of a page that was read is not in its record, and what is said of it."""
+    if is_shell:
+        return SHELL, "it is empty without its scripts; --strategy auto or browser runs them"
+    cut = [*seen.get("cut", ()), *(name for name, problem in read.problems.items() if problem == CUT_PROBLEM)]
+    return (VALUE_CUT, f"cut at the limit of a value: {', '.join(cut)[:500]}") if cut else (None, None)
 
 
 def _found(seen: dict[str, Any]) -> tuple[Found, ...]:

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import structlog
 
 from corral.domain.outcome import Failed, FailureCode
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
+from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.faults import fault
 from corral.fetch.parse_process import (
     TOGETHER_BYTES,
@@ -74,7 +75,8 @@ class _Job:
 class ParsePool:
     """Its processes are started at the first page and kept."""
 
-    def __init__(self, size: int = 1, limits: Limits | None = None) -> None:
+    def __init__(self, size: int = 1, limits: Limits | None = None, *, max_value_chars: int = DEFAULT_CHARS) -> None:
+        self._max_value_chars = max_value_chars
         self._size = min(size, _MAX_PROCESSES)
         self._limits = limits or Limits()
         self._jobs: asyncio.Queue[_Job] = asyncio.Queue(self._limits.max_waiting)
@@ -85,6 +87,7 @@ class ParsePool:
         if is_busy or not self._keepers:
             keeper = _Keeper(self._jobs, self._limits)
             self._keepers[keeper] = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}")
+        request = replace(request, max_value_chars=self._max_value_chars)
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
             async with Patience(timeout_s):
