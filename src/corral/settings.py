@@ -2,6 +2,7 @@
 
 import difflib
 import io
+import ipaddress
 import logging
 import os
 from enum import StrEnum
@@ -17,6 +18,7 @@ from corral.domain.address import AllowEntry
 from corral.domain.cache import CacheMode
 from corral.domain.errors import BadConfiguration
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PREFIX = "APP_"
 # Of lines it cannot read: we report our own, and those of others are not our business.
 logging.getLogger("dotenv.main").setLevel(logging.ERROR)
@@ -89,6 +91,9 @@ class Settings(BaseSettings):
         (), description="names with a dot by which an API without a token may be called; comma-separated"
     )
 
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
+        (), description="proxies in front of the API whose X-Forwarded-For is believed: comma-separated CIDRs"
+    )
     api_max_body_bytes: int = Field(1024 * 1024, ge=1024, le=64 * 1024**2, description="largest body of a request")
     api_max_header_bytes: int = Field(
         64 * 1024, ge=8 * 1024, le=1024**2, description="request line and headers; the address may take half of it"
@@ -129,6 +134,13 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(AllowEntry.parse(entry.strip()) for entry in value.split(",") if entry.strip())
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _parse_networks(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return tuple(ipaddress.ip_network(entry.strip()) for entry in value.split(",") if entry.strip())
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod

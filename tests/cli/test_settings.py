@@ -7,7 +7,7 @@ from tests.cli.command import Corral
 @pytest.mark.parametrize("text", ["Café/1.0", "a\x7fb", "a\tb", "Corral\nX-Evil: 1", "Corral/0.1\n", "x" * 201])
 def test_a_user_agent_that_is_no_header_is_bad_configuration(corral: Corral, text: str) -> None:
     done = corral.here("doctor", APP_USER_AGENT=text)
-    assert done.code == 1
+    assert done.code == 78
     assert "APP_USER_AGENT" in done.out
     assert corral.here("run", "list", APP_USER_AGENT=text).code == 78
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import ipaddress
 import math
 import time
 import uuid
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from corral.api.bodies import BodyReader, ClientGone
+from corral.api.client_address import find_client
 from corral.api.http.refusals import SECURITY_HEADERS
 from corral.api.methods import MethodTable
 from corral.api.names import is_ours
@@ -27,7 +27,6 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages without data of their own: what they show they have to ask for, with a token.
 _PUBLIC = frozenset({"/", "/docs", "/health", "/ready"})
 _PUBLIC_FILES = ("/static/", "/docs/assets/")
-_IPV6_SITE_BITS = 64
 
 
 class RequestGuard:
@@ -98,8 +97,12 @@ class RequestGuard:
         if path in _PUBLIC or path.startswith(_PUBLIC_FILES):
             return
         token = self._tokens.find(headers)
-        self._rates.check(f"{token} {_address(scope)}", is_write=is_write)
+        self._rates.check(f"{token} {self._address(scope, headers)}", is_write=is_write)
         self._tokens.check(token, is_write=is_write)
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        peer = (scope.get("client") or ("local",))[0]
+        return find_client(peer, headers.get("x-forwarded-for", ""), self._app.settings.trusted_proxies)
 
     def _check_name(self, headers: Headers) -> None:
         host = headers.get("host", "")
@@ -185,17 +188,6 @@ class _Rates:
             hint=f"wait as long as Retry-After says, or raise {setting}",
             headers={"Retry-After": str(math.ceil(wait_s))},
         )
-
-
-def _address(scope: Scope) -> str:
-    """The address of the client; of IPv6 its network, of which a client has all addresses."""
-    host = (scope.get("client") or ("local",))[0]
-    if ":" not in host:
-        return str(host)
-    try:
-        return str(ipaddress.IPv6Network((host.partition("%")[0], _IPV6_SITE_BITS), strict=False))
-    except ValueError:
-        return str(host)
 
 
 def _hashed(token: str | None) -> bytes | None:
