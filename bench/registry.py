@@ -6,7 +6,9 @@ import importlib
 
 from bench.model import Bench
 
-MODULES = {name: f"bench.{name}" for name in ("runs", "fetch", "browser", "replay", "crawl", "docs", "distributed")}
+MODULES = {
+    name: f"bench.{name}" for name in ("runs", "fetch", "browser", "replay", "crawl", "docs", "distributed", "idle")
+}
 
 
 def load(name: str) -> Bench:

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import importlib
 import os
 import signal
 import socket
@@ -43,13 +44,18 @@ def load_structlog_alone() -> None:
 
     Tables at a terminal load it when they are shown.
     """
-    if "structlog" in sys.modules or "rich" in sys.modules:
+    load_without("rich", "structlog")
+
+
+def load_without(spared: str, module: str) -> None:
+    """Load a module that does without another one where it is not installed, as if it were not."""
+    if module in sys.modules or spared in sys.modules:
         return
-    sys.modules["rich"] = None  # type: ignore[assignment]  # how Python marks what must not be imported
+    sys.modules[spared] = None  # type: ignore[assignment]  # how Python marks what must not be imported
     try:
-        import structlog  # noqa: F401, PLC0415
+        importlib.import_module(module)
     finally:
-        del sys.modules["rich"]
+        del sys.modules[spared]
 
 
 def linked() -> tuple[socket.socket, socket.socket]:

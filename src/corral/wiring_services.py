@@ -53,8 +53,6 @@ class Installation:
         problems = [*self._broker_problems(), *self._database_problems()]
         if problems:
             raise BadConfiguration(problems)
-        if self.has_postgres and not (health := checks.postgres_health(self.settings.store_url)).is_well:
-            raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
         run_apart(self._check_database)  # it loads what a supervisor has no use for
 
     def _check_database(self) -> None:
@@ -62,6 +60,8 @@ class Installation:
         from corral.store import schema  # noqa: PLC0415 - see above
         from corral.store.open import version_of  # noqa: PLC0415
 
+        if self.has_postgres and not (health := checks.postgres_health(self.settings.store_url)).is_well:
+            raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
         version = version_of(self.settings.store_url)
         if version is not None:
             place = "the PostgreSQL database" if self.has_postgres else self.settings.store_url
@@ -126,7 +126,7 @@ class Installation:
 
     def _postgres(self) -> Service:
         """Looked at only: a database is somebody's to look after."""
-        return Service(POSTGRES, lambda _: checks.postgres_health(self.settings.store_url))
+        return Service(POSTGRES, lambda _: checks.postgres_answers(self.settings.store_url))
 
     def _worker(self, name: str, needs: Sequence[str], adopts: Adopts) -> Service:
         given = self.settings.model_fields_set

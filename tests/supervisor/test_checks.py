@@ -18,6 +18,7 @@ from corral.supervisor.checks import (
     claim_instance,
     http_health,
     place_of,
+    postgres_answers,
     postgres_health,
     redis_health,
 )
@@ -122,7 +123,10 @@ def test_two_installations_notice_that_they_share_a_redis(redis_server: RedisSer
 
 
 def test_postgres_is_asked_for_an_answer(postgres: PostgresCluster) -> None:
-    assert postgres_health(postgres.url()) == WELL
+    assert postgres_health(postgres.url()) == postgres_answers(postgres.url()) == WELL
+    assert "does not answer" in postgres_answers(f"postgresql://u:secret@127.0.0.1:{free_port()}/d").problem
+    with speaking(b"") as port:
+        assert not postgres_answers(f"postgresql://127.0.0.1:{port}/d").is_well
     assert postgres_health(postgres.url().replace("postgresql://", "postgresql+psycopg://")) == WELL
     missing = postgres_health(postgres.url("no_such_database").replace("corral@", "corral:secret@"))
     assert "no_such_database" in missing.problem
