@@ -1,6 +1,6 @@
 """Captchas and missing fields wait for a person where the job says so; jobs are added before their target works."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -52,6 +52,33 @@ def test_a_captcha_waits_for_a_person_and_the_run_goes_on(stack: Stack, shop: Si
     answer = stack.client.post(f"/interventions/{waiting['id']}/resolve")
     assert answer.json()["run_status"] == "queued", answer.text
     assert stack.ended(run["id"])["status"] == "completed"
+
+
+class Guarded(Site):
+    """Lets in whoever has the cookie of somebody who solved the captcha."""
+
+    def answer_to(self, path: str, asked: Mapping[str, str]) -> tuple[int, Mapping[str, str], str | bytes]:
+        return (200, {}, GOOD) if "solved=yes" in asked.get("cookie", "") else (403, {}, CAPTCHA)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("by", ["resolve", "resume"])
+def test_the_session_of_a_person_who_solved_the_captcha_is_used(stack: Stack, by: str) -> None:
+    needs_chromium()
+    cookies = [{"name": "solved", "value": "yes"}]
+    with served(Guarded({})) as site:
+        job = a_job(stack, f"{site.url}/", on_captcha="wait", strategy="browser")
+        run = stack.start(job)
+        stack.until(run["id"], "waiting_for_human", within_s=60)
+        waiting = waiting_for(stack, run["id"])
+        if by == "resolve":
+            body = {"session": {"cookies": cookies}}
+            stack.client.post(f"/interventions/{waiting['id']}/resolve", json=body).raise_for_status()
+        else:
+            body = {"job_id": job["id"], "cookies": cookies}
+            stack.client.post("/jobs/sessions", json=body).raise_for_status()
+            stack.client.post(f"/jobs/runs/{run['id']}/resume").raise_for_status()
+        assert stack.ended(run["id"])["status"] == "completed"
 
 
 def test_a_captcha_fails_where_nobody_is_asked_for(stack: Stack, shop: Site) -> None:

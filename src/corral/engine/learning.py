@@ -32,8 +32,8 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
         return None
     if run.resolved_strategy is Strategy.AUTO:
         return None
-    if isinstance(outcome, Failed) and outcome.code is FailureCode.NETWORK and outcome.detail == "proxy":
-        return None  # the fault of the proxy
+    if isinstance(outcome, Failed) and outcome.code in _NO_ANSWER and "proxy" in outcome.stats:
+        return None  # it may be the fault of the proxy
     if isinstance(outcome, Failed) and outcome.detail in NEEDS_LOGIN:
         return None  # it says something about our login, not about the site
     is_replay = run.resolved_strategy is Strategy.API_REPLAY

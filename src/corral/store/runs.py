@@ -10,8 +10,9 @@ from corral.domain.event import EventDraft, EventKind
 from corral.domain.gate import place_of_url
 from corral.domain.idempotency import IdempotencyKey
 from corral.domain.intervention import InterventionStatus
+from corral.domain.retry import CAPTCHA
 from corral.domain.run import LIVE, SHARE, WITH_ITEMS, HoldReason, Move, NewRun, Run, RunState, advance, sources, target
-from corral.store import events, idempotency, interventions
+from corral.store import events, idempotency, interventions, sessions
 from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
 from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
@@ -170,7 +171,13 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
 
 
 def replace_held_payload(tx: Tx, run_id: str, payload: dict[str, Any]) -> None:
-    """Only of a run that is held: what a worker executes does not change under it."""
+    """Only of a run that is held: what a worker executes does not change under it.
+
+    A run that was stuck at a captcha goes on with the session of its job, where a person has left one there.
+    """
+    held = get(tx, run_id)
+    if held.failure_detail == CAPTCHA and held.job_id and sessions.newest_sealed(tx, held.job_id) is not None:
+        payload = {**payload, "requires_auth": True}
     tx.run(_REPLACE_PAYLOAD, values(id=run_id, payload=to_json(payload)))
 
 
