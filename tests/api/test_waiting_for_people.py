@@ -72,8 +72,8 @@ def test_the_session_of_a_person_who_solved_the_captcha_is_used(stack: Stack, by
         stack.until(run["id"], "waiting_for_human", within_s=60)
         waiting = waiting_for(stack, run["id"])
         if by == "resolve":
-            body = {"session": {"cookies": cookies}}
-            stack.client.post(f"/interventions/{waiting['id']}/resolve", json=body).raise_for_status()
+            given = {"session": {"cookies": cookies}}
+            stack.client.post(f"/interventions/{waiting['id']}/resolve", json=given).raise_for_status()
         else:
             body = {"job_id": job["id"], "cookies": cookies}
             stack.client.post("/jobs/sessions", json=body).raise_for_status()
