@@ -115,7 +115,10 @@ def test_a_list_behind_a_login_waits_for_one_and_goes_on(stack: Stack) -> None:
         [waiting] = [each for each in stack.client.get("/interventions").json() if each["run_id"] == run["id"]]
         bad = {"job_id": job["id"], "cookies": [{"name": "sid", "value": "bad"}]}
         assert stack.client.post("/jobs/sessions", json=bad).status_code == 200
-        assert stack.client.post(f"/interventions/{waiting['id']}/resolve", json={}).status_code == 200
+        note = {"resolution": "logged in", "resolved_by": "Ada"}
+        assert stack.client.post(f"/interventions/{waiting['id']}/resolve", json=note).status_code == 200
+        events = stack.client.get(f"/jobs/runs/{run['id']}/events").json()
+        assert any(note.items() <= each["meta"].items() for each in events), events
         # The login that it was given is none: it waits again, and nothing was given up.
         deadline = time.monotonic() + 60 * SLACK
         while not (
@@ -127,9 +130,10 @@ def test_a_list_behind_a_login_waits_for_one_and_goes_on(stack: Stack) -> None:
         ):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        good = {**bad, "cookies": [{"name": "sid", "value": "good"}]}
-        assert stack.client.post("/jobs/sessions", json=good).status_code == 200
-        assert stack.client.post(f"/interventions/{again[0]['id']}/resolve", json={}).status_code == 200
+        good = {"captured_session": {"cookies": [{"name": "sid", "value": "good"}]}, "resolved_by": "Ada"}
+        twice = {**good, "session": good["captured_session"]}
+        assert stack.client.post(f"/interventions/{again[0]['id']}/resolve", json=twice).status_code == 422
+        assert stack.client.post(f"/interventions/{again[0]['id']}/resolve", json=good).status_code == 200
         run = _until(stack, run["id"], "completed", "partial", "failed")
         assert run["status"] == "completed", run
         records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
@@ -158,3 +162,48 @@ def test_a_list_that_needs_scripts(stack: Stack, strategy: str) -> None:
         assert run["status"] == "completed", run
         records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
         assert {each["data"]["price"] for each in records} == {"0 EUR", "1 EUR", "2 EUR"}
+
+
+_ITEM = """<title>x</title><div id=root></div><script>
+fetch("/api/products/" + location.pathname.split("/").pop()).then(answer => answer.json()).then(told => {
+  document.getElementById("root").innerHTML = `<h1>${told.name}</h1><b class=price>${told.price}</b>`;
+});</script>"""
+
+
+@pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
+def test_items_are_replayed_by_a_recipe_that_a_browser_recorded(stack: Stack) -> None:
+    numbers = range(1001, 1007)
+    items = "".join(f'<li><a href="/item/{n}">{n}</a>' for n in numbers)
+    pages = {"/": Page(raw=f"<title>L</title><ul>{items}</ul>")}
+    for number in numbers:
+        pages[f"/item/{number}"] = Page(raw=_ITEM)
+        told = json.dumps({"id": number, "name": f"Thing {number}", "price": f"{number}.75 EUR"})
+        pages[f"/api/products/{number}"] = Page(raw=told, headers={"content-type": "application/json"})
+    with served(pages) as site:
+        fields = [{"name": "price", "css": ".price"}]
+        single = _job(stack, target_url=f"{site.url}/item/1001", fields=fields, strategy="browser")
+        assert _run(stack, single["id"], "completed", "partial", "failed")["status"] == "completed"
+        config = {"item_links": "li a", "pagination": "a.next"}
+        job = _job(stack, target_url=f"{site.url}/", fields=fields, crawl_mode="list", list_config=config)
+        site.hits.clear()
+        run = _run(stack, job["id"], "completed", "partial", "failed")
+        assert run["status"] == "completed", run
+        records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
+        assert {each["data"]["price"] for each in records} == {f"{number}.75 EUR" for number in numbers}
+        assert sum(site.hits[f"/item/{number}"] for number in numbers) == 0, site.hits
+
+
+def test_a_job_over_a_site_keeps_files_and_comes_as_somebody_else(stack: Stack) -> None:
+    pdf = b"%PDF-1.7 \0"
+    files = {"/a.pdf": Page(raw=pdf, headers={"content-type": "application/pdf"})}
+    with served(Guarded({"/": Page(["/a.pdf", "/b"]), "/b": Page(), **files}, cookie="")) as site:
+        assert isinstance(site, Guarded)
+        config = {"save_files": True, "user_agent": "Somebody/1", "delay_s": 0.05}
+        job = _job(stack, target_url=f"{site.url}/", fields=["title"], crawl_mode="crawl", list_config=config)
+        run = _run(stack, job["id"], "completed", "partial", "failed")
+        assert run["status"] == "completed", run
+        records = [each["data"] for each in stack.client.get(f"/jobs/runs/{run['id']}/records").json()]
+        assert [each["size"] for each in records if "sha256" in each] == [len(pdf)]
+        assert len(records) == 3
+        agents = [each["user-agent"] for each in site.asked if each["user-agent"] == "Somebody/1"]
+        assert len(agents) >= 3

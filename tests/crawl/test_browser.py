@@ -71,6 +71,23 @@ async def test_over_http_alone_they_are_named_and_the_crawl_is_not_complete(app:
         assert found["/app/1"]["full_text"].startswith("All of 1")
 
 
+async def test_a_browser_meets_files_data_and_redirects(app: App) -> None:
+    pages = {
+        "/": Page(["/paper.pdf", "/data", "/moved"]),
+        "/paper.pdf": Page(raw=b"%PDF \0", headers={"content-type": "application/pdf"}),
+        "/data": Page(raw='{"next": "/linked"}', headers={"content-type": "application/json"}),
+        "/linked": Page(headers={"X-Robots-Tag": "noindex"}),
+        "/moved": Page(status=302, headers={"location": "/there"}),
+        "/there": Page(),
+    }
+    with served(pages) as site:
+        run, found = await crawled(app, site, strategy="browser", save_files=True)
+        assert run.state is RunState.COMPLETED, run.stats
+        assert set(found) == {"/", "/paper.pdf", "/data", "/there"}
+        assert found["/paper.pdf"]["size"] == 6
+        assert await reasons(app, run.id) == {"noindex": 1}
+
+
 _SCROLL = """<title>feed</title><main><h1>A list of {most}</h1><ul id=list>{first}</ul>{button}</main><script>
 let next = 10, busy = false;
 async function more() {{

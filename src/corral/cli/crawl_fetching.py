@@ -52,7 +52,7 @@ SessionId = Annotated[
     str | None,
     typer.Option("--session", metavar="ID", help="Log in with a session; `corral session list` shows them."),
 ]
-UserAgent = Annotated[str | None, typer.Option("--user-agent", help="Send this user agent.")]
+UserAgent = Annotated[str | None, typer.Option("--user-agent", metavar="TEXT", help="Send this user agent.")]
 Delay = Annotated[
     float | None, typer.Option("--delay", metavar="SECONDS", min=0, max=3600, help="Between two pages of one host.")
 ]

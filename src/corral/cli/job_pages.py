@@ -40,6 +40,8 @@ class Pages(NamedTuple):
     domains: list[str] | None
     save_files: bool = False
     no_trap_detection: bool = False
+    user_agent: str | None = None
+    delay_s: float | None = None
 
 
 def with_pages(job: Job, pages: Pages) -> Job:
@@ -52,6 +54,7 @@ def with_pages(job: Job, pages: Pages) -> Job:
     bounds: dict[str, Any] = {"max_pages": pages.max_pages, "max_items": pages.max_items}
     bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
     bounds |= {"avoid_traps": False} if pages.no_trap_detection else {}
+    bounds |= {"user_agent": pages.user_agent, "delay_s": pages.delay_s}
     config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
     mode = CrawlMode.LIST if pages.items else CrawlMode.CRAWL if pages.site else CrawlMode.SINGLE
     made = replace(job, crawl_mode=mode, list_config=config or None)

@@ -237,6 +237,7 @@ def _listed(
         return sent_on
     if is_first and not seen.get("listed"):
         told = f"item_links ({_selector_of(config)}) matches no link on the first page of the list"
+        told += "; its scripts were not run, strategy auto or browser runs them" if needs_scripts(read) else ""
         return Failed(FailureCode.EXTRACTION, told, "item_links", stats={"needs_scripts": needs_scripts(read)})
     found = tuple(Found(*each) for each in seen.get("found", ()))
     said = f"{seen.get('listed', 0)} items; {'another page follows' if seen.get('has_next') else 'the last page'}"

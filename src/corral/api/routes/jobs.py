@@ -14,7 +14,6 @@ from corral.api.schemas import Deleted, JobChange, JobCreate, JobRead, field_spe
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, new_id
 from corral.domain.job import CrawlMode, Job, OnTrouble, Priority, Strategy
-from corral.domain.job_defaults import JobDefaults
 
 router = make_router("jobs")
 
@@ -22,13 +21,13 @@ router = make_router("jobs")
 @router.post("/jobs", response_model=JobRead)
 async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
     defaults = await corral.store.job_defaults()
-    stored, replayed = await corral.jobs.create(_job_of(body, corral, defaults), key, probes=body.checks_target)
+    said = {name for name in body.model_fields_set if getattr(body, name) is not None}
+    job = defaults.over(_job_of(body, corral), said)
+    stored, replayed = await corral.jobs.create(job, key, probes=body.checks_target)
     return render.answer(render.job(stored), headers=replay_header(replayed))
 
 
-def _job_of(body: JobCreate, corral: Corral, defaults: JobDefaults) -> Job:
-    said = {name: value for name, value in defaults.document().items() if value is not None}
-    said = {name: value for name, value in said.items() if name not in body.model_fields_set}
+def _job_of(body: JobCreate, corral: Corral) -> Job:
     return Job(
         id=JobId(new_id()),
         target_url=body.target_url,
@@ -36,14 +35,13 @@ def _job_of(body: JobCreate, corral: Corral, defaults: JobDefaults) -> Job:
         created_at=datetime.now(UTC),
         requires_auth=body.requires_auth,
         frequency=body.frequency,
-        strategy=Strategy(said.get("strategy", body.strategy)),
+        strategy=Strategy(body.strategy),
         crawl_mode=CrawlMode(body.crawl_mode),
         list_config=None if body.list_config is None else body.list_config.document(),
-        priority=Priority[said.get("priority", body.priority).upper()],
-        max_attempts=body.max_attempts or said.get("max_attempts") or corral.settings.default_max_attempts,
-        # Of a crawl it would be the time for all of its pages.
-        timeout_s=said.get("timeout_s", body.timeout_s) if body.crawl_mode == "single" else body.timeout_s,
-        respect_robots=said.get("respect_robots", body.respect_robots),
+        priority=Priority[body.priority.upper()],
+        max_attempts=body.max_attempts or corral.settings.default_max_attempts,
+        timeout_s=body.timeout_s,
+        respect_robots=body.respect_robots,
         verify_tls=body.verify_tls,
         proxy=corral.jobs.proxy_policy(_revealed(body.proxy_policy)),
         on_captcha=OnTrouble(body.on_captcha),

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corral.cli.crawl_fetching import Delay, UserAgent
 from corral.cli.job_pages import (
     AllowDomain,
     Items,
@@ -30,7 +31,6 @@ from corral.cli.options import (
     OnMissing,
     PriorityName,
     ProxyOption,
-    StrategyOption,
     TimeoutS,
     Xpath,
     checked_id,
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="What is collected: add, list, show and remove jobs.")
 
 Frequency = Annotated[str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")]
+ChosenStrategy = Annotated[Strategy | None, typer.Option("--strategy", help="How to get the page (auto).")]
+ChosenPriority = Annotated[PriorityName | None, typer.Option("--priority", help="Higher ones are served first.")]
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
 
@@ -66,9 +68,11 @@ def add(
     allow_domain: AllowDomain = None,
     save_files: SaveFiles = False,
     no_trap_detection: NoTrapDetection = False,
+    user_agent: UserAgent = None,
+    delay: Delay = None,
     frequency: Frequency = "on_demand",
-    strategy: StrategyOption = Strategy.AUTO,
-    priority: Annotated[PriorityName, typer.Option(help="Higher ones are served first.")] = PriorityName.MEDIUM,
+    strategy: ChosenStrategy = None,
+    priority: ChosenPriority = None,
     max_attempts: MaxAttempts = None,
     timeout: TimeoutS = None,
     no_robots: Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")] = False,
@@ -92,17 +96,24 @@ def add(
     from corral.settings import load_settings
 
     settings = load_settings()
-    how: dict[str, Any] = {"strategy": strategy, "frequency": frequency, "priority": priority.value_of}
-    how |= {"max_attempts": max_attempts, "timeout_s": timeout, "respect_robots": not no_robots}
-    how |= {"verify_tls": not no_verify_tls, "requires_auth": requires_auth}
-    how |= {"on_captcha": on_captcha, "on_missing": on_missing}
-    how["proxy"] = proxy_of(settings, proxy, dry_run=dry_run)
-    job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how)
+    said = _said(strategy, priority, timeout_s=timeout, max_attempts=max_attempts, no_robots=no_robots or None)
+    how: dict[str, Any] = {"frequency": frequency, "verify_tls": not no_verify_tls, "requires_auth": requires_auth}
+    how |= {"on_captcha": on_captcha, "on_missing": on_missing, "proxy": proxy_of(settings, proxy, dry_run=dry_run)}
+    job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
     pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
-    finish(_add(settings, with_pages(job, pages), checks=not no_check, dry_run=dry_run, as_json=as_json))
+    job = with_pages(job, pages._replace(user_agent=user_agent, delay_s=delay))
+    finish(_add(settings, job, set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
 
 
-async def _add(settings: "Settings", job: "Job", *, checks: bool, dry_run: bool, as_json: bool) -> int:
+def _said(strategy: Strategy | None, priority: PriorityName | None, **others: Any) -> dict[str, Any]:
+    """What of a job was chosen; for the rest its defaults hold."""
+    chosen = {"strategy": strategy, "priority": None if priority is None else priority.value_of, **others}
+    if chosen.pop("no_robots"):
+        chosen["respect_robots"] = False
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+async def _add(settings: "Settings", job: "Job", said: set[str], *, checks: bool, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits, render, shapes
 
     if dry_run:
@@ -114,6 +125,7 @@ async def _add(settings: "Settings", job: "Job", *, checks: bool, dry_run: bool,
     from corral.wiring import opened
 
     async with opened(settings, works=False) as app:
+        job = (await app.store.job_defaults()).over(job, said)
         stored, _ = await app.jobs.create(job, probes=checks)
     if as_json:
         render.print_json(shapes.job_shape(stored))
