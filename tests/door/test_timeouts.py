@@ -1,12 +1,14 @@
 """Connections that do nothing, or too little, are closed; those who began a request are told why."""
 
 import time
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from tests.door.wire import connected, head, is_closed, read_answer
 from tests.slack import SLACK
-from tests.stack import Stack
+from tests.stack import Stack, corral_up
 
 JSON = "Content-Type: application/json"
 
@@ -70,3 +72,16 @@ def test_half_a_body_is_answered_with_408(small: Stack, sent: bytes) -> None:
         client.sendall(sent)
         assert read_answer(client).error["code"] == "request_timeout"
         assert is_closed(client)
+
+
+def test_a_stop_does_not_wait_for_what_has_not_arrived(site: str, tmp_path: Path) -> None:
+    """Idle connections, half a head and half a body, each of which would be waited for on its own."""
+    patient = {"APP_API_HEADER_TIMEOUT_SECONDS": "600", "APP_API_BODY_TIMEOUT_SECONDS": "600"}
+    with ExitStack() as clients:
+        with corral_up(tmp_path, site, "serve", **patient) as stack:
+            for sent in (b"", b"GET / HT", head("POST", "/jobs", JSON, "Content-Length: 9") + b"{"):
+                clients.enter_context(connected(stack.url)).sendall(sent)
+            assert stack.client.get("/ready").status_code == 200
+        said = (tmp_path / "corral.log").read_text()
+    assert "graceful" not in said
+    assert "Traceback" not in said

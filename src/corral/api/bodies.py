@@ -52,12 +52,11 @@ class BodyReader:
     async def read(self, headers: Headers, receive: Receive) -> tuple[bytes, EndTurn | None]:
         """The whole body, checked; with it, where it is large, what ends its turn."""
         async with AsyncExitStack() as stack:
-            declared = headers.get("content-length")
-            is_large = int(declared) > LARGE_BYTES if declared else "transfer-encoding" in headers
-            if is_large:
-                await self._take_place(stack)
-            body = await self._receive_all(receive, is_large=is_large)
-            end_turn = await self._take_turn() if is_large else None
+            place = _Place(self._places, stack)
+            if int(headers.get("content-length", 0)) > LARGE_BYTES:
+                await self._take(place)
+            body = await self._receive_all(receive, place)
+            end_turn = await self._take_turn() if len(body) > LARGE_BYTES else None
             try:
                 check_json(body)
             except BadInput:
@@ -66,30 +65,30 @@ class BodyReader:
                 raise
             return body, end_turn
 
-    async def _take_place(self, stack: AsyncExitStack) -> None:
+    async def _take(self, place: "_Place") -> None:
         try:
             async with asyncio.timeout(self._timeout_s):
-                await stack.enter_async_context(self._places)
+                await place.take()
         except TimeoutError:
             message = "too many large bodies arrive at once"
             headers = {"Connection": "close", "Retry-After": "1"}
             raise Refused(503, "too_many_bodies", message, hint="try again", headers=headers) from None
 
-    async def _receive_all(self, receive: Receive, *, is_large: bool) -> bytes:
+    async def _receive_all(self, receive: Receive, place: "_Place") -> bytes:
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._receive_pieces(receive, is_large=is_large)
+                return await self._receive_pieces(receive, place)
         except TimeoutError:
             message = f"the body did not arrive within {self._timeout_s:g} s, or stopped arriving"
             hint = "send the whole request at once"
             raise Refused(408, "request_timeout", message, hint=hint, headers={"Connection": "close"}) from None
 
-    async def _receive_pieces(self, receive: Receive, *, is_large: bool) -> bytes:
+    async def _receive_pieces(self, receive: Receive, place: "_Place") -> bytes:
         pieces: list[bytes] = []
         shape = JsonShape()
         size = 0
         while True:
-            message = await self._next(receive) if is_large else await receive()
+            message = await place.next_piece(receive)
             if message["type"] == "http.disconnect":
                 raise ClientGone
             piece: bytes = message.get("body", b"")
@@ -100,16 +99,8 @@ class BodyReader:
             pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
-
-    async def _next(self, receive: Receive) -> Message:
-        """The next piece. One that takes long gives up its place where another body waits for it."""
-        while True:
-            try:
-                async with asyncio.timeout(_LARGE_GAP_S):
-                    return await receive()
-            except TimeoutError:
-                if self._places.locked():
-                    raise
+            if size > LARGE_BYTES:  # of a body in chunks this is known only now
+                await place.take()
 
     async def _take_turn(self) -> EndTurn:
         await self._turn.acquire()
@@ -129,6 +120,30 @@ class BodyReader:
         message = f"the body is larger than {self._max_bytes} bytes"
         headers = {"Connection": "close"}
         return Refused(413, "body_too_large", message, hint="split the request", headers=headers)
+
+
+class _Place:
+    """One of the places for large bodies, held from when it is taken until the body is checked."""
+
+    def __init__(self, places: asyncio.Semaphore, stack: AsyncExitStack) -> None:
+        self._places = places
+        self._stack = stack
+        self._is_taken = False
+
+    async def take(self) -> None:
+        if not self._is_taken:
+            await self._stack.enter_async_context(self._places)
+            self._is_taken = True
+
+    async def next_piece(self, receive: Receive) -> Message:
+        """A body that stops arriving gives up its place, by a TimeoutError, where another one waits for it."""
+        while True:
+            try:
+                async with asyncio.timeout(_LARGE_GAP_S if self._is_taken else None):
+                    return await receive()
+            except TimeoutError:
+                if self._places.locked():
+                    raise
 
 
 def _not_json(content_type: str | None) -> Refused:

@@ -105,6 +105,18 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport = self._socket
         self._running = self.cycle = self.flow = None  # type: ignore[assignment]
 
+    def shutdown(self) -> None:
+        """Let an answer under way end; whatever has not arrived by now is not waited for."""
+        running = self._running
+        if running is None or running.response_complete:
+            self._socket.close()
+        elif self._is_receiving and running is self.cycle and not running.response_started:
+            running.disconnected = True
+            running.message_event.set()
+            self._socket.close()
+        else:
+            running.keep_alive = False
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._registry.note_stalled(self)
