@@ -143,6 +143,8 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
         assert plan == {**plain, name: value} != plain, option
     scoped = corral.here("crawl", "http://a.test/", "--allow-domain", "b.test", "--dry-run", "--json").json["plan"]
     assert scoped["scope"]["allowed_domains"] == ["b.test"]
+    kept = corral.here("crawl", "http://a.test/", "--keep-param", "SID", "--dry-run", "--json").json["plan"]
+    assert kept["keep_params"] == ["sid"]
     words = corral.here("crawl", "http://a.test/", "--keyword", "Prices", "--dry-run", "--json").json["plan"]
     assert (words["order"], words["keywords"]) == ("best", ["prices"])
     assert corral.here("crawl", "http://a.test/", "--keyword", "a", "--order", "breadth").code == 2

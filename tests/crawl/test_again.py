@@ -115,3 +115,17 @@ async def test_only_an_ended_crawl_of_the_same_fields_can_be_compared_with(app: 
             assert refused.value.field == "since"
         run, _ = await app.crawls.start(CrawlPlan.of({"start_urls": [f"{site.url}/other"], "since": "last"}))
         assert run.payload["crawl"]["since"] is None, "the first of its kind"
+
+
+async def test_a_change_anywhere_in_the_content_is_a_change_and_noise_in_the_markup_is_none(app: App) -> None:
+    def page(beside: str, nonce: int) -> Page:
+        main = f"<main><p>{'The same words as ever, and many of them. ' * 20}</main>"
+        head = f"<title>Page</title><script nonce={nonce}>var t = {nonce}</script><meta name=csrf content={nonce}>"
+        return Page(raw=f"{head}{main}<aside>{beside}</aside><!-- {nonce} --><a href='/?t={nonce}'>home</a>")
+
+    paths = {"/noisy": "As before", "/beside": "As before"}
+    with served({"/": Page(list(paths)), **{path: page(text, 1) for path, text in paths.items()}}) as site:
+        await crawled(app, f"{site.url}/")
+        site.pages |= {"/noisy": page("As before", 2), "/beside": page("A paragraph beside the article changed", 2)}
+        _, found, _ = await crawled(app, f"{site.url}/", since="last")
+    assert {path: found[path]["change"] for path in paths} == {"/noisy": "unchanged", "/beside": "changed"}

@@ -49,6 +49,7 @@ FULL = {
     "obey_noindex": False,
     "use_canonical": False,
     "use_sitemaps": True,
+    "keep_params": ["sid"],
     "avoid_traps": False,
     "keep_pages": True,
     "strategy": "browser",

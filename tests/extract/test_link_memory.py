@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.canonical import link_to
+from corral.domain.canonical import Link, link_to
 from corral.domain.scope import Refusal
 from corral.domain.url import parse_target
 from corral.extract import crawling
@@ -52,7 +52,7 @@ def test_a_link_is_judged_as_if_it_were_the_first(seen: list[tuple[str, str, int
         [remembered] = judge.judged(target, (reference,), is_too_deep=is_too_deep)
         link = link_to(target, reference)
         assert remembered == judge._judged(target, reference, today, is_too_deep=is_too_deep)
-        assert (None if remembered is None else (remembered.url, remembered.key)) == link
+        assert (None if remembered is None else Link(remembered.url, remembered.key, remembered.has_session)) == link
 
 
 @pytest.mark.parametrize("page", ["b/c", "b/d", "e/d"])

@@ -121,6 +121,9 @@ class ListConfig(_Strict):
     save_files: StrictBool | None = Field(
         None, description="keep what is no page as a file, with a record that says where it is"
     )
+    keep_params: list[Annotated[str, StringConstraints(min_length=1, max_length=100)]] | None = Field(
+        None, max_length=50, description="parameters that tell pages apart, though they look like session ids"
+    )
     avoid_traps: StrictBool | None = Field(
         None, description="of a site: false fetches what looks like a trap, too; items of a list are never held back"
     )

@@ -31,7 +31,7 @@ _AS_THEY_ARE = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
     *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
     *("order", "keywords", "workers", "save_files", "links", "strategy", "browser_pages", "max_scrolls"),
-    *("user_agent", "delay_s"),
+    *("user_agent", "delay_s", "keep_params"),
 )
 
 
@@ -63,6 +63,11 @@ class AsyncScrapeRequest(BaseModel):
     keywords: list[Keyword] = Field(default_factory=list, max_length=50, description="what makes a link better")
     since: str | None = Field(None, max_length=100, description="an earlier task, or `last`: say what changed since")
     use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
+    keep_params: list[Keyword] = Field(
+        default_factory=list,
+        max_length=50,
+        description="parameters that tell pages apart, though they look like sessions",
+    )
     avoid_traps: StrictBool = Field(True, description="hold back what never ends; false fetches it")
     keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
     user_agent: str | None = Field(None, min_length=1, max_length=200, description="sent instead of our own")
@@ -236,6 +241,7 @@ def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
         "failed_pages": counts.failed,
         "total_processing_time": duration_s(run),
         "missing_pages": counts.missing,
+        "merged_addresses": run.stats.get("merged", 0),
         "held_back": run.stats.get("held_back") or [],
         "left_out": run.stats.get("left_out") or {},
         "stopped_by": run.stats.get("stopped_by"),

@@ -30,7 +30,7 @@ def lines_of(run: "Run", counts: "Counts") -> list[str]:
     if dropped := run.stats.get("left_out", {}).get("links_dropped"):
         lines.append(f"{dropped} links were not followed: a page, or the whole crawl, has too many of them")
     if merged := run.stats.get("merged"):
-        lines += _merged(merged)
+        lines.append(f"{merged} addresses differ from others only in a session id; --keep-param NAME tells them apart")
     if states := _states(counts, held_back):
         lines.append(f"see `corral crawl pages {run.id} --state {'|'.join(states)}`")
     return lines
@@ -67,12 +67,6 @@ def _held_back(held_back: list[dict[str, Any]]) -> list[str]:
     if len(held_back) > _SHOWN:
         lines.append(f"  and {len(held_back) - _SHOWN} more templates")
     return lines
-
-
-def _merged(merged: dict[str, int]) -> list[str]:
-    names = ", ".join(f"{count} by {name}" for name, count in merged.items())
-    first = next(iter(merged))
-    return [f"addresses that differ only in a session id are one page ({names}); --keep-param {first} tells them apart"]
 
 
 def _states(counts: "Counts", held_back: list[dict[str, Any]]) -> list[str]:

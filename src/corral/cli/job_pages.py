@@ -31,6 +31,12 @@ NoTrapDetection = Annotated[
 ]
 
 
+KeepParams = Annotated[
+    list[str] | None,
+    typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
+]
+
+
 class Pages(NamedTuple):
     items: str | None
     following: str | None
@@ -42,6 +48,7 @@ class Pages(NamedTuple):
     no_trap_detection: bool = False
     user_agent: str | None = None
     delay_s: float | None = None
+    keep_params: list[str] | None = None
 
 
 def with_pages(job: Job, pages: Pages) -> Job:
@@ -55,6 +62,7 @@ def with_pages(job: Job, pages: Pages) -> Job:
     bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
     bounds |= {"avoid_traps": False} if pages.no_trap_detection else {}
     bounds |= {"user_agent": pages.user_agent, "delay_s": pages.delay_s}
+    bounds["keep_params"] = pages.keep_params or None
     config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
     mode = CrawlMode.LIST if pages.items else CrawlMode.CRAWL if pages.site else CrawlMode.SINGLE
     made = replace(job, crawl_mode=mode, list_config=config or None)

@@ -10,14 +10,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from corral.domain.errors import BadInput
+from corral.domain.session_ids import is_session_id, without_sessions
 from corral.domain.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, join, parse_target
 
 # Where a visitor came from, never what is shown. Ambiguous ones (`ref`, `source`, `spm`) stay: pages differ by them.
 _TRACKING = "gclid gclsrc dclid gbraid wbraid srsltid fbclid igshid igsh msclkid yclid ysclid twclid ttclid li_fat_id"
 _MAILINGS = "mc_cid mc_eid _ga _gl _hsenc _hsmi mkt_tok vero_id oly_enc_id oly_anon_id wickedid rb_clickid s_cid"
-_SESSION = "sid sessid sessionid session_id phpsessid jsessionid aspsessionid cfid cftoken zenid oscsid"
-_DROPPED = frozenset(" ".join((_TRACKING, _MAILINGS, _SESSION)).split())
-_DROPPED_STARTS = ("utm_", "hsa_", "pk_", "mtm_", "aspsessionid")
+_DROPPED = frozenset(" ".join((_TRACKING, _MAILINGS)).split())
+_DROPPED_STARTS = ("utm_", "hsa_", "pk_", "mtm_")
+_NONE: frozenset[str] = frozenset()
 
 # Escapes that are not as they should be: of what needs none, or with small letters. Long queries are full of good ones.
 _ESCAPE = re.compile(
@@ -25,7 +26,6 @@ _ESCAPE = re.compile(
 )
 _STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;]*", re.IGNORECASE)
 _DOTS = re.compile(r"/(?:\.|%2[Ee]){1,2}(?:/|$)")
 _ANYWHERE = parse_target("http://x/")
 
@@ -45,6 +45,7 @@ _MAX_BASE_CHARS = 500
 class Link(NamedTuple):
     url: str
     key: str
+    has_session: bool = False  # a session id that does not count was part of the address
 
 
 def canonical_url(target: Target) -> str:
@@ -52,57 +53,58 @@ def canonical_url(target: Target) -> str:
     return link_of(target).url
 
 
-def url_key(target: Target) -> str:
-    """What makes two addresses the same item of a crawl.
+def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
+    """What makes two addresses the same item of a crawl. Parameters named in `kept` (in small letters) always count.
 
     Beyond the canonical form, these do not count: the scheme (the same page is linked both ways on most sites, and
-    one that serves another page over http is all but unknown; other ports do count), a slash at the end, the order of
-    parameters of different names, an empty query, tracking parameters and session ids, `+` against `%20` in the query,
-    `%2F` where it only hides dots.
+    one that serves another page over http is all but unknown; other ports do count), the order of parameters of
+    different names, an empty query, tracking parameters, what looks like a session id (domain.session_ids), `+`
+    against `%20` in the query, `%2F` where it only hides dots. A slash at the end counts: whether `/x` and `/x/` are
+    one page, only the answers can tell.
 
     The case of the path counts: `/wiki/AIDS` and `/wiki/Aids` are two pages, and a page that was never fetched is a
     greater loss than one that was fetched twice. Sites that take every spelling are held back by their template
     (`domain.traps`), which does not count the case.
     """
-    return link_of(target).key
+    return link_of(target, kept).key
 
 
-def link_of(target: Target) -> Link:
+def link_of(target: Target, kept: frozenset[str] = _NONE) -> Link:
     path = unescaped(target.path)
     query = None if target.query is None else unescaped(target.query)
     url = target.origin + path + ("" if query is None else f"?{query}")
-    return Link(url, _key(_place(target.scheme, target.host, target.port), path, query))
+    return _link_with(url, _place(target.scheme, target.host, target.port), path, query, kept)
 
 
-def link_to(base: Target, reference: str) -> Link | None:
+def link_to(base: Target, reference: str, kept: frozenset[str] = _NONE) -> Link | None:
     """Where a link leads, by the strict parser; None where it leads to nothing that can be fetched."""
     try:
-        return link_of(join(base, reference))
+        return link_of(join(base, reference), kept)
     except BadInput:
         return None
 
 
-def links_to(base: Target, references: Sequence[str]) -> list[Link | None]:
+def links_to(base: Target, references: Sequence[str], kept: frozenset[str] = _NONE) -> list[Link | None]:
     """`link_to` for each of them, in their order, in a fraction of the time."""
     origin = base.origin
     folder = base.path[: base.path.rfind("/") + 1]
     found: list[Link | None] = []
     itself: Link | None = None
     if len(base.url) > _MAX_BASE_CHARS:
-        return [link_to(base, reference) for reference in references]
+        return [link_to(base, reference, kept) for reference in references]
     for reference in references:
         head, mark, fragment = reference.partition("#")
         # The strict parser looks at fragments, too, and refuses some.
         if len(reference) > _MAX_PLAIN_CHARS or (mark and not _is_harmless(fragment)) or " " in head:
-            found.append(link_to(base, reference))
+            found.append(link_to(base, reference, kept))
         elif head:
             if head[0] == "?":
-                found.append(link_to(base, head))
+                found.append(link_to(base, head, kept))
             else:
                 # What begins with a slash does not depend on the folder, and is remembered for all of the site.
-                found.append(_link(origin, "/" if head[0] == "/" else folder, head))
+                found.append(_link(origin, "/" if head[0] == "/" else folder, head, kept))
         elif mark:
-            itself = itself or link_of(base)
+            itself = itself or link_of(base, kept)
             found.append(itself)
         else:
             found.append(None)
@@ -114,14 +116,14 @@ def _is_harmless(fragment: str) -> bool:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _link(origin: str, folder: str, head: str) -> Link | None:
+def _link(origin: str, folder: str, head: str, kept: frozenset[str]) -> Link | None:
     above, rest = folder, head
     while rest.startswith("../"):
         above = above[: above.rfind("/", 0, -1) + 1] or "/"
         rest = rest[3:]
     plain = _REFERENCE.fullmatch(rest)
     if plain is None or "/." in rest or rest[:1] == "." or rest[:2] == "//" or (rest != head and _begins_anew(rest)):
-        return link_to(parse_target(origin + folder, max_chars=_MAX_CHARS), head)
+        return link_to(parse_target(origin + folder, max_chars=_MAX_CHARS), head, kept)
     there, path, query = plain.groups()
     if there is not None:
         place = _origin_of(there)
@@ -132,7 +134,7 @@ def _link(origin: str, folder: str, head: str) -> Link | None:
         path = above + path
     path = unescaped(path)
     url = origin + path if query is None else f"{origin}{path}?{query}"
-    return Link(url, _key(_place_of(origin), path, query))
+    return _link_with(url, _place_of(origin), path, query, kept)
 
 
 def _begins_anew(rest: str) -> bool:
@@ -174,16 +176,20 @@ def _one_escape(match: re.Match[str]) -> str:
     return char if char in _UNRESERVED else match[0].upper()
 
 
-def _key(place: str, path: str, query: str | None) -> str:
+def _link_with(url: str, place: str, path: str, query: str | None, kept: frozenset[str]) -> Link:
     """Of a path and a query with their escapes in one spelling."""
-    if ";" in path and (bare := _PATH_SESSION.sub("", path)) != path:
+    has_session = False
+    if ";" in path and (bare := without_sessions(path, kept)) != path:
         # What hid behind the session may be spelled in two ways, or be dots.
-        path = _without_hidden_dots(unescaped(bare))
+        path, has_session = _without_hidden_dots(unescaped(bare)), True
     elif "%2F" in path and "." in path:
         path = _without_hidden_dots(path)
-    path = path.rstrip("/") or "/"
-    kept = _kept(query) if query else ""
-    return f"{place}{path}?{kept}" if kept else place + path
+    given = query.split("&") if query else ()
+    counting = [part for part in given if part and not _is_dropped(part, kept)]
+    if len(counting) < len(given):
+        has_session = has_session or any(_is_session(part, kept) for part in given)
+    wanted = _in_order(counting, is_shorter=len(counting) < len(given)) if counting else ""
+    return Link(url, f"{place}{path or '/'}?{wanted}" if wanted else place + (path or "/"), has_session)
 
 
 def _without_hidden_dots(path: str) -> str:
@@ -194,23 +200,30 @@ def _without_hidden_dots(path: str) -> str:
     return join(_ANYWHERE, opened if not opened.startswith("//") else "/." + opened).path
 
 
-def _kept(query: str) -> str:
+def _in_order(parts: list[str], *, is_shorter: bool) -> str:
+    query = "&".join(parts)
     if "+" in query:
         query = query.replace("+", "%20")
-    given = query.split("&")
-    parts = [part for part in given if part and not _is_dropped(part)]
-    if "%" in query and len(parts) < len(given):
-        parts = unescaped("&".join(parts)).split("&")
-    if len(parts) > 1:
-        # By name only: among parameters of one name the order may mean something.
-        parts.sort(key=_name)
-    return "&".join(parts)
+    if "%" in query and is_shorter:
+        query = unescaped(query)
+    if len(parts) == 1:
+        return query
+    # By name only: among parameters of one name the order may mean something.
+    return "&".join(sorted(query.split("&"), key=_name))
 
 
 def _name(part: str) -> str:
     return part.partition("=")[0]
 
 
-def _is_dropped(part: str) -> bool:
+def _is_dropped(part: str, kept: frozenset[str]) -> bool:
     name = part.partition("=")[0].lower()
-    return name in _DROPPED or name.startswith(_DROPPED_STARTS)
+    if name in kept:
+        return False
+    return name in _DROPPED or name.startswith(_DROPPED_STARTS) or _is_session(part, kept)
+
+
+def _is_session(part: str, kept: frozenset[str]) -> bool:
+    name, _, value = part.partition("=")
+    name = name.lower()
+    return name not in kept and is_session_id(name, value)

@@ -143,6 +143,7 @@ class CrawlPlan:
     retry_attempts: int = 3
     partial_results_ok: bool = True
     order: Order = Order.BREADTH
+    keep_params: tuple[str, ...] = ()  # parameters that always count, though they look like session ids or tracking
     keywords: tuple[str, ...] = ()  # what makes an address better, where the best come first
     respect_robots: bool = True
     follow_nofollow: bool = False
@@ -169,6 +170,10 @@ class CrawlPlan:
         return self.scope.max_depth
 
     @property
+    def counting_params(self) -> frozenset[str]:
+        return frozenset(self.keep_params)
+
+    @property
     def shortens(self) -> bool:
         """Pages are read before all nearer ones are: what lies nearer than it seemed is put right when that shows."""
         return self.order is not Order.BREADTH or self.since is not None
@@ -191,6 +196,7 @@ class CrawlPlan:
         told["start_urls"] = list(self.start_urls)
         told["order"] = self.order.value
         told["keywords"] = list(self.keywords)
+        told["keep_params"] = list(self.keep_params)
         told["fields"] = [dict(each) for each in self.fields]
         told["scope"] = self.scope.document()
         told["max_depth"] = told["scope"].pop("max_depth")
@@ -216,6 +222,7 @@ class CrawlPlan:
             **{name: crawl_values.parse_flag(name, document[name]) for name in _FLAGS if name in document},
             order=(order := crawl_values.parse_order(document.get("order", Order.BREADTH))),
             keywords=crawl_values.parse_keywords(document.get("keywords"), order),
+            keep_params=crawl_values.parse_params(document.get("keep_params")),
             since=crawl_values.parse_since(document.get("since")),
             strategy=crawl_values.parse_strategy(document.get("strategy", AUTO)),
             user_agent=crawl_values.parse_user_agent(document.get("user_agent")),

@@ -8,6 +8,7 @@ from corral.domain.errors import BadInput
 
 MAX_FIELDS = 200
 MAX_KEYWORDS = 50
+MAX_PARAMS = 50
 _MAX_KEYWORD_CHARS = 100
 AUTO = "auto"  # as many workers as are worth it; the strategy that a page needs
 BROWSER = "browser"
@@ -36,6 +37,18 @@ def parse_order(value: object) -> Order:
         raise BadInput(
             f"{str(value)[:80]!r} is no order", field="order", hint=f"write one of {', '.join(Order)}"
         ) from None
+
+
+def parse_params(value: object) -> tuple[str, ...]:
+    """Names of parameters, in small letters."""
+    if not value:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
+        raise BadInput("the parameters are no list of names", field="keep_params", hint='write ["sid"]')
+    if len(value) > MAX_PARAMS or any(len(each) > _MAX_KEYWORD_CHARS for each in value):
+        hint = f"give {MAX_PARAMS} at most, of {_MAX_KEYWORD_CHARS} characters at most"
+        raise BadInput("these are too many parameters, or too long ones", field="keep_params", hint=hint)
+    return tuple(dict.fromkeys(each.strip().lower() for each in value))
 
 
 def parse_keywords(value: object, order: Order) -> tuple[str, ...]:

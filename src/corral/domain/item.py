@@ -110,6 +110,7 @@ class Seen(NamedTuple):
     words: tuple[int, ...] = ()  # a sample of them: see domain.fingerprint
     loads_more: bool = False  # its scripts probably bring more when it is scrolled
     is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
+    sessions: tuple[tuple[str, str], ...] = ()  # links with a session id that does not count: their addresses and keys
 
 
 class Ended(NamedTuple):
@@ -131,6 +132,7 @@ class Ended(NamedTuple):
     version: tuple[str, str | None, str | None] | None = None  # as Item.known, for the next crawl
     change: Change | None = None
     dropped: int = 0  # links of the page that are not among `found`: there were too many
+    merged: int = 0  # addresses seen on it first that differ from others only in a session id
     seen: Seen | None = None
     depth: int | None = None  # it was read as lying so deep, and its links were judged by that
     counts: bool = True  # as an attempt, where it is to be tried again
@@ -157,6 +159,7 @@ class Step(NamedTuple):
     next_due_s: float | None = None  # until the next item is due, where none is due now
     left_s: float | None = None  # of the time the crawl may take
     dropped: int = 0  # links so far that there were too many of
+    merged: int = 0  # addresses so far that differ from others only in a session id
     traps: dict[str, Any] | None = None  # the answer to what was told of templates
     reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
     changes: dict[str, int] | None = None  # and how many changed, since an earlier crawl

@@ -20,7 +20,9 @@ ITEM_LINKS, PAGINATION = "item_links", "pagination"
 _SITE_PAGES = 1_000
 _SITE_DEPTH = 5
 _MAX_RETRIES = 5
-_OF_SITE = frozenset({"max_pages", "allowed_domains", "save_files", "avoid_traps", "user_agent", "delay_s"})
+_OF_SITE = frozenset(
+    {"max_pages", "allowed_domains", "save_files", "avoid_traps", "keep_params", "user_agent", "delay_s"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
         "retry_attempts": min(max_attempts, _MAX_RETRIES),
         "fields": [spec.document() for spec in job.fields],
         "only_fields": True,
+        "keep_params": config.get("keep_params", []),
         "save_files": config.get("save_files", False),
         "user_agent": config.get("user_agent"),
         "delay_s": config.get("delay_s"),

@@ -50,9 +50,10 @@ def masked(text: str) -> str:
     return _masked(text, results_only=False)
 
 
-def masked_result_url(url: str) -> str:
-    """The address of a page as a result of a crawl: a product's short `?code=` or `?key=` is what the user wants."""
-    return _masked(url, results_only=True)
+def masked_result_url(url: str, kept: frozenset[str] = frozenset()) -> str:
+    """The address of a page as a result of a crawl: a product's short `?code=` or `?key=` is what the user wants, and
+    so are the parameters of which the user said that they tell pages apart."""
+    return _masked(url, results_only=True, kept=kept)
 
 
 def secrets_in(text: str) -> list[str]:
@@ -76,25 +77,27 @@ def masked_deeply(value: Any) -> Any:
     return value
 
 
-def _masked(text: str, *, results_only: bool) -> str:
+def _masked(text: str, *, results_only: bool, kept: frozenset[str] = frozenset()) -> str:
     if "@" in text and "://" in text:
         text = _USERINFO.sub(rf"\1{SHOWN}@", text)
     if "%" in text:
         text = _ENCODED_USERINFO.sub(rf"\1{SHOWN}\2", text)
     if "=" in text or "%" in text:
-        for start, end in reversed(list(_secret_values(text, results_only=results_only))):
+        for start, end in reversed(list(_secret_values(text, results_only=results_only, kept=kept))):
             text = text[:start] + SHOWN + text[end:]
     return text
 
 
-def _secret_values(text: str, *, results_only: bool = False) -> Iterator[tuple[int, int]]:
+def _secret_values(
+    text: str, *, results_only: bool = False, kept: frozenset[str] = frozenset()
+) -> Iterator[tuple[int, int]]:
     """Where they are. An address may stand in the query of another one; what is in a secret is a part of it."""
     done = 0
     for found in _NAME.finditer(text):
         if found.start() < done or not names_a_secret(name := unquote(found["name"])):
             continue
         value = _value_pattern(found, name).match(text, found.end())
-        if value is None:
+        if value is None or name.lower() in kept:
             continue
         if results_only and _AMBIGUOUS_NAME.search(name) and len(value[0]) < _SECRET_CHARS:
             continue

@@ -151,9 +151,10 @@ def seeds_of(plan: CrawlPlan) -> list[Found]:
     found = {}
     for url in plan.start_urls:
         target = parse_target(url, field="url")
-        seed = Found(canonical_url(target), short_key(url_key(target)), target.authority, 0)
+        key = url_key(target, plan.counting_params)
+        seed = Found(canonical_url(target), short_key(key), target.authority, 0)
         if plan.listing is not None:
-            seed = seed._replace(key=listing_key(url_key(target)), kind=listing_kind(1))
+            seed = seed._replace(key=listing_key(key), kind=listing_kind(1))
         found[seed.key] = seed
     return [*found.values(), *_sitemaps(plan)]
 

@@ -13,9 +13,12 @@ _AROUND = {
     **{f"<{name}".encode(): name for name in ("script", "style", "noscript", "nav", "footer", "aside", "form", "svg")},
     b"hidden": "[hidden]",
 }
+# What nobody sees. A <template> has no text of its own.
+_UNSEEN = {f"<{name}".encode(): name for name in ("script", "style", "noscript")}
 # Less than this is a teaser.
 _MIN_CHARS = 250
 _MAX_PARAGRAPHS = 2_000
+_WHOLE_CHARS = 1 << 40  # all of it
 
 
 class Article(NamedTuple):
@@ -72,7 +75,14 @@ def _text(page: Page, root: LexborNode) -> str:
     return squeezed(_raw_text(root, around)) or ""
 
 
-def _raw_text(root: LexborNode, around: str) -> str:
+def whole_text(page: Page) -> str:
+    """Everything that a reader could see, menus and footers as well, as it stands in the document."""
+    body = page.tree.body
+    unseen = [selector for mark, selector in _UNSEEN.items() if mark in page.mentioned]
+    return "" if body is None else _raw_text(body, ", ".join(unseen), _WHOLE_CHARS)
+
+
+def _raw_text(root: LexborNode, around: str, size_limit: int | None = None) -> str:
     """All text below, without what is around it. The page is not changed: fields are read from it, too.
 
     Only the ancestors of what is left out are gone through one by one; all other elements give their text whole.
@@ -92,7 +102,7 @@ def _raw_text(root: LexborNode, around: str) -> str:
     pieces: list[str] = []
     size = 0
     stack = [root]
-    most = 4 * kept_chars()
+    most = size_limit or 4 * kept_chars()
     while stack and size < most:
         node = stack.pop()
         if node.mem_id in left_out:

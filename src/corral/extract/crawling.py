@@ -23,7 +23,7 @@ from corral.domain.scope import Refusal
 from corral.domain.score import score_of
 from corral.domain.traps import shape_of
 from corral.domain.url import Target, parse_target
-from corral.extract.article import Article, article_of
+from corral.extract.article import Article, article_of, whole_text
 from corral.extract.documents import Document
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
@@ -37,6 +37,7 @@ _MAX_LOOKED_AT = 500_000
 _MAX_CHARS = 8 * 1024 * 1024
 _DIGEST_BYTES = 12
 _FEW_LINKS = 100
+_MAX_SESSIONS = 200
 _WORD = re.compile(r"[^\W_]+")
 _REASON_AT = Found._fields.index("reason")
 
@@ -49,6 +50,7 @@ class _Judged(NamedTuple):
     short: str
     host: str
     reason: str | None
+    has_session: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +102,14 @@ class _Judge:
         return found
 
     def _judged(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _Judged | None:
-        [link] = links_to(base, (reference,))
+        [link] = links_to(base, (reference,), self.plan.counting_params)
         if link is None:
             return None
         depth = self.plan.max_depth + 1 if is_too_deep else self.plan.max_depth
         reason: str | None = self.plan.scope.refuses(link.url, depth)
         if reason is None and self.plan.avoid_traps:
             reason = shape_of(link.url, today)
-        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason)
+        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason, link.has_session)
 
 
 _Place = tuple[str, str]  # a site or a folder, and a reference as it is written
@@ -150,10 +152,13 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
     if isinstance(source, Page):
         links, article = links_of(source, limit=_MAX_LOOKED_AT), article_of(source)
         texts = link_texts(source) if judge.plan.keywords else {}
+        whole = whole_text(source)
     else:
         (article, links), texts = source, {}
+        whole = article.text
     is_noindex, is_nofollow = links.directives.also(header_directives(answered.tags, ask.agent))
-    found, dropped = _kept(_judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow))
+    judged, sessions = _judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow)
+    found, dropped = _kept(judged)
     is_kept = not (is_noindex and judge.plan.obey_noindex)
     article, cut = _cut(article)
     return {
@@ -161,11 +166,12 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
         "record": _record(article, title, answered, fields, found, is_cut=bool(cut)) if is_kept else None,
         "found": found,
         "dropped": links.dropped + dropped,
+        "sessions": sessions,
         "is_noindex": is_noindex,
         "canonical": _canonical(judge.plan, links, url, ask.depth),
         "refresh": _refresh(judge.plan, links, url, ask.depth),
         "text_chars": article.char_count,
-        "digest": digest_of(article.title, article.text),
+        "digest": digest_of(article.title, whole, links.references),
         # What it is about, to see when nothing new comes any more.
         "sketch": sketch(article.text, _words_of(url, links)) if judge.plan.avoid_traps else None,
     }
@@ -199,7 +205,7 @@ def _record(
     url, status, ask, _ = answered
     plan = plan_of(ask.plan)
     # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
-    shown_url = masked_result_url(url)
+    shown_url = masked_result_url(url, plan.counting_params)
     if plan.only_fields:
         return orjson.dumps({"url": shown_url, **fields}).decode()
     record = {
@@ -232,9 +238,10 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
         return {"found": [], "listed": 0}
     items: dict[str, list[Any]] = {}
     # A list that links to itself is no item of it.
-    lists = {url_key(target) for target in (base, *map(parse_target, plan.start_urls), parse_target(url))}
+    kept = plan.counting_params
+    lists = {url_key(target, kept) for target in (base, *map(parse_target, plan.start_urls), parse_target(url))}
     cut_by: str | None = None
-    for link in filter(None, links_to(base, _references(record.get(ITEM_LINKS)))):
+    for link in filter(None, links_to(base, _references(record.get(ITEM_LINKS)), kept)):
         if link.key in items or link.key in lists:
             continue
         if len(items) >= listing.max_items - before:
@@ -243,7 +250,7 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
             reason = plan.scope.refuses(link.url, 1)
             items[link.key] = [link.url, short_key(link.key), _host_of(link.url), 1, reason, 1.0]
     found, named = list(items.values()), before + len(items)
-    following = _following(record.get(PAGINATION), base, lists)
+    following = _following(record.get(PAGINATION), base, lists, kept)
     if following and (number >= listing.max_pages or named >= listing.max_items):
         cut_by = "max_items" if named >= listing.max_items else "max_pages"
     else:
@@ -255,14 +262,14 @@ def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -
     if refresh is not None:
         # The list is where it sends its reader.
         target = parse_target(refresh[1][0])
-        refresh[1][1], refresh[1][6:] = listing_key(url_key(target)), [None, listing_kind(number, before)]
+        refresh[1][1], refresh[1][6:] = listing_key(url_key(target, kept)), [None, listing_kind(number, before)]
     told = {"found": found, "listed": len(items), "has_next": bool(following), "cut_by": cut_by}
     return {**told, "refresh": refresh}
 
 
-def _following(value: Any, base: Target, lists: set[str]) -> list[Link]:
+def _following(value: Any, base: Target, lists: set[str], kept: frozenset[str]) -> list[Link]:
     """The next pages of a list: one, unless all matches were asked for."""
-    links = {link.key: link for link in links_to(base, _references(value)) if link is not None}
+    links = {link.key: link for link in links_to(base, _references(value), kept) if link is not None}
     return [link for key, link in links.items() if key not in lists]
 
 
@@ -271,9 +278,12 @@ def _references(value: Any) -> tuple[str, ...]:
     return tuple(str(each) for each in (value if isinstance(value, list) else [value]) if each)
 
 
-def digest_of(title: str | None, text: str) -> str:
-    """Of what a reader sees: what only machines see differs each time on many pages."""
-    said = f"{title}\0{text}".encode("utf-8", "replace")
+def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> str:
+    """Of what a reader sees, and where it leads. What only machines see differs each time on many pages: attributes,
+    scripts, comments and the queries of links do not count.
+    """
+    paths = " ".join([reference.partition("?")[0] for reference in references])
+    said = f"{title}\0{text}\0{paths}".encode("utf-8", "replace")
     return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
 
 
@@ -304,26 +314,29 @@ def plan_of(packed: str) -> CrawlPlan:
 
 def _judged(
     judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, str], *, is_nofollow: bool
-) -> list[list[Any]]:
-    """As the fields of domain.item.Found; the rule that refuses a link comes with it."""
+) -> tuple[list[list[Any]], list[list[str]]]:
+    """As the fields of domain.item.Found; the rule that refuses a link comes with it. And those with a session id."""
     try:
         base = parse_target(links.base_url or url)
     except BadInput:
-        return []
+        return [], []
     plan = judge.plan
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
+    sessions: list[list[str]] = []
     judged = judge.judged(base, links.references, is_too_deep=depth > plan.max_depth)
     for link, reference in zip(judged, links.references, strict=True):
+        if link is not None and link.has_session and len(sessions) < _MAX_SESSIONS:
+            sessions.append([link.url, link.short])
         if link is None or link.key in found:
             continue
-        url, key, short, host, reason = link
+        url, key, short, host, reason, _ = link
         if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
             reason = Refusal.NOFOLLOW
         if is_best:
             rank = rank_of(plan, url, depth, texts.get(reference, ""))
         found[key] = [url, short, host, depth, reason, rank]
-    return list(found.values())
+    return list(found.values()), sessions
 
 
 def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float, list[Any]] | None:
@@ -334,8 +347,8 @@ def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float
         here, base = parse_target(url), parse_target(links.base_url or url)
     except BadInput:
         return None
-    link = link_to(base, links.refresh.reference)
-    if link is None or link.key == url_key(here):
+    link = link_to(base, links.refresh.reference, plan.counting_params)
+    if link is None or link.key == url_key(here, plan.counting_params):
         return None
     reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date())
     found = [link.url, short_key(link.key), _host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
@@ -350,8 +363,8 @@ def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any]
         here, base = parse_target(url), parse_target(links.base_url or url)
     except BadInput:
         return None
-    link = link_to(base, links.canonical)
-    if link is None or link.key == url_key(here):
+    link = link_to(base, links.canonical, plan.counting_params)
+    if link is None or link.key == url_key(here, plan.counting_params):
         return None
     if plan.scope.refuses(link.url, depth):
         return None

@@ -63,8 +63,8 @@ def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, leve
 
 def _page(base: Target, entry: Entry, plan: CrawlPlan, today: date) -> list[Any] | None:
     """As near as what the start page links to. What does not belong to the crawl is not kept."""
-    link = link_to(base, entry.loc)
-    if link is None or plan.scope.refuses(link.url, 1) or shape_of(link.url, today):
+    link = link_to(base, entry.loc, plan.counting_params)
+    if link is None or plan.scope.refuses(link.url, 1) or (plan.avoid_traps and shape_of(link.url, today)):
         return None
     rank = rank_of(plan, link.url, 1, priority=entry.priority, age_days=age_in_days(entry.lastmod, today))
     lastmod = entry.lastmod[:_MAX_LASTMOD_CHARS] if entry.lastmod else None

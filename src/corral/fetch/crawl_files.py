@@ -63,7 +63,7 @@ class FileKeeper:
         key = item.key
         if answer.chain:
             target = parse_target(answer.url)
-            key = short_key(url_key(target))
+            key = short_key(url_key(target, plan.counting_params))
             if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
                 return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
         if noindex and plan.obey_noindex:

@@ -280,7 +280,7 @@ def _ended(item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, i
     key = item.key
     if answer.chain:
         target = parse_target(answer.url)
-        key = short_key(url_key(target))
+        key = short_key(url_key(target, plan.counting_params))
         if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
             return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
     found = _found(seen)
@@ -349,4 +349,5 @@ def _seen(told: dict[str, Any]) -> Seen:
     print_, words = told.get("sketch") or (None, ())
     original = None if canonical is None else Found(*canonical)
     is_sent_on = told.get("refresh") is not None
-    return Seen(original, print_, tuple(words), bool(told.get("loads_more")), is_sent_on)
+    sessions = tuple((url, key) for url, key in told.get("sessions", ()))
+    return Seen(original, print_, tuple(words), bool(told.get("loads_more")), is_sent_on, sessions)

@@ -19,7 +19,7 @@ from corral.store import events, item_hosts
 from corral.store.tables import crawl_pins, crawl_shares, crawls, items, runs
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
-COUNTED = (*Counts._fields, "size", "dropped")
+COUNTED = (*Counts._fields, "size", "dropped", "merged")
 MOVING, FRESH = 1, 2  # news of a pin
 # How soon somebody who waits for others asks again.
 POLL_S = 0.1

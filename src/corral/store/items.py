@@ -169,6 +169,7 @@ def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
     key = values(run_id=hand.run_id, epoch=epoch, current_url=current, updated_at=tx.wall_ms)
     tx.run(_KEEP, {**key, **now})
     answer = Step(taken, _counts(counts), counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
+    answer = answer._replace(merged=counts["merged"])
     return item_deals.answered(tx, hand, got, answer, room)
 
 
@@ -198,7 +199,7 @@ def _write_ends(tx: Tx, hand: Hand, ended: Sequence[Ended]) -> None:
     for each in landed:
         counts["leased"] -= 1
         counts[each.state.value] += 1
-        counts.update(size=each.size, dropped=each.dropped)
+        counts.update(size=each.size, dropped=each.dropped, merged=each.merged)
     if landed and lease.run.losses:
         tx.run(_GETS_ON, values(id=lease.run_id))
     if bounds.since is not None:

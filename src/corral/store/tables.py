@@ -218,6 +218,7 @@ crawls = sa.Table(
     sa.Column("shared", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once helpers were asked for
     sa.Column("missing", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("deferred", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("merged", sa.BigInteger, nullable=False, server_default="0"),  # addresses, because of their session ids
 )
 
 crawl_shares = sa.Table(

@@ -9,6 +9,7 @@ from corral.api import render
 from corral.api.deps import Corral, Id, Limit
 from corral.api.routing import make_router
 from corral.api.schemas_crawls import CrawlRead, KeepRead, KeepRequest, ListedPage, ReasonRead, WhyRead, crawl_read
+from corral.api.schemas_scraping import plan_of
 from corral.api.shapes_crawl import because, page_shape
 from corral.domain.canonical import url_key
 from corral.domain.crawl import ItemState
@@ -65,7 +66,8 @@ async def pages(
 async def why(corral: Corral, task_id: Id, url: Annotated[str, Query(max_length=MAX_URL_CHARS)]) -> Response:
     """What became of a URL, and by which way it was found."""
     run = await _task(corral, task_id)
-    way = await corral.store.way_to(run.id, short_key(url_key(parse_target(url, field="url"))))
+    kept = plan_of(run).counting_params
+    way = await corral.store.way_to(run.id, short_key(url_key(parse_target(url, field="url"), kept)))
     if not way:
         raise PageNotSeen(url)
     told = because(run, await corral.store.crawl_now(run.id), way[0])

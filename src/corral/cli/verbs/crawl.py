@@ -82,6 +82,10 @@ EarlierRun = Annotated[
 NoTrapDetection = Annotated[
     bool, typer.Option("--no-trap-detection", help="Fetch what looks like a trap, too: far calendars, endless lists.")
 ]
+KeepParams = Annotated[
+    list[str] | None,
+    typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
+]
 NoAvoidTraps = Annotated[bool, typer.Option("--no-avoid-traps", hidden=True)]
 AllOrNothing = Annotated[bool, typer.Option("--all-or-nothing", help="With failed pages, or late, it has failed.")]
 OutputFile = Annotated[
@@ -141,6 +145,7 @@ def crawl(
     keep_noindex: KeepNoindex = False,
     no_canonical: NoCanonical = False,
     no_trap_detection: NoTrapDetection = False,
+    keep_param: KeepParams = None,
     no_avoid_traps: NoAvoidTraps = False,
     sitemaps: Sitemaps = False,
     order: OrderName = None,
@@ -192,6 +197,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "respect_robots": not given["no_robots"],
         "obey_noindex": not given["keep_noindex"],
         "use_canonical": not given["no_canonical"],
+        "keep_params": given["keep_param"] or [],
         "avoid_traps": not (given["no_trap_detection"] or given["no_avoid_traps"]),
         "use_sitemaps": given["sitemaps"],
         "partial_results_ok": not given["all_or_nothing"],

@@ -8,6 +8,7 @@ from corral.cli.crawl_fetching import Delay, UserAgent
 from corral.cli.job_pages import (
     AllowDomain,
     Items,
+    KeepParams,
     MaxItems,
     MaxPages,
     Next,
@@ -70,6 +71,7 @@ def add(
     no_trap_detection: NoTrapDetection = False,
     user_agent: UserAgent = None,
     delay: Delay = None,
+    keep_param: KeepParams = None,
     frequency: Frequency = "on_demand",
     strategy: ChosenStrategy = None,
     priority: ChosenPriority = None,
@@ -101,7 +103,7 @@ def add(
     how |= {"on_captcha": on_captcha, "on_missing": on_missing, "proxy": proxy_of(settings, proxy, dry_run=dry_run)}
     job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
     pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
-    job = with_pages(job, pages._replace(user_agent=user_agent, delay_s=delay))
+    job = with_pages(job, pages._replace(user_agent=user_agent, delay_s=delay, keep_params=keep_param))
     finish(_add(settings, job, set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
 
 

@@ -9,6 +9,7 @@ from corral.cli.options import AsJson, checked_id
 if TYPE_CHECKING:
     from corral.domain.item import StoredItem
     from corral.domain.run import Run
+    from corral.domain.url import Target
     from corral.settings import Settings
     from corral.store.crawls import CrawlNow
     from corral.store.store import Store
@@ -42,14 +43,12 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
     from corral.api.shapes_crawl import because, page_shape
     from corral.cli import exits, render
     from corral.cli.running import read_store
-    from corral.domain.canonical import url_key
-    from corral.domain.item import short_key
     from corral.domain.masking import masked_result_url
     from corral.domain.url import parse_target
 
-    key = short_key(url_key(parse_target(url)))
+    target = parse_target(url)
     async with read_store(settings) as store:
-        found = await _found(store, key, run_id)
+        found = await _found(store, target, run_id)
     if found is None:
         where = f"run {run_id}" if run_id else "any crawl"
         exits.complain(f"{url} was not seen by {where}", "corral crawl URL starts one; --depth lets it see further")
@@ -67,8 +66,14 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
     return exits.DONE
 
 
-async def _found(store: "Store", key: str, run_id: str | None) -> "tuple[Run, CrawlNow, list[StoredItem]] | None":
+async def _found(
+    store: "Store", target: "Target", run_id: str | None
+) -> "tuple[Run, CrawlNow, list[StoredItem]] | None":
+    from corral.domain.canonical import url_key
+    from corral.domain.item import short_key
+
     for run, now in await store.newest_crawls(None, _CRAWLS):
-        if run_id in (None, run.id) and (way := await store.way_to(run.id, key)):
+        kept = frozenset(run.payload["crawl"].get("keep_params", ()))
+        if run_id in (None, run.id) and (way := await store.way_to(run.id, short_key(url_key(target, kept)))):
             return run, now, way
     return None

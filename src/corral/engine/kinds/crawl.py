@@ -278,7 +278,7 @@ class _Crawl:
         counts, reasons = last.counts, last.reasons or {}
         stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
         held_back = last.held_back or []
-        stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back}
+        stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back, "merged": last.merged}
         if last.changes is not None:
             stats["changes"] = {**dict.fromkeys(Change, 0), **last.changes}
         budget = budget_used_up(self._plan, counts, last.size, reasons)

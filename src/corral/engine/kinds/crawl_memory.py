@@ -1,8 +1,10 @@
 """What a worker remembers of the crawl it executes. All of it is bounded, and forgetting costs time only."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from corral.domain.crawl import CANONICAL, CrawlPlan, ItemState
+from corral.domain.fingerprint import PrintMemory
 from corral.domain.item import Ended, Found, Item, Seen, Step
 from corral.domain.scope import Refusal
 from corral.domain.share import place_in, place_of_host
@@ -10,6 +12,8 @@ from corral.engine.kinds.crawl_traps import CrawlTraps
 
 _MAX_TOLD = 100_000
 _MAX_ELSEWHERE = 10_000
+_MAX_TWINS = 20_000
+_64_BITS = (1 << 64) - 1
 _UNTOLD = "-"
 
 
@@ -21,6 +25,9 @@ class CrawlMemory:
         self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
         self.traps = CrawlTraps() if plan.avoid_traps else None
         self._is_shared = False
+        self._twins: dict[int, tuple[str, str]] = {}  # by address without its last slash: an address and its content
+        self._urls = PrintMemory()  # addresses with a session id
+        self._session_keys: dict[str, None] = {}  # and the keys they have
         self._is_first = True
         self._has_too_deep = False  # some links were refused for their depth
 
@@ -45,6 +52,8 @@ class CrawlMemory:
         seen = ended.seen or Seen()
         if seen.canonical is not None:
             ended = self._as_another(ended, seen.canonical)
+        ended = self._one_of_twins(item, ended)
+        ended = ended._replace(merged=self._merged(seen.sessions))
         new = self._new(item, ended.found)
         if self.traps is not None:
             self.traps.saw(item, seen, new)
@@ -53,6 +62,31 @@ class CrawlMemory:
         came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))
         found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
+
+    def _one_of_twins(self, item: Item, ended: Ended) -> Ended:
+        """`/x` and `/x/` with the same content are one page: the second brings no record."""
+        if ended.state is not ItemState.DONE or ended.version is None or ended.key != item.key:
+            return ended
+        bare = hash(item.url.rstrip("/"))
+        url, digest = self._twins.setdefault(bare, (item.url, ended.version[0]))
+        while len(self._twins) > _MAX_TWINS:
+            del self._twins[next(iter(self._twins))]
+        if url == item.url or url.rstrip("/") != item.url.rstrip("/") or digest != ended.version[0]:
+            return ended
+        ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=f"it has the content of {url}")
+        return ended._replace(record=None, version=None, change=None)
+
+    def _merged(self, sessions: Iterable[tuple[str, str]]) -> int:
+        """How many of these addresses were never seen, and are another one but for their session id."""
+        merged = 0
+        for url, key in sessions:
+            if self._urls.has(hash(url) & _64_BITS):
+                continue
+            merged += key in self._session_keys
+            self._session_keys[key] = None
+            while len(self._session_keys) > _MAX_TOLD:
+                del self._session_keys[next(iter(self._session_keys))]
+        return merged
 
     def _as_another(self, ended: Ended, original: Found) -> Ended:
         """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.

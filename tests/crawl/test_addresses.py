@@ -1,0 +1,44 @@
+"""Which addresses are one page: session ids, and a slash at the end."""
+
+from corral.domain.run import RunState
+from corral.wiring import App
+from tests.crawl.site import Page, served
+from tests.crawl.test_crawls import crawled
+
+TOKENS = [f"{number:02}f86d081884c7d65" for number in range(5)]
+
+
+async def test_small_numbers_and_words_are_no_session_ids(app: App) -> None:
+    stories = {f"/story?sid={name}": Page() for name in (*range(30), "intro")}
+    with served({"/": Page(list(stories)), **stories}) as site:
+        run, found, _ = await crawled(app, f"{site.url}/")
+    assert set(found) == {"/", *stories}
+    assert run.stats["merged"] == 0
+
+
+async def test_addresses_that_differ_in_a_session_id_are_one_and_are_counted(app: App) -> None:
+    pages = {f"/p?sid={token}": Page(text="The very page", links=[f"/q?n={n}"]) for n, token in enumerate(TOKENS)}
+    more = {f"/q?n={n}": Page(links=list(pages)) for n in range(5)}
+    with served({"/": Page(list(pages)), **pages, **more}) as site:
+        run, _, _ = await crawled(app, f"{site.url}/", max_depth=5)
+        assert sum(site.hits[path] for path in pages) == 1
+        assert (run.state, run.stats["merged"]) == (RunState.COMPLETED, 4)
+        run, _, _ = await crawled(app, f"{site.url}/", max_depth=5, keep_params=["sid"])
+        assert {path: site.hits[path] for path in pages} == {**dict.fromkeys(pages, 1), next(iter(pages)): 2}
+        assert run.stats["merged"] == 0
+
+
+async def test_a_slash_at_the_end_is_another_page_unless_the_answer_says_otherwise(app: App) -> None:
+    pages = {
+        "/": Page(["/a", "/a/", "/b", "/b/", "/c", "/c/"]),
+        "/a": Page(text="One thing"),
+        "/a/": Page(text="Quite another thing"),
+        "/b": Page(status=301, headers={"location": "/b/"}),
+        "/b/": Page(text="Where the other one leads"),
+        "/c": Page(raw="<title>C</title><p>the same"),
+        "/c/": Page(raw="<title>C</title><p>the same"),
+    }
+    with served(pages) as site:
+        run, found, _ = await crawled(app, f"{site.url}/")
+    assert set(found) in ({"/", "/a", "/a/", "/b/", "/c"}, {"/", "/a", "/a/", "/b/", "/c/"})
+    assert (run.state, run.stats["reasons"]) == (RunState.COMPLETED, {"canonical": 1})
