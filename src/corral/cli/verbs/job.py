@@ -91,7 +91,6 @@ def add(
 
     \b
     corral job add https://example.com/news --fields title,author --frequency hourly
-    corral job add https://example.com/shop --css price=.price --css image=img.main@src
     corral job add https://example.com/shop --css price=.price --items "h2 > a" --next a.next
     """
     from corral.cli.running import finish
@@ -103,8 +102,8 @@ def add(
     how |= {"on_captcha": on_captcha, "on_missing": on_missing, "proxy": proxy_of(settings, proxy, dry_run=dry_run)}
     job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
     pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
-    job = with_pages(job, pages._replace(user_agent=user_agent, delay_s=delay, keep_params=keep_param))
-    finish(_add(settings, job, set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
+    pages = pages._replace(user_agent=user_agent, delay_s=delay, keep_params=keep_param)
+    finish(_add(settings, with_pages(job, pages), set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
 
 
 def _said(strategy: Strategy | None, priority: PriorityName | None, **others: Any) -> dict[str, Any]:
