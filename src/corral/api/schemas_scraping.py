@@ -230,10 +230,11 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
 
 def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
     counts = now.counts
+    total = counts.fetched + counts.waiting + counts.deferred
     return {
         "results_count": results,
-        "success_rate": round(100 * counts.done / total, 2) if (total := counts.fetched + counts.waiting) else 0.0,
-        "total_items": counts.fetched + counts.waiting,
+        "success_rate": round(100 * counts.done / total, 2) if total else 0.0,
+        "total_items": total,
         "completed_items": counts.done,
         "failed_items": counts.failed,
         "total_pages": counts.fetched,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from corral.extract.article import Article
 from corral.extract.charset import clean_text
-from corral.extract.links import MAX_LINKS, Directives, Links
+from corral.extract.links import Directives, Links
 from corral.extract.value_limit import kept_chars
 
 # What a server sends as text and what a program reads: no address in it is meant as a link.
@@ -20,7 +20,6 @@ _RELATIVE = ("/", "./", "../", "?")
 # Keys of JSON and names of XML whose values are addresses, also where they are relative.
 _ELEMENTS = ("url", "uri", "href", "link", "links", "src", "loc", "permalink", "guid", "enclosure", "comments")
 _NAMES = frozenset((*_ELEMENTS, "html_url", "next", "prev", "previous", "first", "last", "self"))
-_MAX_NODES = 200_000
 
 
 class Document(NamedTuple):
@@ -41,14 +40,9 @@ def document_of(text: str, content_type: str, title: str | None, root: Any = Non
         body, references = text, iter(())
     else:
         body, references = text, _of_text(text, is_markdown="markdown" in content_type)
-    found: dict[str, None] = {}
-    dropped: set[str] = set()
-    for reference in references:
-        if reference not in found and len(found) >= MAX_LINKS:
-            dropped.add(reference)
-        else:
-            found[reference] = None
-    links = Links(tuple(found), frozenset(), len(dropped), "", None, Directives())
+    # All of them: who asks knows which belong to the crawl, and counts what is too much.
+    found = dict.fromkeys(references)
+    links = Links(tuple(found), frozenset(), 0, "", None, Directives())
     return Document(_article(body, title), links)
 
 
@@ -83,10 +77,8 @@ def _of_json(text: str) -> Iterator[str]:
         yield from _of_text(text, is_markdown=False)
         return
     stack: list[tuple[str, Any]] = [("", document)]
-    seen = 0
-    while stack and seen < _MAX_NODES:
+    while stack:
         name, value = stack.pop()
-        seen += 1
         if isinstance(value, dict):
             stack.extend((str(key), each) for key, each in reversed(value.items()))
         elif isinstance(value, list):
@@ -102,9 +94,7 @@ def _texts(root: Any) -> Iterator[str]:
 
 
 def _of_elements(root: Any) -> Iterator[str]:
-    for place, element in enumerate(root.iter()):
-        if place >= _MAX_NODES:
-            return
+    for element in root.iter():
         if not isinstance(element.tag, str):  # a comment, or an instruction
             continue
         for name, value in element.attrib.items():
