@@ -19,7 +19,7 @@ from corral.domain.queues import Queue
 from corral.log import configure_logging
 from corral.settings import Settings
 
-_CELERY_ENDS_WITHIN_S = 0.8
+_CELERY_ENDS_WITHIN_S = 0.3
 
 
 def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: Callable[[], None]) -> int:

@@ -48,7 +48,10 @@ def up_distributed(
     if not installation.has_postgres:
         hint = "several machines need PostgreSQL: APP_DATABASE_URL=postgresql://user@host/database"
         _note(f"the database is a SQLite file: everything has to run on this machine ({hint})", as_json=as_json)
-    raise typer.Exit(_supervise(settings, services, listener, as_json=as_json))
+    code = _supervise(settings, services, listener, as_json=as_json)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # everything has stopped; a check that is still under way would be waited for
 
 
 def _supervise(settings: "Settings", services: "Sequence[Service]", listener: "Listener", *, as_json: bool) -> int:
