@@ -45,6 +45,8 @@ class Notes:
 
     def touched(self, host: Host) -> None: ...
 
+    def let_in(self, host: Host) -> None: ...
+
     def want_part(self, host: Host) -> None:
         """No other node asks for it."""
         assert self.gate is not None

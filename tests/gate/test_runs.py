@@ -71,6 +71,18 @@ async def test_a_host_that_is_well_is_asked_without_messages(tmp_path: Path) -> 
     assert heard < 100  # it asks, is lent, and tells once a second
 
 
+async def test_a_host_with_a_delay_gets_its_next_run_while_pages_are_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run is claimed when the one before it has got its slot: not when it ends, and not at the next poll."""
+    monkeypatch.setattr("corral.engine.node._POLL_S", 60.0)
+    with served({"/": Page(takes_s=30)}) as site:
+        settings = gated(tmp_path, host_delay_seconds=0.1, host_max_delay_seconds=1, http_timeout_seconds=60)
+        async with working(settings) as app:
+            await put(app, *[a_page(f"{site.url}/") for _ in range(8)])
+            await until(lambda: site.at_once >= 6, timeout_s=2.5)
+
+
 async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path) -> None:
     with served({"/": Page()}) as site:
         async with working(gated(tmp_path, host_delay_seconds=0.3, host_max_delay_seconds=1)) as app:

@@ -1,12 +1,16 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from corral.domain.breaker import BreakerState
 from corral.domain.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.event import EventKind
 from corral.domain.gate import Parking, SitePace, StoredHost, Wait, WaitReason
 from corral.domain.item import Ended, Found, Report
-from corral.domain.run import Move, NewRun, RunState
+from corral.domain.job import Strategy
+from corral.domain.loss import Blame, Loss
+from corral.domain.run import Lanes, Move, NewRun, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store.build import CREATED, ME, OTHER, a_run, add_many, claim, completed, history
@@ -86,7 +90,7 @@ async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(s
     assert SITE not in await known(store)
     room = Room({SITE: 10})
     assert [lease.run_id for lease in await store.claim(ME, 10, 10, hosts=room)] == ids[1:]
-    assert room.woken == {SITE: 4}
+    assert room.forgotten == {SITE}
 
 
 class Room:
@@ -95,13 +99,13 @@ class Room:
     def __init__(self, room: dict[str, int], reason: WaitReason = WaitReason.BUSY) -> None:
         self.left, self._wakes = dict(room), dict(room)
         self.reason = reason
-        self.woken: dict[str, int] = {}
+        self.forgotten: set[str] = set()
 
     def waiting(self) -> dict[str, int]:
         return self._wakes
 
-    def note_woken(self, host_key: str, count: int) -> None:
-        self.woken[host_key] = count
+    def forget(self, host_key: str) -> None:
+        self.forgotten.add(host_key)
 
     def take(self, host_key: str) -> Wait | None:
         self.left[host_key] = self.left.get(host_key, 0) - 1
@@ -125,6 +129,35 @@ async def test_runs_of_a_full_host_are_not_claimed_and_keep_their_place(store: S
     room = Room({SITE: 3})
     assert [lease.run_id for lease in await store.claim(ME, 5, 10, hosts=room)] == ids[2:5], "the oldest first"
     assert (await store.run(later)).waiting_reason == "busy"
+
+
+@pytest.mark.parametrize("lanes", [Lanes(browsers=0), Lanes(light=0, crawls=0)])
+async def test_runs_that_a_claim_cannot_take_do_not_use_up_the_room_of_their_host(store: Store, lanes: Lanes) -> None:
+    """A node without a browser, or with all of its browser slots in use, wakes only what it can claim."""
+    browser = {"resolved_strategy": Strategy.BROWSER}
+    older, newer = ({}, browser) if lanes.light == 0 else (browser, {})
+    waiting = await add_many(store, [a_page(SITE, **older) for _ in range(5)])
+    ids = await add_many(store, [a_page(SITE, **newer) for _ in range(5)])
+    assert await store.claim(ME, 20, 10, hosts=Room({SITE: 0})) == []
+    for run_id in ids:
+        [lease] = await store.claim(ME, 20, 10, lanes, Room({SITE: 1}))
+        assert lease.run_id == run_id
+    room = Room({SITE: 1})
+    assert await store.claim(ME, 20, 10, lanes, room) == []
+    assert room.forgotten == set(), "others still wait for it"
+    assert {(await store.run(run_id)).waiting_reason for run_id in waiting} == {"busy"}
+
+
+async def test_a_suspect_waits_for_its_host_until_the_isolation_worker_is_free(store: Store) -> None:
+    [suspect] = await add_many(store, [a_page(SITE)])
+    [lease] = await store.claim(ME, 1, 10)
+    await store.lose([Loss(lease, Blame.SUSPECTED, "exited with 1")])
+    [run_id] = await add_many(store, [a_page(SITE)])
+    assert await store.claim(ME, 20, 10, hosts=Room({SITE: 0})) == []
+    [lease] = await store.claim(ME, 20, 10, Lanes(suspects=0), Room({SITE: 1}))
+    assert lease.run_id == run_id
+    [lease] = await store.claim(ME, 20, 10, Lanes(suspects=1), Room({SITE: 1}))
+    assert lease.run_id == suspect
 
 
 async def test_a_host_that_is_left_alone_is_on_record_with_its_reason_once(store: Store) -> None:

@@ -37,8 +37,8 @@ class HostRoom(Protocol):
         """The hosts that runs wait for and that have room again, and for how many."""
         ...
 
-    def note_woken(self, host_key: str, count: int) -> None:
-        """So many of the runs that waited for this host can be claimed again."""
+    def forget(self, host_key: str) -> None:
+        """No run waits for this host any more."""
         ...
 
     def take(self, host_key: str) -> Wait | None:
@@ -52,7 +52,7 @@ class AnyHost:
     def waiting(self) -> Mapping[str, int]:
         return {}
 
-    def note_woken(self, host_key: str, count: int) -> None: ...
+    def forget(self, host_key: str) -> None: ...
 
     def take(self, host_key: str) -> Wait | None:  # noqa: ARG002
         return None

@@ -78,7 +78,7 @@ class Gate:
         """How many more runs for this host are worth claiming, beside those this node holds."""
         host, now = self.hosts.get(place), self.clock()
         if host is None:
-            return RunRoom(max(0, self._rules.pace.most_at_once - held))
+            return HostGate().run_room(now, self._rules, held)
         if self.short.get(place, 0.0) > now:
             return RunRoom(0, WaitReason.PACE, self.short[place] - now)
         slots = host.turns(now) if host.is_contested_at(now) else math.inf
@@ -274,6 +274,7 @@ class Gate:
         if kind is TurnKind.PROBE:
             host.prober = holder
         holder.send([["grant", host.place, kind.value]])
+        self._keeper.let_in(host)
 
     def probe_taken(self, host: Host, known: Breaker | None) -> None:
         """The store has given us the probe; or it has not, and says how things are: our clocks may differ a little."""

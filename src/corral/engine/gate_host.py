@@ -71,6 +71,10 @@ class Keeper(Protocol):
 
     def touched(self, host: Host) -> None: ...
 
+    def let_in(self, host: Host) -> None:
+        """A request of this host has got its slot; the next one may queue for it."""
+        ...
+
     def recovered(self, host: Host) -> None: ...
 
     def want_part(self, host: Host) -> None:

@@ -50,9 +50,11 @@ class Gatekeeper:
         rules: GateRules,
         until_stored: UntilStored,
         write: Callable[[Coroutine[Any, Any, Any]], None],
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._rules = rules
+        self._wake = wake
         self._until_stored = until_stored
         self._write = write
         self._touched: dict[str, Host] = {}
@@ -93,15 +95,13 @@ class Gatekeeper:
         await self._free_forgotten()
 
     async def _free_forgotten(self) -> None:
-        """Who was sent to wait in the very moment in which the waiting ended, here or in a node that is gone."""
+        """Pages that were sent to wait while the waiting ended, and hosts that runs of other nodes wait for."""
         self._rounds += 1
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
             await self._store.forget_hosts(_FORGOTTEN_AFTER_S)
         if self._rounds % _LOOK_FOR_FORGOTTEN == 0:
-            waited_for = await self._store.waited_for()
-            self._crowds.hosts |= set(waited_for)
-            again |= set(waited_for)
+            self._crowds.hosts |= set(await self._store.waited_for())
         for place in again - self.gate.watched:
             await self._until_stored(functools.partial(self._store.let_go, place))
 
@@ -156,6 +156,10 @@ class Gatekeeper:
 
     def touched(self, host: Host) -> None:
         self._touched[host.place] = host
+
+    def let_in(self, host: Host) -> None:
+        if host.place in self._crowds.hosts:
+            self._wake()
 
     def probe_ended(self, host: Host) -> None:
         now, breaker = self.gate.clock(), host.gate.breaker

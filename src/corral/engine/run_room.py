@@ -70,9 +70,8 @@ class RunRooms:
     def waiting(self) -> Mapping[str, int]:
         return self._wakes
 
-    def note_woken(self, host_key: str, count: int) -> None:
-        if count < self._wakes[host_key]:
-            self._crowds.forget(host_key)
+    def forget(self, host_key: str) -> None:
+        self._crowds.forget(host_key)
 
     def take(self, host_key: str) -> Wait | None:
         room = self._room(host_key)

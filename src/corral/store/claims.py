@@ -124,7 +124,7 @@ def claim(  # noqa: PLR0917 - what is claimed, by whom, within which room
 
     Suspects come on top of the limit, as many as one isolation worker takes.
     """
-    waiting.wake_all(tx, hosts)
+    waiting.wake_all(tx, hosts, lanes)
     taken = {**taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
     room = LaneRoom(limit, lanes)
     rows = _take(tx, _suspects(tx, lanes, hosts), taken)
@@ -181,7 +181,7 @@ def _suspects(tx: Tx, lanes: Lanes, hosts: HostRoom) -> list[Candidate]:
 
 def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
     """One named run, for a caller that executes just this one."""
-    waiting.wake_all(tx, hosts)
+    waiting.wake_all(tx, hosts, EVERY_LANE)
     taken = taken_values(tx, owner, lease_s)
     return started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
 

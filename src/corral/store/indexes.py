@@ -22,7 +22,7 @@ from corral.store.tables import (
     site_statistics,
 )
 
-__all__ = ["LANES", "metadata"]
+__all__ = ["IN_LANE", "LANES", "metadata"]
 
 
 def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique: bool = False) -> None:
@@ -32,13 +32,13 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
 _index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
-_lanes = {
+IN_LANE = {
     "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'share'",
     "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
     "crawl": "kind = 'crawl'",
 }
 # What a claim looks through: runs that wait for their host, and suspects, are kept out of its way.
-LANES = {lane: f"waiting_host IS NULL AND suspect = 0 AND {what}" for lane, what in _lanes.items()}
+LANES = {lane: f"waiting_host IS NULL AND suspect = 0 AND {what}" for lane, what in IN_LANE.items()}
 _in_order = (runs.c.priority, runs.c.due_at, runs.c.id)
 for _lane, _what in LANES.items():
     _index(f"runs_queued_{_lane}", *_in_order, where=f"state = 'queued' AND {_what}")

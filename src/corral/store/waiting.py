@@ -6,11 +6,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.domain.claiming import HostRoom, Waiting
+from corral.domain.claiming import HostRoom, LaneRoom, Waiting
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.gate import WaitReason
-from corral.domain.run import RunState
+from corral.domain.queues import Lane
+from corral.domain.run import Lanes, RunState
 from corral.store import events
+from corral.store.indexes import IN_LANE
 from corral.store.tables import runs
 from corral.store.tx import Tx, is_state, param, values
 
@@ -22,9 +24,14 @@ _SET_ASIDE = (
     .values(waiting_host=param("host_key"), waiting_reason=param("reason"), seq=runs.c.seq + param("event_count"))
     .returning(runs.c.id, runs.c.seq)
 )
+# Only runs that this claim can take: others would use up the room of the host and stay in the queue.
+_TAKEN_NOW = sa.or_(
+    *(sa.and_(param(lane.value) == 1, sa.text(IN_LANE[lane.value])) for lane in Lane),
+)
+_NOT_SUSPECT_OR_TAKEN = sa.or_(runs.c.suspect == sa.literal_column("0"), param("suspects") == 1)
 _next = (
     sa.select(runs.c.id)
-    .where(*_WAITS_FOR, runs.c.due_at <= param("now"))
+    .where(*_WAITS_FOR, runs.c.due_at <= param("now"), _TAKEN_NOW, _NOT_SUSPECT_OR_TAKEN)
     .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
@@ -35,6 +42,7 @@ _next = (
 _WAKE = (
     sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
 )
+_ONE_WAITS = sa.select(runs.c.id).where(*_WAITS_FOR).limit(1)
 
 
 def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
@@ -64,7 +72,11 @@ def _describe(waiting: Waiting) -> list[EventDraft]:
     return [EventDraft(EventKind.HOST_WAITS, meta)]
 
 
-def wake_all(tx: Tx, hosts: HostRoom) -> None:
-    """Let as many runs be claimed again as their hosts have room for; the oldest first."""
+def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
+    """Let as many runs be claimed again as their hosts have room for; the oldest first of the lanes with room."""
+    room_of = LaneRoom(1, lanes)
+    taken = {lane.value: int(room_of.of(lane) > 0) for lane in Lane} | {"suspects": int(lanes.suspects != 0)}
     for host_key, room in hosts.waiting().items():
-        hosts.note_woken(host_key, tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms)))
+        woken = tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms, **taken))
+        if woken < room and not tx.all(_ONE_WAITS, values(host_key=host_key)):
+            hosts.forget(host_key)
