@@ -50,6 +50,7 @@ class Gatekeeper:
         rules: GateRules,
         until_stored: UntilStored,
         write: Callable[[Coroutine[Any, Any, Any]], None],
+        *,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store

@@ -65,7 +65,7 @@ class Node:
         self._policy = policy
         self._options = options
         self._pulse = pulse
-        self._keeper = Gatekeeper(store, self.owner, options.gates, self._until_stored, self._write, self.look)
+        self._keeper = Gatekeeper(store, self.owner, options.gates, self._until_stored, self._write, wake=self.look)
         self.gate = self._keeper.gate
         stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.gate.hear)
