@@ -90,7 +90,8 @@ async def test_twenty_megabytes_of_text_are_read() -> None:
     async with parsing() as pool, measured_lag() as lag:
         answer = await pool.read(request, 60)
     assert isinstance(answer, ReadAnswer)
-    assert (answer.title, len(answer.record["p"])) == ("t", 99_999)
+    assert (answer.title, len(answer.record["p"])) == ("t", 100_000)
+    assert answer.problems == {"p": "limit:value_chars"}
     assert lag.worst_s < MAX_LAG_S
 
 
