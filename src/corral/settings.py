@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     retry_max_wait_seconds: float = Field(3600.0, ge=0, le=86_400)
 
     host_concurrency: int = Field(
-        32, ge=1, le=1000, description="visits at once to one host, unless a crawl was promised more"
+        10, ge=1, le=1000, description="visits at once to one host, by all runs and crawls; a crawl may ask for more"
     )
     host_delay_seconds: float = Field(0.0, ge=0, le=3600, description="between two visits to one host, spread by half")
     host_max_delay_seconds: float = Field(60.0, ge=0, le=3600, description="how far a suffering host is slowed down")
@@ -81,6 +81,9 @@ class Settings(BaseSettings):
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )
     user_agent: str = Field("Corral/0.1", min_length=1, max_length=200, pattern=r"^[\x20-\x7e]+$")
+    contact_url: str | None = Field(
+        None, max_length=200, pattern=r"^(?:https?://|mailto:)[\x21-\x7e]+$", description="in the user agent, for sites"
+    )
 
     vault_key: SecretStr | None = Field(
         None, description="key of the session vault: 32 bytes in base64, newest first where there are several"
@@ -170,6 +173,11 @@ class Settings(BaseSettings):
         given += self.vault_key.get_secret_value().split(",") if self.vault_key else []
         passwords = [urlsplit(url).password for url in (self.store_url, self.redis_url, self.celery_broker_url)]
         return [text for text in (*given, *passwords, *(unquote(each) for each in passwords if each)) if text]
+
+    @property
+    def agent(self) -> str:
+        """As whom Corral asks: with a way for the owner of a site to reach whoever runs it."""
+        return self.user_agent if self.contact_url is None else f"{self.user_agent} (+{self.contact_url})"
 
     @property
     def cache_dir(self) -> Path:

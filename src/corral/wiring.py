@@ -263,7 +263,7 @@ async def login_browser(
     egress = make_egress(settings)
     await asyncio.to_thread(sweep_homes)
     try:
-        agent, trusted, upstream = settings.user_agent, frozenset(trusted_hosts), opened_proxy(settings, proxy)
+        agent, trusted, upstream = settings.agent, frozenset(trusted_hosts), opened_proxy(settings, proxy)
         async with login_page(
             egress, trusted, agent, headed=headed, upstream=upstream, verifies_tls=verifies_tls
         ) as page:

@@ -72,7 +72,7 @@ def gate_rules(settings: Settings) -> GateRules:
 def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
     return WorkerConfig(
         egress_allow=[str(entry) for entry in settings.egress_allow],
-        user_agent=settings.user_agent,
+        user_agent=settings.agent,
         max_body_bytes=settings.max_body_bytes,
         max_value_chars=settings.max_value_chars,
         browser_concurrency=settings.browser_concurrency,

@@ -56,4 +56,4 @@ def make_egress(settings: Settings) -> "Egress":
     from corral.fetch.egress import Egress  # noqa: PLC0415
     from corral.fetch.limits import FetchLimits  # noqa: PLC0415
 
-    return Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
+    return Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.agent)

@@ -1,6 +1,6 @@
 import pytest
 
-from corral.settings import load_settings
+from corral.settings import Settings, load_settings
 from tests.cli.command import Corral
 
 
@@ -31,3 +31,9 @@ def test_one_redis_is_enough(monkeypatch: pytest.MonkeyPatch, given: dict[str, s
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert load_settings().celery_broker_url == broker
+
+
+def test_the_user_agent_names_where_the_operator_is_reached() -> None:
+    assert Settings().agent == "Corral/0.1"
+    named = Settings(contact_url="https://example.com/bot")
+    assert named.agent == "Corral/0.1 (+https://example.com/bot)"

@@ -3,7 +3,7 @@
 from corral.domain.run import RunState
 from corral.wiring import App
 from tests.crawl.site import Page, served
-from tests.crawl.test_crawls import crawled
+from tests.crawl.test_crawls import crawled, ended, start
 
 TOKENS = [f"{number:02}f86d081884c7d65" for number in range(5)]
 
@@ -42,3 +42,31 @@ async def test_a_slash_at_the_end_is_another_page_unless_the_answer_says_otherwi
         run, found, _ = await crawled(app, f"{site.url}/")
     assert set(found) in ({"/", "/a", "/a/", "/b/", "/c"}, {"/", "/a", "/a/", "/b/", "/c/"})
     assert (run.state, run.stats["reasons"]) == (RunState.COMPLETED, {"canonical": 1})
+
+
+async def test_the_answer_tells_whether_it_is_a_page_and_not_the_name(app: App) -> None:
+    picture = {"content-type": "image/jpeg"}
+    pages = {
+        "/": Page(["/photo.jpg", "/wiki/File:Photo.jpg", "/why-node.js", "/app.js", "/last"]),
+        "/photo.jpg": Page(raw=b"\xff\xd8\xff" + b"x" * 5_000_000, headers=picture),
+        "/wiki/File:Photo.jpg": Page(["/photo.jpg"]),
+        "/why-node.js": Page(),
+        "/app.js": Page(raw="let x = 1", headers={"content-type": "text/javascript"}),
+        "/last": Page(),
+    }
+    with served(pages) as site:
+        run, found, _ = await crawled(app, f"{site.url}/", concurrency=1)
+    assert {"/", "/wiki/File:Photo.jpg", "/why-node.js", "/last"} <= set(found)
+    assert "/photo.jpg" not in found
+    assert run.stats["bytes"] < 1_000_000, "no more than the head of it is read"
+    order = [path for path, _ in site.asked_at]
+    assert order.index("/last") < order.index("/why-node.js"), "what looks like a file comes after the others"
+
+
+async def test_three_crawls_of_one_host_share_its_limit(app: App) -> None:
+    pages = {f"/p{number}": Page(takes_s=0.05) for number in range(60)}
+    with served({"/": Page(list(pages)), **pages}) as site:
+        runs = [await start(app, f"{site.url}/", concurrency=10, keywords=[], max_pages=61 + n) for n in range(3)]
+        for run_id in runs:
+            assert (await ended(app, run_id)).state is RunState.COMPLETED
+    assert 2 < site.most_at_once <= 10

@@ -153,6 +153,7 @@ async def test_scope_patterns_nofollow_and_noindex(app: App) -> None:
         "/in/deep": Page(),
         "/in/behind": Page(),
         "/out/c": Page(),
+        "/in/x.png": Page(raw=b"\x89PNG", headers={"content-type": "image/png"}),
     }
     with served(pages) as site:
         options = {"scope": {"include": ["/in/*"], "exclude": ["*deep"]}}

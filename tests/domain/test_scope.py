@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from corral.domain.canonical import canonical_url
 from corral.domain.errors import BadInput
-from corral.domain.scope import Pattern, Refusal, Scope, ScopeMode
+from corral.domain.scope import Pattern, Refusal, Scope, ScopeMode, is_named_as_file
 from corral.domain.url import parse_target
 
 START = "https://www.example.com/docs/guide/index.html"
@@ -167,8 +167,9 @@ def test_a_pattern_cannot_stall_a_crawl() -> None:
         ("https://example.com/film.mp4", False),
     ],
 )
-def test_files_that_are_no_pages_are_known_by_their_names(url: str, *, is_page: bool) -> None:
-    assert scope().refuses(url, 1) is (None if is_page else Refusal.NOT_A_PAGE)
+def test_files_are_suspected_by_their_names_and_refused_for_none(url: str, *, is_page: bool) -> None:
+    assert is_named_as_file(url) is not is_page
+    assert scope().refuses(url, 1) is None
 
 
 def test_depth_and_length_are_bounded() -> None:

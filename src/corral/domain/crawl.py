@@ -1,7 +1,7 @@
 """What a crawl is asked to do, how far it is, and how it ends."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -217,7 +217,7 @@ class CrawlPlan:
         depth = numbers.pop("max_depth", 1)
         return CrawlPlan(
             start_urls=starts,
-            scope=_scope(document.get("scope", {}), starts, depth, with_files=document.get("save_files") is True),
+            scope=_scope(document.get("scope", {}), starts, depth),
             **numbers,
             **{name: crawl_values.parse_flag(name, document[name]) for name in _FLAGS if name in document},
             order=(order := crawl_values.parse_order(document.get("order", Order.BREADTH))),
@@ -335,12 +335,12 @@ def _starts(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _scope(value: object, starts: tuple[str, ...], depth: Any, *, with_files: bool) -> Scope:
+def _scope(value: object, starts: tuple[str, ...], depth: Any) -> Scope:
     if not isinstance(value, Mapping):
         raise BadInput("the scope is no object", field="scope", hint='write it as {"mode": "site"}')
     if "max_depth" in value:
         raise BadInput("the depth is an option of the crawl", field="scope.max_depth", hint="write it as `max_depth`")
-    return replace(Scope.of({**value, "max_depth": depth}, starts), with_files=with_files)
+    return Scope.of({**value, "max_depth": depth}, starts)
 
 
 def _number(name: str, value: object, max_depth: int) -> Any:

@@ -17,7 +17,7 @@ MAX_STARS = 20
 MAX_DOMAINS = 1_000
 MAX_DEPTH = 100
 
-# Files that no page comes out of, by the end of their names.
+# Files that hardly any page comes out of, by the end of their names.
 _IMAGES = "png jpg jpeg gif webp avif svg ico bmp tif tiff heic psd ai eps"
 _ARCHIVES = "zip gz tgz bz2 xz zst 7z rar tar jar war deb rpm apk dmg iso img exe msi bin pkg whl"
 _MEDIA = "mp3 m4a ogg oga opus wav flac aac mp4 m4v mov avi mkv webm mpg mpeg wmv flv m3u8"
@@ -41,7 +41,7 @@ class Refusal(StrEnum):
     TOO_LONG = "too_long"
     TOO_DEEP = "too_deep"
     OUT_OF_SCOPE = "out_of_scope"
-    NOT_A_PAGE = "not_a_page"
+    NOT_A_PAGE = "not_a_page"  # by its answer
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
     NOFOLLOW = "nofollow"  # the page asks for it: the only one that does not depend on the address alone
@@ -96,7 +96,6 @@ class Scope:
     exclude: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     max_depth: int = 1
-    with_files: bool = False  # files are wanted, too: the plan says so
 
     def document(self) -> dict[str, Any]:
         """All but the starts, which the plan of the crawl has."""
@@ -170,8 +169,6 @@ class Scope:
             return Refusal.TOO_DEEP
         if self._homes and not self._is_home(url, path_at):
             return Refusal.OUT_OF_SCOPE
-        if not self.with_files and _is_file(url, path_at):
-            return Refusal.NOT_A_PAGE
         if self.exclude and any(pattern.matches(url, path_at) for pattern in self._excluded):
             return Refusal.EXCLUDED
         if self.include and not any(pattern.matches(url, path_at) for pattern in self._included):
@@ -226,7 +223,11 @@ def _is_below(host: str, domain: str) -> bool:
     return host == domain or host.endswith("." + domain)
 
 
-def _is_file(url: str, path_at: int) -> bool:
+def is_named_as_file(url: str) -> bool:
+    """The name ends as those of files do. `/why-node.js` and `/wiki/File:Photo.jpg` are pages all the same: only the
+    answer can tell, so such addresses are fetched after others of their depth, and no more than the head of them.
+    """
+    path_at = url.find("/", 8)
     end = url.find("?", path_at)
     if end < 0:
         end = len(url)

@@ -19,7 +19,7 @@ from corral.domain.fingerprint import sketch
 from corral.domain.item import Found, listing_key, listing_kind, short_key
 from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.masking import masked_result_url
-from corral.domain.scope import Refusal
+from corral.domain.scope import Refusal, is_named_as_file
 from corral.domain.score import score_of
 from corral.domain.traps import shape_of
 from corral.domain.url import Target, parse_target
@@ -38,6 +38,7 @@ _MAX_CHARS = 8 * 1024 * 1024
 _DIGEST_BYTES = 12
 _FEW_LINKS = 100
 _MAX_SESSIONS = 200
+_FILE_RANK = 0.5  # after the pages of its depth, before the next
 _WORD = re.compile(r"[^\W_]+")
 _REASON_AT = Found._fields.index("reason")
 
@@ -51,6 +52,7 @@ class _Judged(NamedTuple):
     host: str
     reason: str | None
     has_session: bool = False
+    is_file: bool = False  # as its name ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,11 @@ class _Judge:
         reason: str | None = self.plan.scope.refuses(link.url, depth)
         if reason is None and self.plan.avoid_traps:
             reason = shape_of(link.url, today)
-        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason, link.has_session)
+        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason, *_signs(link))
+
+
+def _signs(link: Link) -> tuple[bool, bool]:
+    return link.has_session, is_named_as_file(link.url)
 
 
 _Place = tuple[str, str]  # a site or a folder, and a reference as it is written
@@ -330,12 +336,12 @@ def _judged(
             sessions.append([link.url, link.short])
         if link is None or link.key in found:
             continue
-        url, key, short, host, reason, _ = link
+        url, key, short, host, reason, _, is_file = link
         if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
             reason = Refusal.NOFOLLOW
         if is_best:
             rank = rank_of(plan, url, depth, texts.get(reference, ""))
-        found[key] = [url, short, host, depth, reason, rank]
+        found[key] = [url, short, host, depth, reason, rank + _FILE_RANK if is_file else rank]
     return list(found.values()), sessions
 
 

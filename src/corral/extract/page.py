@@ -83,6 +83,9 @@ def _is_counted_too_deep(html: str, most: int) -> bool:
         if tag in _FLAT:
             continue
         if not match[1]:
+            # Only in pictures and formulas does a slash at the end close an element; elsewhere it means nothing.
+            if (still_open["svg"] or still_open["math"]) and _closes_itself(html, match.end()):
+                continue
             still_open[tag] += 1
             depth += 1
         elif still_open[tag]:
@@ -91,6 +94,11 @@ def _is_counted_too_deep(html: str, most: int) -> bool:
         if depth > most:
             return True
     return False
+
+
+def _closes_itself(html: str, at: int) -> bool:
+    end = html.find(">", at)
+    return end > at and html[end - 1] == "/"
 
 
 def squeezed(text: str | None) -> str | None:
