@@ -136,6 +136,24 @@ async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(app: A
         assert counts.pending == 30
 
 
+async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(app: App) -> None:
+    pages = _feed(30, "")
+    head, _, rest = str(pages["/"].raw).partition("<script>")
+    pages["/feed.js"] = Page(
+        raw=rest.removesuffix("</script>") + _ON_SCROLL, headers={"content-type": "application/javascript"}
+    )
+    pages["/"].raw = f"{head}<script src=/feed.js></script>"
+    # Nothing comes of this one, however often it is rendered.
+    idle = "<script>new IntersectionObserver(() => fetch('/nothing'))</script>"
+    for number in range(30):
+        pages[f"/item/{number}"].head = idle
+    with served(pages) as site:
+        run, found = await crawled(app, site, max_depth=1, concurrency=1)
+        assert (run.state, len(found)) == (RunState.COMPLETED, 31), run.stats
+        # Read once over HTTP, and the first three by browser as well.
+        assert sum(site.hits[f"/item/{number}"] for number in range(30)) == 33
+
+
 def test_the_summary_names_what_needs_scripts(corral: Corral) -> None:
     with served({"/": Page(["/app/1"]), **_app({"1": []})}) as site:
         done = corral("crawl", f"{site.url}/", "--strategy", "http")

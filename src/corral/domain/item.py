@@ -109,6 +109,7 @@ class Seen(NamedTuple):
     print: int | None = None  # what its text is about, as a number
     words: tuple[int, ...] = ()  # a sample of them: see domain.fingerprint
     loads_more: bool = False  # its scripts probably bring more when it is scrolled
+    scripts: tuple[str, ...] = ()  # addresses of the script files of its own site
     is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
     sessions: tuple[tuple[str, str], ...] = ()  # links with a session id that does not count: their addresses and keys
 

@@ -23,7 +23,7 @@ from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
 from corral.extract.sitemap import NotASitemap, sitemap_read
-from corral.extract.spa import is_application_shell, is_shell_page, loads_more
+from corral.extract.spa import is_application_shell, is_shell_page, loads_more, own_scripts
 from corral.extract.survey import Subject, surveyed
 from corral.extract.value_limit import DEFAULT_CHARS, cut_record, limit_values
 from corral.extract.verdict import Answer, failure_behind, merged
@@ -200,7 +200,9 @@ def _crawled(
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
     told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told)}
-    return {**told, "loads_more": has_scripts and page is not None and loads_more(page)}
+    if page is None or not has_scripts:
+        return told
+    return {**told, "loads_more": loads_more(page), "scripts": own_scripts(page, request.url)}
 
 
 def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any]) -> bool:

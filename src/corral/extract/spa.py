@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborNode
 
@@ -12,6 +13,7 @@ from corral.extract.page import MORE_WORDS, Page
 # Less visible text than this is a loading message, not content.
 _LITTLE_TEXT_CHARS = 200
 _NO_TEXT_CHARS = 20
+_MAX_SCRIPTS = 20
 _SOMETHING = "a[href], img, iframe, frame, video, audio, object, embed, form, meta[http-equiv=refresh i]"
 _EXECUTED = frozenset({"", "module", "text/javascript", "application/javascript"})
 _MOUNT_POINTS = (
@@ -61,10 +63,21 @@ def loads_more(page: Page) -> bool:
     """True where a script of the page probably brings more of it when it is scrolled, or when a button is pressed."""
     if page.mentioned.isdisjoint(MORE_WORDS):
         return False
-    inline = " ".join(node.text(deep=True) or "" for node in page.tree.css("script:not([src])")[:50])
-    if _WATCHES.search(inline) and _CALLS.search(inline):
+    if script_loads_more(" ".join(node.text(deep=True) or "" for node in page.tree.css("script:not([src])")[:50])):
         return True
     return any(_is_more(node) for node in page.tree.css(_PRESSED)[:2000])
+
+
+def script_loads_more(text: str) -> bool:
+    """Of the text of a script: it watches how far the page is scrolled, and it makes calls."""
+    return _WATCHES.search(text) is not None and _CALLS.search(text) is not None
+
+
+def own_scripts(page: Page, url: str) -> list[str]:
+    """The script files of the page's own host; those of others count visitors, and show advertisements."""
+    found = (page.absolute(node.attributes.get("src") or "") for node in page.tree.css("script[src]")[:_MAX_SCRIPTS])
+    host = urlsplit(url).netloc
+    return [each for each in dict.fromkeys(found) if urlsplit(each).netloc == host]
 
 
 def _is_more(node: LexborNode) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from corral.domain.recipe import matches
 from corral.domain.session import SessionState
 from corral.domain.traps import template_of
 from corral.domain.url import parse_target
+from corral.extract.spa import script_loads_more
 from corral.fetch.browser_crawl import Rendering
 from corral.fetch.crawl_visit import HttpVisitor, ended_of, fields_wanted
 from corral.fetch.egress_way import Proxies, RunWay
@@ -29,6 +31,9 @@ from corral.fetch.sessions import SessionKeys, judged, open_session
 _SCROLL_S = 60.0
 _MAX_TEMPLATES = 10_000
 _MAX_RECIPES = 50
+_MAX_SCRIPTS = 20  # that are looked at
+_IN_VAIN = 3
+_LONGER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ class RunVisitor:
     task: Task
     via: RunWay | None = None
     scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
+    scripts: dict[str, bool] = field(default_factory=dict)  # script files, by whether they may bring more of a page
+    gainless: "Counter[str]" = field(default_factory=Counter)  # by template, pages that were rendered in vain
     rendered: int = 0
     has_browser: bool = True
     recipes: list[dict[str, Any]] = field(default_factory=list)
@@ -124,17 +131,60 @@ class RunVisitor:
         if template in self.scripted and self._may_render():
             return await self._render(item)
         ended = await self._fetch(item)
-        if not _needs_scripts(ended) or not self._may_render():
+        if not self._may_render():
             return ended
+        if not _needs_scripts(ended):
+            return await self._render_for_more(item, ended, template)
         rendered = await self._render(item)
-        if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
-            self.has_browser = False
+        if self._is_unavailable(rendered):
             return ended
-        if isinstance(rendered, Ended) and (isinstance(ended, Failed) or ended.reason == SHELL):
+        if isinstance(rendered, Ended):
             self.scripted[template] = None
             while len(self.scripted) > _MAX_TEMPLATES:
                 del self.scripted[next(iter(self.scripted))]
         return rendered
+
+    async def _render_for_more(self, item: Item, ended: Ended | Failed, template: str) -> Ended | Failed:
+        """A page that can be read over HTTP, as a browser shows it where that leads to more."""
+        # The fields of an item are there, and nothing else of it is wanted.
+        is_item = self.plan.listing is not None and item.kind == PAGE
+        if isinstance(ended, Failed) or is_item or not await self._may_have_more(ended, template):
+            return ended
+        rendered = await self._render(item)
+        if self._is_unavailable(rendered) or isinstance(rendered, Failed):
+            return ended
+        if not _has_more_than(rendered, ended):
+            self.gainless[template] += 1
+            return ended
+        return rendered
+
+    def _is_unavailable(self, rendered: Ended | Failed) -> bool:
+        if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
+            self.has_browser = False
+        return not self.has_browser
+
+    async def _may_have_more(self, ended: Ended, template: str) -> bool:
+        """Its scripts look as if they brought more, and those of its like have not been rendered in vain too often."""
+        seen = ended.seen
+        if (
+            seen is None
+            or self.gainless[template] >= _IN_VAIN
+            or ended.state not in (ItemState.DONE, ItemState.SKIPPED)
+        ):
+            return False
+        if seen.loads_more:
+            return True
+        if self.gainless.total() >= _IN_VAIN:
+            return False
+        return any([await self._script_loads_more(url) for url in seen.scripts])
+
+    async def _script_loads_more(self, url: str) -> bool:
+        known = self.scripts.get(url)
+        if known is None and len(self.scripts) < _MAX_SCRIPTS:
+            known = self.scripts[url] = script_loads_more(
+                await self.ways.http.script(url, self.plan, self.task, self.via)
+            )
+        return bool(known)
 
     def _may_render(self) -> bool:
         return self.has_browser and self.rendered < self.plan.browser_pages
@@ -213,4 +263,10 @@ class RunVisitor:
 def _needs_scripts(ended: Ended | Failed) -> bool:
     if isinstance(ended, Failed):
         return bool(ended.stats.get("needs_scripts"))
-    return ended.reason == SHELL or (ended.seen is not None and ended.seen.loads_more)
+    return ended.reason == SHELL
+
+
+def _has_more_than(rendered: Ended, fetched: Ended) -> bool:
+    """More links, or a record that is clearly longer."""
+    sizes = [len(each.record) if isinstance(each.record, str) else 0 for each in (rendered, fetched)]
+    return len(rendered.found) > len(fetched.found) or sizes[0] > _LONGER * sizes[1]

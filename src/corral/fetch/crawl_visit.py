@@ -49,7 +49,10 @@ from corral.fetch.sessions import credentials_of
 from corral.fetch.verdict import failure_read
 
 _MAX_PLANS = 64
+_OK = 200
 _NOT_MODIFIED = 304
+_SCRIPT_S = 5.0
+_SCRIPT_BYTES = 1024 * 1024
 _SENT_ON_S = 2.0  # nobody reads a page that is left sooner
 _WELL: Outcome = Fetched()
 
@@ -135,6 +138,34 @@ class HttpVisitor:
             noindex, _ = header_directives(tags, self._egress.user_agent)
             return await self._files.ended(item, plan, answer, _crawl_id(task), noindex=noindex)
         return await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
+
+    async def script(self, url: str, plan: CrawlPlan, task: Task, via: RunWay | None) -> str:
+        """The text of a script file, or nothing: it is looked at, never run."""
+        turn = self._gates.visit(plan.concurrency)
+        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+        try:
+            target = parse_target(url)
+            asks = self._robots.refusal if plan.respect_robots else None
+            if asks is not None and await asks(target, trusted_hosts=trusted_hosts, via=via, visit=turn) is not None:
+                return ""
+            answer = await self._egress.fetch(
+                target.url,
+                timeout_s=_SCRIPT_S,
+                max_bytes=_SCRIPT_BYTES,
+                truncate=True,
+                trusted_hosts=trusted_hosts,
+                headers=headers_of(plan),
+                credentials=functools.partial(credentials_of, task),
+                via=via,
+                visit=turn,
+            )
+        except BadInput:
+            return ""
+        finally:
+            turn.end(None)
+        if isinstance(answer, Failed) or answer.status != _OK:
+            return ""
+        return answer.body.decode("utf-8", "replace")
 
     def ask(self, item: Item, plan: CrawlPlan, task: Task, began: float) -> CrawlAsk:
         """What is asked of the page of an item."""
@@ -245,7 +276,9 @@ def _listed(
     ended = Ended(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
     # Where nobody said how the list goes on, scrolling may.
     loads_more = bool(seen.get("loads_more")) or (config.get(PAGINATION) is None and needs_scripts(read))
-    return ended._replace(size=answer.raw_bytes, seen=Seen(loads_more=loads_more))
+    return ended._replace(
+        size=answer.raw_bytes, seen=Seen(loads_more=loads_more, scripts=tuple(seen.get("scripts", ())))
+    )
 
 
 def _selector_of(config: Mapping[str, Any]) -> str:
@@ -350,4 +383,5 @@ def _seen(told: dict[str, Any]) -> Seen:
     original = None if canonical is None else Found(*canonical)
     is_sent_on = told.get("refresh") is not None
     sessions = tuple((url, key) for url, key in told.get("sessions", ()))
-    return Seen(original, print_, tuple(words), bool(told.get("loads_more")), is_sent_on, sessions)
+    scripts = tuple(told.get("scripts", ()))
+    return Seen(original, print_, tuple(words), bool(told.get("loads_more")), scripts, is_sent_on, sessions)
