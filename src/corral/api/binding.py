@@ -4,6 +4,8 @@ import socket
 
 from corral.domain.errors import BadConfiguration
 
+# Connections that the kernel completes while the event loop is busy; beyond it a client tries again after a second.
+BACKLOG = 8192
 _RECEIVE_BUFFER_BYTES = 32 * 1024
 
 
@@ -11,7 +13,7 @@ def bound(host: str, port: int) -> socket.socket:
     """A listening socket, or BadConfiguration that says why there is none."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise BadConfiguration(
             [f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port or --host"]

@@ -18,8 +18,8 @@ from corral.domain.json_shape import JsonShape, find_repeated_key
 
 # Of large bodies only so many are received at once, so that memory is bounded; the others wait unread.
 LARGE_BYTES = 64 * 1024
-_LARGE_AT_ONCE = 8
-_LARGE_GAP_S = 2.0
+_LARGE_AT_ONCE = 4
+_LARGE_GAP_S = 1.0
 # Large bodies are parsed and validated one at a time: each has a turn of at most this length, and between two turns
 # small requests have the event loop for themselves.
 _TURN_S = 0.1

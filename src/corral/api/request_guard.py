@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import math
 import time
-import uuid
 from collections.abc import Callable
 
 from starlette.datastructures import Headers
@@ -13,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from corral.api.bodies import BodyReader, ClientGone
 from corral.api.client_address import find_client
-from corral.api.http.refusals import SECURITY_HEADERS
+from corral.api.http.refusals import SECURITY_HEADERS, new_request_id
 from corral.api.methods import MethodTable
 from corral.api.names import is_ours
 from corral.api.origins import find_foreign_origin
@@ -44,7 +43,7 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        request_id = str(uuid.uuid4())
+        request_id = new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
         sending = self._with_headers(scope["method"], request_id, send)
         if scope["method"] == "HEAD":

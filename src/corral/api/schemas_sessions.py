@@ -29,7 +29,7 @@ SecretText = Annotated[SecretStr, Field(max_length=65_536)]
 Origin = Annotated[str, StringConstraints(max_length=8192)]
 ItemName = Annotated[str, StringConstraints(max_length=4096)]
 HeaderName = Annotated[str, StringConstraints(max_length=256)]
-_MAX_ITEMS = 5000  # of local storage, per origin
+_MAX_ITEMS = 3000  # of local storage, per origin
 _MAX_COOKIE_TEXT = 1024 * 1024
 _LARGEST_MOMENT = 10**15
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import uvicorn
 
 from corral.api.app import create_app
-from corral.api.binding import bound
+from corral.api.binding import BACKLOG, bound
 from corral.api.http.connections import Connections
 from corral.api.http.protocol import CountAnswer, GuardedProtocol, MethodsOf
 from corral.wiring import App
@@ -42,6 +42,7 @@ def make_server(application: Any, connections: Connections, count: CountAnswer, 
             # Anybody could write these headers, and with them pass for another client.
             proxy_headers=False,
             lifespan="off",
+            backlog=BACKLOG,
         )
     )
 

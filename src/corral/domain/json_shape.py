@@ -11,7 +11,7 @@ from corral.domain.errors import BadInput
 
 MAX_DEPTH = 32
 # A value of two bytes costs a parser a hundred bytes of memory, and an error message for it far more.
-MAX_VALUES = 20_000
+MAX_VALUES = 10_000
 _DEPTH_CHANGES = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
 

@@ -1,5 +1,7 @@
 """Creating and changing jobs: everything is checked before anything is written."""
 
+import asyncio
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -84,6 +86,8 @@ class Jobs:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
+        # What compiles selectors is loaded with the first job, in a thread: it takes longer than the loop may stand.
+        await asyncio.to_thread(importlib.import_module, "corral.extract.selectors")
         check_what(job, is_draft=is_draft)
         if probes and not is_proxied(job):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))

@@ -4,7 +4,6 @@ uvicorn bounds neither the head of a request nor the time it takes, and answers 
 """
 
 import asyncio
-import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from corral.api.http.refusals import (
     PIPELINED,
     Refusal,
     headers_too_large,
+    new_request_id,
     too_many_headers,
     url_too_long,
 )
@@ -286,6 +286,6 @@ class GuardedProtocol(HttpToolsProtocol):
 async def _no_room(scope: Any, receive: Any, send: Any) -> None:
     headers = {**dict(NO_ROOM.headers), "Connection": "close"}
     refused = problem(
-        503, NO_ROOM.code, NO_ROOM.message, request_id=str(uuid.uuid4()), hint=NO_ROOM.hint, headers=headers
+        503, NO_ROOM.code, NO_ROOM.message, request_id=new_request_id(), hint=NO_ROOM.hint, headers=headers
     )
     await refused(scope, receive, send)
