@@ -109,7 +109,9 @@ class Installation:
         below = tuple(service.name for service in base)
         names = [f"worker-{number}" for number in range(1, (workers or 1) + 1)]
         adopts = Adopts.FIRST if workers is None else Adopts.NEVER
-        at_work = [self._worker(name, below, adopts) for name in names]
+        # Where all of them would share few cores, the API answers sooner if it loads before the workers do.
+        after = (API,) if api is not None and (os.cpu_count() or 1) <= len(names) + 1 else ()
+        at_work = [self._worker(name, below, adopts, after) for name in names]
         return [*base, *([] if api is None else [self._api(*api, needs=below)]), *at_work]
 
     def _redis(self) -> Service:
@@ -128,7 +130,7 @@ class Installation:
         """Looked at only: a database is somebody's to look after."""
         return Service(POSTGRES, lambda _: checks.postgres_answers(self.settings.store_url))
 
-    def _worker(self, name: str, needs: Sequence[str], adopts: Adopts) -> Service:
+    def _worker(self, name: str, needs: Sequence[str], adopts: Adopts, after: tuple[str, ...] = ()) -> Service:
         given = self.settings.model_fields_set
         concurrency = self.settings.concurrency if "concurrency" in given else WORKER_CONCURRENCY
         # One process each, unless the settings ask for more: --workers is how an installation grows.
@@ -142,6 +144,7 @@ class Installation:
             functools.partial(self.environment, without=_TOKENS),
             adopts=adopts,
             stop_s=self.settings.grace_seconds + _STOP_MARGIN_S,
+            after=after,
         )
 
     def _api(self, host: str, port: int, *, needs: tuple[str, ...]) -> Service:

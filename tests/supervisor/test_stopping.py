@@ -1,9 +1,10 @@
-"""Stopping takes as long as the slowest service, not as long as all of them together."""
+"""Services that do not need each other stop together; at the start, one may have a head start over others."""
 
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from corral.supervisor.plan import Health
 from corral.supervisor.supervisor import Supervisor
 from tests.supervisor.programs import journal, service
 
@@ -44,3 +45,22 @@ def test_what_does_not_need_each_other_stops_together(tmp_path: Path) -> None:
     said = journal(tmp_path)
     assert sorted(said[1:-1]) == sorted(f"end {name}" for name in names)
     assert (said[0], said[-1]) == ("start redis", "stop redis"), "what they need goes last"
+
+
+def test_a_head_start_is_for_a_while_and_no_need(tmp_path: Path) -> None:
+    api, worker = service("api", tmp_path), replace(service("worker", tmp_path), after=("api",))
+    supervisor = Supervisor([worker, api], tmp_path)
+    try:
+        supervisor.want(["worker", "api"])
+        supervisor.wait_up(["worker", "api"])
+    finally:
+        supervisor.close()
+    assert journal(tmp_path)[:2] == ["start api", "start worker"]
+
+    never = replace(service("never", tmp_path), check=lambda _: Health(is_well=False, problem="not yet"))
+    supervisor = Supervisor([replace(service("worker", tmp_path), after=("never",)), never], tmp_path)
+    try:
+        supervisor.want(["worker", "never"])
+        supervisor.wait_up(["worker"])
+    finally:
+        supervisor.close()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from corral.domain.errors import BadConfiguration
 
 STOP_S = 5.0
+HEAD_START_S = 3.0
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
 # A service that was well for so long has a clean record again.
@@ -75,6 +76,7 @@ class Service:
     prepare: Callable[[], None] = lambda: None
     stop_s: float = STOP_S
     start_s: float = 60.0  # within which it has to be well
+    after: tuple[str, ...] = ()  # which it does not need, but gives a head start: at most HEAD_START_S
 
 
 class Step(StrEnum):

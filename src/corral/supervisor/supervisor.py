@@ -21,7 +21,17 @@ from corral.private import make_data_folder
 from corral.supervisor import logs
 from corral.supervisor.child import STOP_POLL_S, Stopping, Warden, spawn
 from corral.supervisor.kept import Kept
-from corral.supervisor.plan import Health, Service, State, Step, next_step, shown_state, start_order, with_needs
+from corral.supervisor.plan import (
+    HEAD_START_S,
+    Health,
+    Service,
+    State,
+    Step,
+    next_step,
+    shown_state,
+    start_order,
+    with_needs,
+)
 from corral.supervisor.records import AlreadySupervised, Records
 from corral.supervisor.status import ServiceStatus, write_status
 
@@ -186,6 +196,7 @@ class Supervisor:
                 kept.look(now)
                 if kept.is_wanted and not kept.has_failed:
                     needs_are_up = all(self._kept[need].state in _KEEPING_ON for need in kept.service.needs)
+                    needs_are_up = needs_are_up and not self._is_ahead(kept.service.after, now)
                     self._act(kept, now, needs_are_up=needs_are_up)
                     # What it needs may be what it is asked by.
                     if needs_are_up or kept.child is not None:
@@ -196,6 +207,15 @@ class Supervisor:
             self._warden.keep()
             for kept in self._kept.values():
                 logs.rotate(kept.log)
+
+    def _is_ahead(self, names: Iterable[str], now: float) -> bool:
+        """Whether one of these is still starting and has not had its head start yet."""
+        starting = [self._kept[name] for name in names if self._kept[name].is_wanted]
+        return any(
+            each.state is State.WAITING
+            or (each.state is State.STARTING and each.child is not None and now - each.child.began < HEAD_START_S)
+            for each in starting
+        )
 
     def _act(self, kept: Kept, now: float, *, needs_are_up: bool) -> None:
         seen = kept.seen(now, needs_are_up=needs_are_up)
