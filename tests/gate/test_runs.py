@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from corral.domain.claiming import MOST_SET_ASIDE
 from corral.domain.errors import CannotLook
 from corral.domain.gate import SitePace
 from corral.domain.ids import RunId, new_id
@@ -81,6 +82,17 @@ async def test_a_host_with_a_delay_gets_its_next_run_while_pages_are_slow(
         async with working(settings) as app:
             await put(app, *[a_page(f"{site.url}/") for _ in range(8)])
             await until(lambda: site.at_once >= 6, timeout_s=2.5)
+
+
+async def test_a_long_queue_of_a_full_host_does_not_keep_others_waiting_for_polls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that has set aside as many runs as it may is followed by the next one at once."""
+    monkeypatch.setattr("corral.engine.node._POLL_S", 60.0)
+    with served({"/": Page(takes_s=30)}) as full, served({"/": Page()}) as free:
+        async with working(gated(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
+            await put(app, *[a_page(f"{full.url}/") for _ in range(8 * MOST_SET_ASIDE)], a_page(f"{free.url}/"))
+            await until(lambda: free.hits["/"] == 1, timeout_s=4)
 
 
 async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path) -> None:

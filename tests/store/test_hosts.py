@@ -14,6 +14,7 @@ from corral.domain.run import Lanes, Move, NewRun, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store.build import CREATED, ME, OTHER, a_run, add_many, claim, completed, history
+from tests.store.conftest import Sql
 
 SITE = "site.test"
 
@@ -250,3 +251,13 @@ async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: St
     await store.say_pace(SITE, SitePace())
     await store.touch_hosts([("other.test", 0, 0.0)])
     assert SITE not in await known(store)
+
+
+async def test_a_run_from_before_hosts_were_noted_keeps_to_the_room_of_the_host_it_was_sent_away_from(
+    store: Store, sql: Sql
+) -> None:
+    [run_id] = await add_many(store, [a_page(SITE)])
+    sql("UPDATE runs SET host_key = NULL")
+    await store.park([Parking(await claim(store), SITE, WaitReason.PACE, 1)])
+    [again] = await store.claim(ME, 5, 10, hosts=Room({SITE: 1}))
+    assert (again.run_id, again.run.host_key) == (run_id, SITE)

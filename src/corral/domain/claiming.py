@@ -10,6 +10,9 @@ from corral.domain.run import Lanes
 
 # Suspects that are tried together before each is tried alone.
 GROUP_SIZE = 8
+# A claim sets aside no more runs than this of a band: on SQLite it keeps the event loop busy meanwhile. The node claims
+# again at once after one that has reached it.
+MOST_SET_ASIDE = 1_000
 
 
 class Candidate(NamedTuple):

@@ -126,7 +126,7 @@ class Assignment:
         worker = self._pool.isolated
         if worker is None:
             self._pool.isolate()
-        elif not worker.held:
+        elif not worker.held and worker.can_work:
             worker.send([self._begin(worker, lease) for lease in self._suspects])
             self._suspects.clear()
 

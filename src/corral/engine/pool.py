@@ -69,7 +69,11 @@ class WorkerProcess:
 
     @property
     def takes_work(self) -> bool:
-        return not (self.is_isolated or self.retiring or self.outgrown or self.is_silent)
+        return self.can_work and not self.is_isolated
+
+    @property
+    def can_work(self) -> bool:
+        return not (self.retiring or self.outgrown or self.is_silent)
 
     def send(self, messages: Sequence[Sequence[Any]]) -> None:
         if not self.writer.is_closing():

@@ -7,6 +7,7 @@ one. Runs of a host without room are set aside by the claim and woken by a later
 from collections import Counter
 from collections.abc import Mapping
 
+from corral.domain.claiming import MOST_SET_ASIDE
 from corral.domain.gate import RunRoom, Wait
 from corral.engine.gate import Gate
 
@@ -50,6 +51,7 @@ class RunRooms:
         self._now = gate.clock()
         self._taken: Counter[str] = Counter()
         self._rooms: dict[str, RunRoom] = {}
+        self._set_aside = 0
         self._wakes = {key: room.runs for key in crowds.hosts if (room := self._room(key)).runs > 0}
         for host_key in crowds.hosts - self._wakes.keys():
             if (host := gate.hosts.get(host_key)) is not None and host.is_contested:
@@ -57,7 +59,9 @@ class RunRooms:
 
     @property
     def ready_in_s(self) -> float:
-        """When a host that runs wait for may have room, at the latest known."""
+        """When to claim again although nothing has ended: a host may have room, or this claim did not see every run."""
+        if self._set_aside >= MOST_SET_ASIDE:
+            return 0.0
         return min((room.ready_in_s for room in self._rooms.values() if room.runs == 0), default=float("inf"))
 
     def _room(self, host_key: str) -> RunRoom:
@@ -77,6 +81,7 @@ class RunRooms:
         room = self._room(host_key)
         if self._taken[host_key] >= room.runs:
             self._crowds.hosts.add(host_key)
+            self._set_aside += 1
             return Wait(room.reason, room.ready_in_s)
         self._taken[host_key] += 1
         return None

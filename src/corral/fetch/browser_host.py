@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextvars import Context
 from typing import Any
 
 from playwright.async_api import BrowserContext
@@ -69,12 +70,14 @@ class BrowserHost:
     async def _started(self, proxy_address: str) -> Engine:
         """A run that is cancelled meanwhile leaves the start to the next one: half a start would leave processes."""
         if self._starting is None:
-            self._starting = asyncio.create_task(start_engine(proxy_address, self._limits), name="browser start")
-        starting = self._starting
+            starting = start_engine(proxy_address, self._limits)
+            # In a context of its own: what it starts serves every run, not only the one that happened to be first.
+            self._starting = asyncio.create_task(starting, name="browser start", context=Context())
+        task = self._starting
         try:
-            return await asyncio.shield(starting)
+            return await asyncio.shield(task)
         finally:
-            if starting.done():
+            if task.done():
                 self._starting = None
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

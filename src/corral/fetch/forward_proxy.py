@@ -10,6 +10,7 @@ import binascii
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TypeVar
@@ -104,7 +105,9 @@ class ForwardProxy:
         async with self._starting:
             if self._server is None:
                 limit = self._limits.max_head_bytes
-                self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
+                starting = asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
+                # In a context of its own: it serves every run, not only the one that happened to start it.
+                self._server = await asyncio.create_task(starting, context=Context())
                 self._port = self._server.sockets[0].getsockname()[1]
 
     @property

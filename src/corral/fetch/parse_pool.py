@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -86,7 +87,9 @@ class ParsePool:
         is_busy = len(self._keepers) < self._size and self._jobs.qsize() >= _MANY_WAITING
         if is_busy or not self._keepers:
             keeper = _Keeper(self._jobs, self._limits)
-            self._keepers[keeper] = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}")
+            # In a context of its own: it serves every run, not only the one that happened to start it.
+            task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
+            self._keepers[keeper] = task
         request = replace(request, max_value_chars=self._max_value_chars)
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:

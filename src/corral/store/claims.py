@@ -6,7 +6,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.domain.claiming import ANY_HOST, Candidate, HostRoom, LaneRoom, choose, choose_suspects
+from corral.domain.claiming import (
+    ANY_HOST,
+    MOST_SET_ASIDE,
+    Candidate,
+    HostRoom,
+    LaneRoom,
+    choose,
+    choose_suspects,
+)
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import Owner, new_id
 from corral.domain.job import Priority, Strategy
@@ -62,9 +70,8 @@ _SUSPECTS = (
     .with_for_update(skip_locked=True)
 )
 _CLAIM_ONE = sa.update(runs).where(runs.c.id == param("id"), *_IS_QUEUED_NOW).values(TAKEN).returning(runs)
-# Candidates of a claim per statement once some of them had to wait for a host, and how many a claim may set aside.
+# Candidates of a claim per statement once some of them had to wait for a host.
 _LOOK_AHEAD = 500
-_MOST_SET_ASIDE = 5_000
 
 
 def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
@@ -138,7 +145,7 @@ def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: di
     """From one band. Runs whose host has no room are set aside, so that the next claim does not meet them again."""
     rows: list[Row] = []
     look_ahead, set_aside = 0, 0
-    while room.total > 0 and set_aside < _MOST_SET_ASIDE:
+    while room.total > 0 and set_aside < MOST_SET_ASIDE:
         chosen, busy = choose(_candidates(tx, band, room, look_ahead), room, hosts)
         rows += _take(tx, chosen, taken)
         if not busy:

@@ -83,6 +83,8 @@ _PARK = (
         lease_until=sa.null(),
         waiting_reason=param("reason"),
         waiting_host=param("place"),
+        # Runs of a database from before hosts were noted: from now on claims keep to the room of this one.
+        host_key=sa.func.coalesce(runs.c.host_key, param("place")),
         seq=runs.c.seq + 1,
     )
     .returning(runs.c.seq)
