@@ -46,7 +46,7 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
     assert corral("crawl", "http://a.test/", "--include", "no slash").code == 2
     assert corral("crawl", "http://a.test/", "--scope", "world").code == 2
     planned = corral("crawl", "http://a.test/", "--dry-run", "--json").json
-    assert planned["plan"]["max_pages"] == 1000
+    assert (planned["plan"]["max_pages"], planned["plan"]["asked_pages"]) == (1000, False)
 
 
 def test_dead_links_are_results(corral: Corral) -> None:

@@ -70,3 +70,12 @@ async def test_three_crawls_of_one_host_share_its_limit(app: App) -> None:
         for run_id in runs:
             assert (await ended(app, run_id)).state is RunState.COMPLETED
     assert 2 < site.most_at_once <= 10
+
+
+async def test_a_budget_that_nobody_asked_for_leaves_something_out(app: App) -> None:
+    pages = {f"/p{number}": Page() for number in range(9)}
+    with served({"/": Page(list(pages)), **pages}) as site:
+        run, _, _ = await crawled(app, f"{site.url}/", max_pages=4, asked_pages=False)
+        assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"max_pages": 6})
+        run, _, _ = await crawled(app, f"{site.url}/", max_pages=4)
+        assert (run.state, run.stats["left_out"], run.stats["stopped_by"]) == (RunState.COMPLETED, {}, "budget")

@@ -50,6 +50,7 @@ FULL = {
     "use_canonical": False,
     "use_sitemaps": True,
     "keep_params": ["sid"],
+    "asked_pages": False,
     "avoid_traps": False,
     "keep_pages": True,
     "strategy": "browser",

@@ -119,6 +119,7 @@ class AsyncScrapeRequest(BaseModel):
                 },
                 "max_depth": self.max_depth,
                 "max_pages": self.max_pages,
+                "asked_pages": "max_pages" in self.model_fields_set,
                 "max_seconds": self.timeout_minutes * 60,
                 "concurrency": self.max_concurrent_articles,
                 "retry_attempts": self.retry_attempts,

@@ -124,6 +124,7 @@ _FLAGS = frozenset(
         "keep_pages",
         "only_fields",
         "save_files",
+        "asked_pages",
         "links",
     }
 )
@@ -136,6 +137,7 @@ class CrawlPlan:
     start_urls: tuple[str, ...]
     scope: Scope
     max_pages: int = 1_000
+    asked_pages: bool = True  # max_pages is what the caller asked for, and no default of ours
     max_bytes: int | None = None
     max_seconds: float | None = None
     max_per_host: int | None = None

@@ -101,5 +101,6 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
         document |= {**chosen, "listing": listing, "max_pages": config.get("max_items", DEFAULT_ITEMS), "max_depth": 1}
     else:
         document |= {"max_pages": config.get("max_pages", _SITE_PAGES), "max_depth": _SITE_DEPTH}
+        document["asked_pages"] = "max_pages" in config
         document["avoid_traps"] = config.get("avoid_traps", True)
     return CrawlPlan.of(document)

@@ -42,7 +42,7 @@ _BUDGETS = {
 
 Start = Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
 Depth = Annotated[int, typer.Option("--depth", min=1, max=100, help="How many links away from URL.")]
-MaxPages = Annotated[int, typer.Option("--max-pages", min=1, help="How many pages at most.")]
+MaxPages = Annotated[int | None, typer.Option("--max-pages", min=1, help="How many pages at most (1000).")]
 Concurrency = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Pages at once.")]
 Workers = Annotated[
     int | None,
@@ -115,7 +115,7 @@ def crawl(
     url: Start,
     *,
     depth: Depth = 1,
-    max_pages: MaxPages = 1000,
+    max_pages: MaxPages = None,
     max_mb: MaxMegabytes = None,
     max_per_host: MaxPerHost = None,
     minutes: Minutes = None,
@@ -173,7 +173,6 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
     patterns = {name: given[name] or [] for name in ("include", "exclude")}
     same = (
-        "max_pages",
         "max_per_host",
         "concurrency",
         "follow_nofollow",
@@ -185,6 +184,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     )
     return {
         **{name: given[name] for name in same},
+        **({"asked_pages": False} if given["max_pages"] is None else {"max_pages": given["max_pages"]}),
         "start_urls": [given["url"]],
         "strategy": given["strategy"].value,
         "browser_pages": given["max_browser_pages"],

@@ -288,6 +288,8 @@ class _Crawl:
         if ran_out is not None:
             stats["stopped_by"] = ran_out.value
         stats["left_out"] = left_out = left_out_by(reasons, last.dropped)
+        if budget == "max_pages" and not self._plan.asked_pages:
+            left_out[budget] = counts.pending + counts.deferred
         stats["left_out_examples"] = last.examples or {}
         stats["empty_fields"] = empty = last.empty_fields or {}
         is_ok = self._plan.partial_results_ok
