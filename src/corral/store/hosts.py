@@ -90,7 +90,7 @@ _PARK = (
     .returning(runs.c.seq)
 )
 _WAITS = (runs.c.waiting_host == param("place"), is_state(runs.c.state, RunState.QUEUED))
-_FIRST_WAITING = sa.select(runs.c.id).where(*_WAITS).limit(1)
+_FIRST_WAITING = sa.select(runs.c.id).where(*_WAITS).order_by(runs.c.priority, runs.c.due_at, runs.c.id).limit(1)
 _LIVE_CRAWLS = sa.select(runs.c.id).where(
     is_state(runs.c.kind, CRAWL), runs.c.state.in_([state.value for state in sorted(LIVE)])
 )

@@ -42,7 +42,8 @@ _next = (
 _WAKE = (
     sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
 )
-_ONE_WAITS = sa.select(runs.c.id).where(*_WAITS_FOR).limit(1)
+# Ordered as the index is: without that, PostgreSQL reads the table where it takes many runs for waiting.
+_ONE_WAITS = sa.select(runs.c.id).where(*_WAITS_FOR).order_by(runs.c.priority, runs.c.due_at, runs.c.id).limit(1)
 
 
 def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
