@@ -42,6 +42,16 @@ def _bounded(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
+def ready_logger() -> Any:
+    """For code that logs rarely and may do so before its process has configured a log.
+
+    Without a configuration structlog would write to the standard output, which belongs to the records of a command.
+    """
+    if not structlog.is_configured():
+        configure_logging("warning")
+    return structlog.get_logger()
+
+
 def configure_logging(level: str) -> None:
     number = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()

@@ -58,11 +58,9 @@ async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
 @asynccontextmanager
 async def read_store(settings: "Settings") -> AsyncIterator["Store"]:
     """For verbs and dry runs that only look. A database that is not there yet is not created, and holds nothing."""
-    from corral.log import configure_logging
     from corral.private import know_data_folder
     from corral.store.open import open_for_reading
 
-    configure_logging("warning")
     know_data_folder(settings.data_dir)
     store = open_for_reading(settings.store_url)
     try:

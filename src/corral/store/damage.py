@@ -2,15 +2,13 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
-import structlog
 
 from corral.domain.errors import CorralError, StorageMoved, StorageUnusable
 from corral.store.tables import metadata
 from corral.store.tx import Tx
-
-log = structlog.get_logger()
 
 _CHECK_EVERY_S = 5.0
 # A check reads the whole file. Above this size damage counts as lasting until the next start.
@@ -31,7 +29,7 @@ class Damage:
         """The same error, remembered where it is damage. A database that was moved away is none."""
         if isinstance(error, StorageUnusable) and not isinstance(error, StorageMoved):
             if self.problem is None:
-                log.error("database_damaged", reason=error.message, hint=error.hint)
+                _log().error("database_damaged", reason=error.message, hint=error.hint)
             self.problem = error
         return error
 
@@ -47,10 +45,17 @@ class Damage:
         for statement in _TABLES:
             tx.all(statement)
         if self.problem is not None and (self._path is None or _is_sound(self._path, tx)):
-            log.info("database_sound_again")
+            _log().info("database_sound_again")
             self.problem = None
 
 
 def _is_sound(path: Path, tx: Tx) -> bool:
     is_checkable = path.exists() and path.stat().st_size <= _CHECKED_BYTES
     return is_checkable and bool(tx.all(_QUICK_CHECK)[0][0] == "ok")
+
+
+def _log() -> Any:
+    # Loaded here: a command that only reads has nothing to log.
+    from corral.log import ready_logger  # noqa: PLC0415
+
+    return ready_logger()

@@ -7,11 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-import structlog
-
 from corral.domain.errors import StorageUnusable
-
-log = structlog.get_logger()
 
 # Made once a database was opened, never before. The folders of a supervisor (run, log, redis) are older than that.
 _BESIDE_ANY = ("-ballast", "-wal")
@@ -23,7 +19,12 @@ def refuse_emptied(path: Path) -> None:
     """StorageUnusable where other files show that the empty file was a database before; else a line in the log."""
     signs = _signs(path)
     if not signs:
-        log.warning("database_empty", path=str(path), note="the file has no bytes; starting with an empty database")
+        # Loaded here: a command that only reads has nothing to log.
+        from corral.log import ready_logger  # noqa: PLC0415
+
+        ready_logger().warning(
+            "database_empty", path=str(path), note="the file has no bytes; starting with an empty database"
+        )
         return
     if _is_being_created(path):
         return
