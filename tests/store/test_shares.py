@@ -151,17 +151,17 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
     held = [page(host, 50)._replace(reason="no_new_content", message=f"h{host}.test/{{n}}") for host in range(4)]
     await crawl.step(want=2)
     first, *_ = crawl.held.values()
-    crawl.traps = {"begins": True, "tallies": names, "lifts": []}
+    crawl.traps = {"begins": True, "tallies": names, "endless": []}
     more = [page(host, number) for host in range(4) for number in range(1, 20)]
     step = await crawl.step(done(first, *held, *more), want=2)
     assert step.traps is not None
     assert {name for name, *_ in step.traps["templates"]} == set(names)
     [helper] = await helpers(store, 1, crawl.bounds)
-    helper.traps = {"begins": True, "tallies": {}, "lifts": []}
+    helper.traps = {"begins": True, "tallies": {}, "endless": []}
     step = await helper.step()
-    assert step.traps == {"lifted": [], "templates": [], "held": []}, "it begins with nothing"
+    assert step.traps == {"templates": []}, "it begins with nothing"
     gone: list[str] = []
-    come: dict[str, Any] = {"templates": [], "held": []}
+    come: dict[str, Any] = {"templates": []}
     while not come["templates"]:
         step = await crawl.step(*(done(each) for each in list(crawl.held.values())[:1]))
         gone += (step.traps or {}).get("gone", [])
@@ -169,15 +169,12 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
         come = (step.traps or {}).get("come") or come
     assert {place_of_template(name) for name, *_ in come["templates"]} == set(gone)
     assert all(tally == TALLY for _, *tally in come["templates"])
-    assert {name for _, name in come["held"]} == {name for name, *_ in come["templates"]}
     assert helper.places <= set(gone)
-    # What the helper has held back comes back to it.
-    [(reason, name), *_] = come["held"]
-    helper.traps = {"begins": False, "tallies": {name: [9, *TALLY[1:]]}, "lifts": [[reason, name, 25]]}
-    step = await helper.step(want=0)
-    assert step.traps is not None
-    assert step.traps["lifted"] == [1]
-    assert sql(f"SELECT share FROM items WHERE url_key = '{name.partition('/')[0]}/50'") == [(1,)]
+    # What proves to be a trap at the helper is refused for all.
+    name = come["templates"][0][0]
+    helper.traps = {"begins": False, "tallies": {name: [9, *TALLY[1:]]}, "endless": [name]}
+    await helper.step(want=0)
+    assert sql(f"SELECT state FROM items WHERE url_key = '{name.partition('/')[0]}/50'") == [("skipped",)]
     await helper.step(want=0, is_last=True)
     assert await store.settle(completed(helper.lease))
     step = await crawl.step(want=0)
@@ -187,7 +184,7 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
 
 async def test_who_takes_a_crawl_up_again_knows_nothing_of_what_others_have(store: Store) -> None:
     crawl, helper = await shared(store)
-    crawl.traps = {"begins": True, "tallies": {f"h{host}.test/{{n}}": TALLY for host in range(4)}, "lifts": []}
+    crawl.traps = {"begins": True, "tallies": {f"h{host}.test/{{n}}": TALLY for host in range(4)}, "endless": []}
     step = await crawl.step(want=0)
     assert step.traps is not None
     known = {place_of_template(name) for name, *_ in step.traps["templates"]}

@@ -245,7 +245,7 @@ def _with_places(tx: Tx, run_id: str, traps: dict[str, Any] | None, got: Dealt) 
     if not (got.come or got.gone):
         return traps
     known = item_traps.known_of(tx, run_id, set(got.come)) if got.come else None
-    return {"lifted": [], **(traps or {}), "come": known, "gone": list(got.gone)}
+    return {**(traps or {}), "come": known, "gone": list(got.gone)}
 
 
 def _asked_for_helpers(tx: Tx, hand: Hand, got: Dealt, taken: Sequence[Item]) -> int:
