@@ -56,7 +56,7 @@ class Progress {
     this.percent = h("span", {});
     this.now = h("p", { class: "now foreign" });
     this.values = {};
-    this.tiles = h("div", { class: "tiles flat" }, ["Done", "Failed", "Skipped", "Waiting", "Pages a second", "Received"].map((name) => {
+    this.tiles = h("div", { class: "tiles flat" }, ["Done", "Failed", "Missing", "Skipped", "Waiting", "Pages a second", "Received"].map((name) => {
       this.values[name] = h("b", {}, "–");
       return h("div", { class: "tile" }, this.values[name], h("span", {}, name));
     }));
@@ -68,8 +68,8 @@ class Progress {
     const isRunning = crawl.run_status === "running";
     this.node.dataset.tone = stateOf(crawl.run_status).tone;
     this.bar.value = crawl.progress;
-    const fetched = counts.done + counts.failed;
-    const known = Math.min(fetched + counts.pending + counts.leased, crawl.plan.max_pages);
+    const fetched = counts.done + counts.failed + counts.missing;
+    const known = Math.min(fetched + counts.pending + counts.leased + counts.deferred, crawl.plan.max_pages);
     const parts = [`${plain(fetched)} of ${plain(Math.max(known, fetched))} known pages`, remaining(crawl, pace)];
     setText(this.text, parts.filter(Boolean).join(" · "));
     setText(this.percent, `${Math.floor(crawl.progress)} %`);
