@@ -56,7 +56,7 @@ def test_dead_links_are_results(corral: Corral) -> None:
 
 
 def test_processes_of_one_command_share_a_crawl(corral: Corral) -> None:
-    with a_web(4, 21, takes_s=0.03) as web:
+    with a_web(4, 21, takes_s=0.2) as web:
         start = web.sites[0].pages["/0"]
         start.links = [*start.links, *(f"{site.url}/0" for site in web.sites)]
         done = corral(
