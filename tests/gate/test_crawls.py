@@ -1,6 +1,7 @@
 """Crawls at the gates of real hosts."""
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,17 @@ async def test_a_crawl_reads_as_many_pages_of_a_host_at_once_as_it_was_promised(
         async with working(gated(tmp_path, host_concurrency=2)) as app:
             await finished(app, await start(app, f"{site.url}/", concurrency=20, respect_robots=False))
     assert 15 <= site.most_at_once <= 20
+
+
+@pytest.mark.parametrize("takes_s", [0.0, 0.4])
+async def test_a_crawl_of_a_host_with_a_delay_keeps_the_order_of_the_links(tmp_path: Path, takes_s: float) -> None:
+    pages = a_site(12)
+    for name in pages:
+        pages[name] = replace(pages[name], takes_s=takes_s)
+    pages["/robots.txt"] = Page(raw="User-agent: *\nCrawl-delay: 0.3\n", headers={"content-type": "text/plain"})
+    with served(pages) as site:
+        async with working(gated(tmp_path, host_max_delay_seconds=5)) as app:
+            run = await finished(app, await start(app, f"{site.url}/", concurrency=5))
+    asked = [path for path, _ in site.asked_at if path != "/robots.txt"]
+    assert run.state is RunState.COMPLETED
+    assert asked == ["/", *(f"/{number}" for number in range(12))]

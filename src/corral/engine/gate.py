@@ -295,6 +295,8 @@ class Gate:
     def _send_away_late(self, host: Host, now: float, rules: GateRules) -> None:
         late = sum(ask.until <= now for ask in host.asks)
         if late:
+            if host.gate.delay_s(rules) > 0:
+                late = len(host.asks)  # those that came later must not overtake those that are sent away
             wait = host.gate.wait(now, rules) or Wait(WaitReason.PACE, host.gate.interval_s(rules))
             if not host.turns(now):
                 wait, self.short[host.place] = Wait(WaitReason.PACE, _SHORT_S), now + _SHORT_S

@@ -19,6 +19,7 @@ from corral.store import (
     item_deals,
     item_hosts,
     item_losses,
+    item_order,
     item_shares,
     item_since,
     item_traps,
@@ -339,6 +340,7 @@ def _lease(tx: Tx, hand: Hand, room: int, got: Dealt) -> tuple[tuple[Item, ...],
         chosen = [row for row in due if row[DEPTH] <= level or row[DUE_AT] == DEFERRED_DUE]
         if not chosen and hand.is_shared:
             return (), POLL_S
+    chosen = item_order.restore(tx, hand, chosen)
     if bounds.max_per_host is not None and chosen:
         chosen, skipped = _of_hosts_with_room(tx, hand.run_id, chosen, bounds.max_per_host)
         counts.update(pending=-skipped, skipped=skipped)

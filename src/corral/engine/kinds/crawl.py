@@ -16,7 +16,7 @@ import structlog
 from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, why_failed
 from corral.domain.crawl_item import decide_item
 from corral.domain.crawl_summary import left_out_by
-from corral.domain.gate import wait_of
+from corral.domain.gate import WaitReason, place_of_url, wait_of
 from corral.domain.item import PAGE, Change, Ended, Item, Report, Step, listing_place
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
@@ -187,6 +187,7 @@ class _Crawl:
             self._watch_login(item, ended)
             self._appetite.saw(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
+                self._give_back_paced(ended)
                 ended = self._failed(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
             self._ended.append(self._memory.judged(item, ended))
@@ -195,6 +196,16 @@ class _Crawl:
             if len(self._ended) <= 1 or self._is_worth_telling():
                 self._news.set()
         self._start()
+
+    def _give_back_paced(self, failure: Failed) -> None:
+        """Pages that come after one that its host's pace sent away must not overtake it."""
+        place, wait = wait_of(failure) or ("", None)
+        if wait is None or wait.reason is not WaitReason.PACE:
+            return
+        paced = [item for item in self._ready if place_of_url(item.url) == place]
+        for item in paced:
+            self._ready.remove(item)
+            self._ended.append(self._failed(item, failure))
 
     def _watch_login(self, item: Item, ended: Ended | Failed) -> None:
         """One page may be closed to this very login. Where the crawl begins, or three in a row, the login is over."""
