@@ -238,6 +238,8 @@ def test_the_time_left_is_a_range() -> None:
     assert eta_range(counts, plan(max_pages=150), pages_per_s=10, new_per_page=3) == (5, 5)
     assert eta_range(counts, plan(max_seconds=60), pages_per_s=10, new_per_page=3, elapsed_s=45) == (10, 15)
     assert eta_range(Counts(done=5), plan(), pages_per_s=10, new_per_page=3) == (0, 0)
+    deferred = Counts(pending=100, done=100, deferred=300)
+    assert eta_range(deferred, plan(), pages_per_s=10, new_per_page=0) == (10, 40)
 
 
 @given(COUNTS, st.floats(0.001, 1e4), st.floats(0, 20), st.floats(0, 1e5))

@@ -207,7 +207,7 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
     eta: float | None = None
     if run.state is RunState.RUNNING and took_s and counts.fetched:
         found = eta_range(counts, plan, pages_per_s=counts.fetched / took_s, new_per_page=0.0, elapsed_s=took_s)
-        eta = round(found[0], 1) if found else None
+        eta = round(found[1], 1) if found else None
     return {
         "task_id": run.id,
         "status": status_of(run.state.value),

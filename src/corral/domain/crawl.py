@@ -308,15 +308,16 @@ def eta_range(
 ) -> tuple[float, float] | None:
     """Seconds until the end, at least and at most; None where nothing can be told yet.
 
-    At least what is known has to be fetched. At most, each page goes on bringing `new_per_page` links: fewer than one
-    and it ends by itself, more and only a budget ends it. The deadline of the plan bounds both.
+    At least what waits has to be fetched. At most, what is deferred is fetched too and each page goes on bringing
+    `new_per_page` links: fewer than one and it ends by itself, more and only a budget ends it. The deadline of the
+    plan bounds both.
     """
     if pages_per_s <= 0:
         return None
     room = max(0, plan.max_pages - counts.fetched)
-    known = min(counts.waiting, room)
+    known = min(counts.waiting + counts.deferred, room)
     expected: float = known / (1 - new_per_page) if 0 <= new_per_page < 1 else (room if known else 0)
-    low_s, high_s = known / pages_per_s, min(expected, room) / pages_per_s
+    low_s, high_s = min(counts.waiting, room) / pages_per_s, min(expected, room) / pages_per_s
     if plan.max_seconds is not None:
         left_s = max(0.0, plan.max_seconds - elapsed_s)
         low_s, high_s = min(low_s, left_s), min(high_s, left_s)
