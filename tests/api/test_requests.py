@@ -91,7 +91,7 @@ def test_what_could_be_misread_is_refused_in_a_new_job_and_in_a_change(
     created = stack.client.post("/jobs", json=body)
     assert (created.status_code, created.json()["error"].get("field")) == (422, field), created.text
     assert created.json()["error"]["hint"]
-    [newest] = stack.client.get("/jobs?limit=1").json() or [stack.job()]
+    newest = stack.job()
     changed = stack.client.patch(f"/jobs/{newest['id']}", json=change)
     assert changed.status_code == 422, changed.text
     assert stack.client.get(f"/jobs/{newest['id']}").json() == newest

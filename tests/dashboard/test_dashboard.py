@@ -47,7 +47,8 @@ def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
     pages = tree(width=4, depth=2)
     for path in pages:
         pages[path].takes_s = 0.4
-    pages["/"].links = [*pages["/"].links, "/gone", "/secret/x"]
+    pages["/"].links = [*pages["/"].links, "/broken", "/gone", "/secret/x"]
+    pages["/broken"] = Page(status=400)
     with served(pages) as site:
         start_crawl(page, f"{site.url}/")
         expect(page.locator(".badge")).to_have_text("Running")
@@ -61,9 +62,11 @@ def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
         expect(page.locator(".badge")).to_have_text("Partial")
 
     tiles = page.locator(".tiles").inner_text().split()
-    assert tiles[:6] == ["21", "Done", "1", "Failed", "1", "Skipped"]
-    expect(page.locator("section", has_text="Why pages failed").first).to_contain_text("Bad response: http 404")
+    assert tiles[:8] == ["21", "Done", "1", "Failed", "1", "Missing", "1", "Skipped"]
+    expect(page.locator("section", has_text="Why pages failed").first).to_contain_text("Bad response: http 400")
     expect(page.locator("#pages tbody tr")).to_have_count(1)
+    expect(page.locator("#pages")).to_contain_text("/broken")
+    page.locator("#page-state").select_option("missing")
     expect(page.locator("#pages")).to_contain_text("/gone")
     page.get_by_role("button", name="Show Skipped pages").click()
     expect(page.locator("#pages")).to_contain_text("/secret/x")
@@ -115,6 +118,7 @@ def test_nothing_that_came_from_a_page_becomes_part_of_ours(stack: Stack, page: 
         open_page(page, "records")
         expect(page.get_by_text("<img src=x onerror").first).to_be_visible()
         open_page(page, f"crawls/{task}")
+        page.locator("#page-state").select_option("missing")
         expect(page.locator("#pages")).to_contain_text("%3Cimg%20src=x")
         open_page(page, "preview")
         page.locator("#preview-url").fill(f"{site.url}/")

@@ -174,7 +174,8 @@ async def test_many_runs_of_a_full_host_do_not_hide_those_of_others(store: Store
     await add_many(store, [a_page(SITE) for _ in range(1200)])
     [other] = await add_many(store, [a_page("other.test")])
     room = Room({SITE: 0, "other.test": 1})
-    assert [lease.run_id for lease in await store.claim(ME, 1, 10, hosts=room)] == [other]
+    claims = [await store.claim(ME, 1, 10, hosts=room) for _ in range(3)]
+    assert [lease.run_id for leases in claims for lease in leases] == [other]
 
 
 async def test_a_paused_run_that_waited_can_be_claimed_when_it_is_resumed(store: Store) -> None:
