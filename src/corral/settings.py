@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     browser_nav_timeout_ms: int = Field(30_000, gt=0, le=3_600_000)
     probe_timeout_seconds: float = Field(3.0, gt=0, le=60)
     max_body_bytes: int = Field(10 * 1024 * 1024, ge=1024, le=1024**3)
-    max_value_chars: int = Field(100_000, ge=1000, le=10_000_000, description="longest value of a field")
+    max_value_chars: int = Field(1_000_000, ge=1000, le=10_000_000, description="longest value of a field")
     max_file_bytes: int = Field(
         50 * 1024 * 1024, ge=1024, le=1024**3, description="of a file that a crawl with save_files keeps"
     )

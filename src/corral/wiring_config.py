@@ -13,7 +13,7 @@ class WorkerConfig:
     user_agent: str
     max_body_bytes: int
     browser_concurrency: int
-    max_value_chars: int = 100_000
+    max_value_chars: int = 1_000_000
     artifacts_dir: str | None = None  # where failed pages are kept; None keeps none
     files_dir: str | None = None  # where crawls keep files
     max_file_bytes: int = 0

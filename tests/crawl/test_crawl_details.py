@@ -106,7 +106,7 @@ def test_what_crawls_got_from_a_site_is_told_by_host(stack: Stack) -> None:
     pages = {"/": Page(["/broken", "/slow"]), "/slow": Page(takes_s=0.2), "/broken": Page(status=400)}
     with served(pages) as site:
         found = stack.client.get("/sites/127.0.0.1/statistics")
-        before = found.json() if found.status_code == 200 else {"pages_failed": 0, "failed": {}}
+        before: dict[str, Any] = found.json() if found.status_code == 200 else {"pages_failed": 0, "failed": {}}
         ended(stack, submit(stack, f"{site.url}/"))
     told = read(stack, "/sites/127.0.0.1/statistics")
     assert told["pages_failed"] == before["pages_failed"] + 1

@@ -97,7 +97,7 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @contextmanager
-def web_for(fleet: Fleet, takes_s: float = 0.03) -> Iterator[Web]:
+def web_for(fleet: Fleet, takes_s: float = 0.2) -> Iterator[Web]:
     with a_web(HOSTS, PAGES, takes_s=takes_s, asks=fleet.workers) as serving:
         start = serving.sites[0].pages["/0"]
         # To all hosts, so that there is something to share from the beginning.

@@ -163,12 +163,13 @@ class Scope:
         return None if refusal is not None and url in self._spellings else refusal
 
     def _refusal(self, url: str, path_at: int, depth: int) -> Refusal | None:
-        if len(url) > MAX_URL_CHARS:
-            return Refusal.TOO_LONG
         if depth > self.max_depth:
             return Refusal.TOO_DEEP
         if self._homes and not self._is_home(url, path_at):
             return Refusal.OUT_OF_SCOPE
+        # After the rules that a person chose: this one is ours, and what it leaves out makes a crawl partial.
+        if len(url) > MAX_URL_CHARS:
+            return Refusal.TOO_LONG
         if self.exclude and any(pattern.matches(url, path_at) for pattern in self._excluded):
             return Refusal.EXCLUDED
         if self.include and not any(pattern.matches(url, path_at) for pattern in self._included):

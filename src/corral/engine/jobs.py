@@ -66,6 +66,9 @@ class Jobs:
 
     async def _changed(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
         job = replace(before, **changes)
+        if changes.get("list_config") is not None and job.crawl_mode is CrawlMode.SINGLE:
+            # A job that is set back to a single page keeps its list_config for later; a new one would be ignored.
+            raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
         if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
             return await self._checked(replace(job, trusted_hosts=()), probes=probes, is_draft=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from corral.domain.retry import VALUE_CUT
 
-DEFAULT_CHARS = 100_000
+DEFAULT_CHARS = 1_000_000
 # Extractors are many and small functions; the limit of a reading is the same for all of them.
 _limit: ContextVar[int] = ContextVar("max_value_chars", default=DEFAULT_CHARS)
 

@@ -14,7 +14,7 @@ class FetchLimits:
     max_bytes: int = 10 * MIB  # before and after decompression
     max_ratio: int = 200  # decompressed to compressed, judged beyond `ratio_from_bytes`
     ratio_from_bytes: int = MIB
-    max_value_chars: int = 100_000  # of a value that is taken out of it
+    max_value_chars: int = 1_000_000  # of a value that is taken out of it
     max_headers: int = 200
     max_header_bytes: int = 64 * 1024
     max_clients: int = 256  # pinned clients kept for reuse
