@@ -98,7 +98,8 @@ def test_random_kills_of_a_fleet(tmp_path: Path, postgres: PostgresCluster, redi
             _hurt(made, rng.choices(["child", "worker", "fleet"], weights=[8, 3, 1])[0], rng.random())
         drained(made.url, 120, made.logs)
     assert check(url, answers.ids) == []
-    ended = [read(url).runs[id_] for id_ in answers.ids]
+    runs = read(url).runs
+    ended = [runs[id_] for id_ in answers.ids]
     assert {(run.state, run.losses) for run in ended} == {("completed", 0)}
     assert check_order(url) == []
     kinds = [kind for (kind,) in query(url, "SELECT kind FROM events")]

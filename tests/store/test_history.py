@@ -64,7 +64,7 @@ class Histories(RuleBasedStateMachine):
         run = self.wait(self.store.run(queued[0]))
         found = self.wait(self.store.claim_one(run.id, owner, lease_s))
         if not found:
-            assert run.interruptions > 3, "it waits a moment"
+            assert run.interruptions > 10, "it waits a moment"
             return _no_lease()
         [lease] = found
         self.states[lease.run_id] = RunState.RUNNING

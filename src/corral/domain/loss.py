@@ -18,7 +18,8 @@ LOSS_CAP = 3
 # A crawl is held later: its pages are tried apart first, and every page that lands resets the count.
 CRAWL_LOSS_CAP = 3 * LOSS_CAP
 
-_INTERRUPTIONS_WITHOUT_DELAY = 3
+# A delay costs the run its place in the queue, so it is for those that are interrupted again and again.
+_INTERRUPTIONS_WITHOUT_DELAY = 10
 _FIRST_BACKOFF_S = 0.25
 _MAX_BACKOFF_S = 2.0
 
@@ -93,7 +94,7 @@ def loss_cap(kind: str) -> int:
 
 
 def interruption_backoff_s(interruptions: int) -> float:
-    """How long a run waits after so many interruptions in a row. The first few are retried at once."""
+    """How long a run waits after so many interruptions in a row. The first ones are retried at once."""
     repeated = interruptions - _INTERRUPTIONS_WITHOUT_DELAY
     # The exponent is bounded: a run may be interrupted thousands of times.
     return 0.0 if repeated <= 0 else min(_MAX_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(repeated - 1, 10))

@@ -32,7 +32,6 @@ T = TypeVar("T")
 _EVERY_S = 1.0
 # One that was called up and has not asked by now is not coming.
 _CALL_AGAIN_S = 5.0
-_LOOK_FOR_FORGOTTEN = 5  # rounds
 _CLEAN_EVERY = 600
 _FORGOTTEN_AFTER_S = 86_400.0
 _MAX_CHANGES = 20_000
@@ -101,8 +100,8 @@ class Gatekeeper:
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
             await self._store.forget_hosts(_FORGOTTEN_AFTER_S)
-        if self._rounds % _LOOK_FOR_FORGOTTEN == 0:
-            self._crowds.hosts |= set(await self._store.waited_for())
+        # Every round: a node that does not know of them would claim younger runs of the same host first.
+        self._crowds.hosts |= set(await self._store.waited_for())
         for place in again - self.gate.watched:
             await self._until_stored(functools.partial(self._store.let_go, place))
 

@@ -122,11 +122,16 @@ _CALL_UP_PAGE = (
     .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
     .values(due_at=1)
 )
-_WAITED_FOR = (
-    sa.select(runs.c.waiting_host)
-    .where(is_state(runs.c.state, RunState.QUEUED), runs.c.waiting_host.is_not(None))
-    .distinct()
-)
+# From host to host along the index: what it costs grows with the hosts that runs wait for, not with the runs.
+_WAITED_FOR = sa.text("""
+    WITH RECURSIVE next_host (host) AS (
+        SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host IS NOT NULL
+        UNION ALL
+        SELECT (SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host > next_host.host)
+        FROM next_host WHERE next_host.host IS NOT NULL
+    )
+    SELECT host FROM next_host WHERE host IS NOT NULL
+""")
 _COUNT_RUNS = (
     sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())
     .where(runs.c.waiting_host.is_not(None), is_state(runs.c.state, RunState.QUEUED))
