@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from corral.domain.run import Run
 
 _SHOWN = 5
+_PUT_OFF = "no_new_content"
 _RULES = {
     "endless_growth": "leads to ever more pages like itself",
     "calendar": "names a date far from today",
@@ -25,8 +26,14 @@ def lines_of(run: "Run", counts: "Counts") -> list[str]:
     """What a reader of the summary has to know beside the counts."""
     lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
     held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
-    if held_back:
-        lines += _held_back(held_back)
+    # Evidence from content only puts addresses off: those that are left were stopped by the budget, not by the rule.
+    late = [each for each in held_back if each["reason"] == _PUT_OFF and run.stats.get("stopped_by")]
+    if trapped := [each for each in held_back if each not in late]:
+        from corral.domain.crawl_summary import TRAP_OPTION
+
+        lines += _held_back(trapped, f"addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:")
+    if late:
+        lines += _held_back(late, "addresses come last and were not reached; a larger budget fetches them:")
     if dropped := run.stats.get("left_out", {}).get("links_dropped"):
         lines.append(f"{dropped} links were not followed: a page, or the whole crawl, has too many of them")
     if merged := run.stats.get("merged"):
@@ -53,11 +60,8 @@ def short_of(run: "Run", counts: "Counts") -> str:
     return ", ".join(said)
 
 
-def _held_back(held_back: list[dict[str, Any]]) -> list[str]:
-    from corral.domain.crawl_summary import TRAP_OPTION
-
-    total = sum(each["count"] for each in held_back)
-    lines = [f"{total} addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:"]
+def _held_back(held_back: list[dict[str, Any]], what: str) -> list[str]:
+    lines = [f"{sum(each['count'] for each in held_back)} {what}"]
     for each in held_back[:_SHOWN]:
         why = _RULES.get(each["reason"], each["reason"])
         lines.append(
