@@ -53,7 +53,7 @@ def test_title_and_sizes_are_told() -> None:
 
 
 def test_a_text_is_bounded() -> None:
-    article = article_of(Page(f"<main><nav>x</nav><p>{'word ' * 100_000}</p></main>"))
+    article = article_of(Page(f"<main><nav>x</nav><p>{'word ' * 300_000}</p></main>"))
     assert DEFAULT_CHARS - 10 < article.char_count <= kept_chars()
 
 
