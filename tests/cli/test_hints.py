@@ -18,7 +18,7 @@ from tests.domain.test_run import A_RUN
         ("policy", "out_of_scope", None, "--allow-domain"),
         ("blocked", "http_403", None, "--concurrency"),
         ("rate_limited", "http_429", None, "corral site pace"),
-        ("network", "dns", None, "spelling"),
+        ("network", "dns", None, "check its spelling"),
     ],
 )
 def test_what_is_advised_for_a_crawl_are_options_that_it_has(
