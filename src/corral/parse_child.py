@@ -24,7 +24,6 @@ from corral.fetch.parse_wire import (
     BUG,
     ENDED,
     LAST_READ,
-    MAX_ANSWER_BYTES,
     READ,
     READ_AT,
     STARTED,
@@ -40,7 +39,6 @@ _PIECE_BYTES = 256 * 1024
 _TOGETHER = 8
 _HOLD_BACK_S = 0.02
 _MEMORY = ReadAnswer(refused="it takes too much memory").packed()
-_TOO_LARGE = ReadAnswer(refused=f"its record has more than {MAX_ANSWER_BYTES} bytes").packed()
 
 
 def main() -> None:
@@ -131,7 +129,9 @@ def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: L
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
         return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace")
-    return READ, packed if len(packed) <= MAX_ANSWER_BYTES else _TOO_LARGE
+    if len(packed) > limits.answer_bytes:
+        packed = ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes").packed()
+    return READ, packed
 
 
 if __name__ == "__main__":

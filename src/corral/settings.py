@@ -61,6 +61,7 @@ class Settings(BaseSettings):
     probe_timeout_seconds: float = Field(3.0, gt=0, le=60)
     max_body_bytes: int = Field(10 * 1024 * 1024, ge=1024, le=1024**3)
     max_value_chars: int = Field(1_000_000, ge=1000, le=10_000_000, description="longest value of a field")
+    max_page_links: int = Field(100_000, ge=100, le=1_000_000, description="links that a crawl follows from one page")
     max_file_bytes: int = Field(
         50 * 1024 * 1024, ge=1024, le=1024**3, description="of a file that a crawl with save_files keeps"
     )

@@ -14,6 +14,7 @@ class WorkerConfig:
     max_body_bytes: int
     browser_concurrency: int
     max_value_chars: int = 1_000_000
+    max_page_links: int = 100_000
     artifacts_dir: str | None = None  # where failed pages are kept; None keeps none
     files_dir: str | None = None  # where crawls keep files
     max_file_bytes: int = 0

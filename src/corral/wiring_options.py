@@ -75,6 +75,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         user_agent=settings.agent,
         max_body_bytes=settings.max_body_bytes,
         max_value_chars=settings.max_value_chars,
+        max_page_links=settings.max_page_links,
         browser_concurrency=settings.browser_concurrency,
         artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
         files_dir=str(settings.files_dir.absolute()),

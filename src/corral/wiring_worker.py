@@ -98,7 +98,7 @@ async def worker_kinds(
     await asyncio.to_thread(sweep_homes)
     browser_limits = _browser_limits(config)
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
-    pool = ParsePool(size=2, max_value_chars=config.max_value_chars)
+    pool = ParsePool(size=2, max_value_chars=config.max_value_chars, max_links=config.max_page_links)
     proxies = Proxies(egress)
     browser = BrowserExecutor(
         egress, robots, config.user_agent, browser_limits, folder=folder, reader=pool, proxies=proxies

@@ -2,11 +2,9 @@
 
 import random
 
-from corral.domain.canonical import url_key
 from corral.domain.crawl import ItemState
-from corral.domain.item import Ended, Found, short_key
+from corral.domain.item import Ended, Found
 from corral.domain.run import RunState
-from corral.domain.url import parse_target
 from corral.engine.kinds.crawl_batches import next_batch
 from corral.wiring import App
 from tests.crawl.site import Page, served, tree
@@ -60,20 +58,6 @@ async def test_so_many_pages_of_one_host_and_the_others_go_on(app: App) -> None:
         assert (sum(site.hits.values()), sum(other.hits.values())) == (5, 4)
         assert counts.pending == 0
         assert run.stats["reasons"] == {"host_budget": counts.skipped}
-
-
-async def test_of_a_page_with_too_many_links_the_first_that_belong_to_the_crawl_are_kept(app: App) -> None:
-    outside = [f"http://elsewhere.test/{number}" for number in range(2_000)]
-    inside = [f"/{number}" for number in range(10_500)]
-    with served({"/": Page([*outside, *inside])}) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", max_pages=1)
-        assert set(found) == {"/"}
-        assert (counts.pending, counts.skipped) == (10_000, 2_000)
-        assert run.stats["links_dropped"] == 500
-        [start_page] = await app.store.crawl_items(run.id, ItemState.DONE, 0, 10)
-        assert start_page.message == "links_dropped=500"
-        last, *_ = await app.store.way_to(run.id, short_key(url_key(parse_target(f"{site.url}/9999"))))
-        assert last.state is ItemState.PENDING
 
 
 def test_a_page_with_many_links_is_told_in_several_steps() -> None:

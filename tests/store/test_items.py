@@ -324,6 +324,21 @@ async def test_an_item_of_which_more_will_be_told_stays_leased_and_too_much_is_c
     check_counts(sql, run_id, step.counts)
 
 
+async def test_a_link_to_a_known_address_or_out_of_the_crawl_is_not_lost_for_lack_of_room(
+    store: Store, sql: Sql
+) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await first(store, lease)).items
+    part = Ended(start.id, start.key, ItemState.LEASED, found=(url(1, 1), url(2, 1)))
+    await ask(store, lease, Report((part,), (start.id,), 0), max_items=4)
+    refused = url(6, 1)._replace(reason="out_of_scope")
+    rest = done(start, url(1, 1), url(2, 1), url(3, 1), url(3, 1), url(4, 1), url(4, 1), refused)
+    step = await ask(store, lease, Report((rest,), (), 0), max_items=4)
+    assert (step.counts, step.dropped) == (Counts(pending=3, done=1), 1)
+    check_counts(sql, run_id, step.counts)
+
+
 async def test_a_page_that_turns_out_to_lie_nearer_while_it_is_read_is_read_again(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=2)
     lease = await claimed(store, run_id)

@@ -35,7 +35,8 @@ def lines_of(run: "Run", counts: "Counts") -> list[str]:
     if late:
         lines += _held_back(late, "addresses come last and were not reached; a larger budget fetches them:")
     if dropped := run.stats.get("left_out", {}).get("links_dropped"):
-        lines.append(f"{dropped} links were not followed: a page, or the whole crawl, has too many of them")
+        bounds = "of one page (APP_MAX_PAGE_LINKS), of one sitemap (50,000), or of one crawl (a larger --max-pages)"
+        lines.append(f"up to {dropped} addresses were not followed, beyond the bound {bounds}")
     if merged := run.stats.get("merged"):
         lines.append(f"{merged} addresses differ from others only in a session id; --keep-param NAME tells them apart")
     if states := _states(counts, held_back):

@@ -1,6 +1,6 @@
 """What a rule of ours left out of a crawl, in words: how many pages, one of them, and the option that takes them."""
 
-from corral.domain.crawl import EMPTY_LIST_PAGE, LIST_LIMIT, SCROLL_LIMIT, SHELL, VALUE_CUT
+from corral.domain.crawl import EMPTY_LIST_PAGE, LINK_LIMIT, LIST_LIMIT, SCROLL_LIMIT, SHELL, VALUE_CUT
 from corral.domain.run import Run
 
 _SAID = {
@@ -8,6 +8,7 @@ _SAID = {
     EMPTY_LIST_PAGE: ("of a list without any item on them", "--items selects the links to its items"),
     VALUE_CUT: ("with a value that was cut", "APP_MAX_VALUE_CHARS says how long a value may be"),
     SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),
+    LINK_LIMIT: ("with more links than are followed from one page", "APP_MAX_PAGE_LINKS allows more"),
     SCROLL_LIMIT: ("longer than they were scrolled", "--max-scrolls allows more"),
 }
 

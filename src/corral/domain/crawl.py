@@ -17,7 +17,7 @@ MAX_STARTS = 10_000
 _AUTO_WORKERS = 8
 _AUTO_PAGES = 100
 # How many addresses are kept of a site that has more than will ever be fetched.
-_MIN_ITEMS = 100_000
+_MIN_ITEMS = 250_000
 _ITEMS_PER_PAGE = 20
 
 # Rules that skip an item after it was found; the others are in domain.scope and domain.traps.
@@ -30,6 +30,7 @@ NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
 VALUE_CUT = "value_cut"  # of a page that was read: one of its values was longer than a value may be
 SHELL = "application_shell"  # of a page that was read: it is empty without its scripts, which were not run
+LINK_LIMIT = "link_limit"  # of a page that was read: it has more links than are followed from one page
 SCROLL_LIMIT = "scroll_limit"  # of a page that was read: it shows more when it is scrolled further
 META_REFRESH = "meta_refresh"  # it sends its reader to another page at once
 GONE = "gone"
@@ -238,7 +239,14 @@ _FAILURES = frozenset(FailureCode)
 _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
-LEFT_OUT = (SHELL, VALUE_CUT, SCROLL_LIMIT, LIST_LIMIT, EMPTY_LIST_PAGE)  # rules of ours about pages that were fetched
+LEFT_OUT = (
+    SHELL,
+    VALUE_CUT,
+    LINK_LIMIT,
+    SCROLL_LIMIT,
+    LIST_LIMIT,
+    EMPTY_LIST_PAGE,
+)  # rules of ours about pages that were fetched
 
 
 def final_state(

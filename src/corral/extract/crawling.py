@@ -16,7 +16,7 @@ from corral.domain.crawl import CrawlPlan
 from corral.domain.crawl_values import Order
 from corral.domain.errors import BadInput
 from corral.domain.fingerprint import sketch
-from corral.domain.item import Found, listing_key, listing_kind, short_key
+from corral.domain.item import listing_key, listing_kind, short_key
 from corral.domain.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.masking import masked_result_url
 from corral.domain.scope import Refusal, is_named_as_file
@@ -25,6 +25,7 @@ from corral.domain.traps import shape_of
 from corral.domain.url import Target, parse_target
 from corral.extract.article import Article, article_of, whole_text
 from corral.extract.documents import Document
+from corral.extract.link_limit import limit_links, limit_references, max_examined
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
 from corral.extract.value_limit import max_chars
@@ -32,15 +33,11 @@ from corral.extract.value_limit import max_chars
 _TEXT_CHARS = 2000
 _REMEMBERED_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 600  # beside its texts
-# Of one page: as many as fit into the largest that is fetched.
-_MAX_LOOKED_AT = 500_000
-_MAX_CHARS = 8 * 1024 * 1024
 _DIGEST_BYTES = 12
 _FEW_LINKS = 100
 _MAX_SESSIONS = 200
 _FILE_RANK = 0.5  # after the pages of its depth, before the next
 _WORD = re.compile(r"[^\W_]+")
-_REASON_AT = Found._fields.index("reason")
 
 
 class _Judged(NamedTuple):
@@ -75,6 +72,7 @@ class Answered(NamedTuple):
     status: int
     ask: CrawlAsk
     tags: tuple[str, ...] = ()  # its X-Robots-Tag headers
+    max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
 
 
 class _Judge:
@@ -156,15 +154,16 @@ def crawled(source: Page | Document, title: str | None, answered: Answered, fiel
     url, ask = answered.url, answered.ask
     judge = _judge(ask.plan)
     if isinstance(source, Page):
-        links, article = links_of(source, limit=_MAX_LOOKED_AT), article_of(source)
+        links, article = links_of(source, limit=max_examined(answered.max_links)), article_of(source)
         texts = link_texts(source) if judge.plan.keywords else {}
         whole = whole_text(source)
     else:
         (article, links), texts = source, {}
+        links = limit_references(links, max_examined(answered.max_links))
         whole = article.text
     is_noindex, is_nofollow = links.directives.also(header_directives(answered.tags, ask.agent))
     judged, sessions = _judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow)
-    found, dropped = _kept(judged)
+    found, dropped = limit_links(judged, answered.max_links)
     is_kept = not (is_noindex and judge.plan.obey_noindex)
     article, cut = _cut(article)
     return {
@@ -208,7 +207,7 @@ def _record(
     *,
     is_cut: bool,
 ) -> str:
-    url, status, ask, _ = answered
+    url, status, ask = answered[:3]
     plan = plan_of(ask.plan)
     # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
     shown_url = masked_result_url(url, plan.counting_params)
@@ -291,22 +290,6 @@ def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> s
     paths = " ".join([reference.partition("?")[0] for reference in references])
     said = f"{title}\0{text}\0{paths}".encode("utf-8", "replace")
     return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def _kept(judged: list[list[Any]]) -> tuple[list[list[Any]], int]:
-    """The first so many that belong to the crawl, and of the others; and how many more there were."""
-    if len(judged) <= MAX_LINKS:
-        return judged, 0
-    room = {True: MAX_LINKS, False: MAX_LINKS}
-    chars = _MAX_CHARS
-    kept = []
-    for each in judged:
-        is_wanted = each[_REASON_AT] is None
-        chars -= len(each[0])
-        if room[is_wanted] and chars > 0:
-            room[is_wanted] -= 1
-            kept.append(each)
-    return kept, len(judged) - len(kept)
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,7 @@ from corral.extract.charset import Decoded, decode
 from corral.extract.crawling import Answered, CrawlAsk, crawled, listed, plan_of
 from corral.extract.documents import NOTHING, document_of
 from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
+from corral.extract.links import MAX_LINKS
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain import from_json, from_text
 from corral.extract.sitemap import NotASitemap, sitemap_read
@@ -52,6 +53,7 @@ class ReadRequest:
     survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
     crawl: CrawlAsk | None = None  # asked for beside the record
     max_value_chars: int = DEFAULT_CHARS  # what is longer is cut, and named in the problems
+    max_links: int = MAX_LINKS  # of a page of a crawl
 
     @property
     def content_type(self) -> str:
@@ -59,17 +61,17 @@ class ReadRequest:
 
     def packed(self) -> bytes:
         """Everything but the body, which travels as it is."""
-        asks = (self.is_judged, self.looks_only, self.survey, self.crawl, self.max_value_chars)
+        asks = (self.is_judged, self.looks_only, self.survey, self.crawl, self.max_value_chars, self.max_links)
         return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
 
     @classmethod
     def unpacked(cls, head: bytes, body: bytes) -> "ReadRequest":
-        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl, most = orjson.loads(head)
+        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl, *most = orjson.loads(head)
         pairs = tuple((name, value) for name, value in headers)
         specs = tuple(FieldSpec(**spec) for spec in fields)
         asked = None if survey is None else Survey(survey)
         of_crawl = None if crawl is None else CrawlAsk(**crawl)
-        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl, most)
+        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl, *most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ def _crawled(
         root = getattr(read.source, "root", None) if page is None else None
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
-        about = Answered(request.url, request.status, request.crawl, tags)
+        about = Answered(request.url, request.status, request.crawl, tags, request.max_links)
         record, lost = with_types(extraction.record, request.fields)
         told = crawled(page or document or NOTHING, read.title, about, record)
         extraction = replace(extraction, missing=(*extraction.missing, *lost))

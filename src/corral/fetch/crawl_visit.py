@@ -11,6 +11,7 @@ import orjson
 from corral.domain.canonical import canonical_url, url_key
 from corral.domain.crawl import (
     EMPTY_LIST_PAGE,
+    LINK_LIMIT,
     LIST_LIMIT,
     LISTING,
     META_REFRESH,
@@ -346,7 +347,12 @@ def _left_out_of(seen: dict[str, Any], read: ReadAnswer, *, is_shell: bool) -> t
     if is_shell:
         return SHELL, "it is empty without its scripts; --strategy auto or browser runs them"
     cut = [*seen.get("cut", ()), *(name for name, problem in read.problems.items() if problem == CUT_PROBLEM)]
-    return (VALUE_CUT, f"cut at the limit of a value: {', '.join(cut)[:500]}") if cut else (None, None)
+    said = f"cut at the limit of a value: {', '.join(cut)[:500]}" if cut else None
+    if dropped := seen.get("dropped", 0):
+        # A page has one reason: links lead to more than a value holds, and the record names its values that were cut.
+        links = f"{dropped} of its links are not followed; APP_MAX_PAGE_LINKS allows more"
+        return LINK_LIMIT, f"{links}; {said}" if said else links
+    return (VALUE_CUT, said) if cut else (None, None)
 
 
 def _found(seen: dict[str, Any]) -> tuple[Found, ...]:

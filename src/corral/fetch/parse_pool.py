@@ -10,6 +10,7 @@ from typing import Protocol
 import structlog
 
 from corral.domain.outcome import Failed, FailureCode
+from corral.extract.links import MAX_LINKS
 from corral.extract.reading import ReadAnswer, ReadRequest, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.faults import fault
@@ -76,10 +77,18 @@ class _Job:
 class ParsePool:
     """Its processes are started at the first page and kept."""
 
-    def __init__(self, size: int = 1, limits: Limits | None = None, *, max_value_chars: int = DEFAULT_CHARS) -> None:
+    def __init__(
+        self,
+        size: int = 1,
+        limits: Limits | None = None,
+        *,
+        max_value_chars: int = DEFAULT_CHARS,
+        max_links: int = MAX_LINKS,
+    ) -> None:
         self._max_value_chars = max_value_chars
+        self._max_links = max_links
         self._size = min(size, _MAX_PROCESSES)
-        self._limits = limits or Limits()
+        self._limits = (limits or Limits()).for_links(max_links)
         self._jobs: asyncio.Queue[_Job] = asyncio.Queue(self._limits.max_waiting)
         self._keepers: dict[_Keeper, asyncio.Task[None]] = {}
 
@@ -90,7 +99,7 @@ class ParsePool:
             # In a context of its own: it serves every run, not only the one that happened to start it.
             task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
             self._keepers[keeper] = task
-        request = replace(request, max_value_chars=self._max_value_chars)
+        request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
             async with Patience(timeout_s):

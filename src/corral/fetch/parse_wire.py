@@ -1,11 +1,15 @@
 """What a pool and its parsing processes say to each other, over pairs of sockets. Pages travel as they came."""
 
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
+from corral.extract.links import MAX_LINKS
 from corral.fetch.limits import MIB
 
-MAX_ANSWER_BYTES = 16 * MIB
+# What one link beyond the default limit adds to the bounds of a reader: measured, and doubled.
+_CPU_S_PER_LINK = 50e-6
+_BYTES_PER_LINK = 4096
+_ANSWER_BYTES_PER_LINK = 400
 
 # To a reader: seconds of processor time, then the sizes of what follows: the places of the fields to leave out (one
 # byte each), the request without its body, the body; and whether another one follows at once.
@@ -37,6 +41,18 @@ class Limits:
     resident_bytes: int = 512 * MIB
     pages_per_reader: int = 5_000  # it remembers the links of a site, and what it takes is looked at after every page
     max_waiting: int = 64
+    answer_bytes: int = 48 * MIB
+
+    def for_links(self, max_links: int) -> "Limits":
+        """With room for pages of so many links."""
+        more = max(0, max_links - MAX_LINKS)
+        return replace(
+            self,
+            cpu_s=self.cpu_s + more * _CPU_S_PER_LINK,
+            address_bytes=self.address_bytes + more * _BYTES_PER_LINK,
+            resident_bytes=self.resident_bytes + more * _BYTES_PER_LINK,
+            answer_bytes=self.answer_bytes + more * _ANSWER_BYTES_PER_LINK,
+        )
 
     def __str__(self) -> str:
         return ",".join(map(str, astuple(self)))

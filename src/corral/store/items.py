@@ -20,6 +20,7 @@ from corral.store import (
     item_hosts,
     item_losses,
     item_order,
+    item_room,
     item_shares,
     item_since,
     item_traps,
@@ -211,9 +212,10 @@ def _write_ends(tx: Tx, hand: Hand, ended: Sequence[Ended]) -> None:
             tx.many(statement, [_record_values(tx, hand, each) for each in recorded])
     pages.keep(tx, run_id, landed)
     found = [(found, each.id) for each in landed for found in each.found]
-    room = len(found) if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
-    counts.update(_found(tx, run_id, found[:room], hand, has_skipped=counts["skipped"] > 0))
-    counts.update(dropped=len(found[room:]))
+    room = None if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
+    written, lost = item_room.fit(tx, run_id, found, room)
+    counts.update(_found(tx, run_id, written, hand, has_skipped=counts["skipped"] > 0))
+    counts.update(dropped=lost)
     _judge_again(tx, [(each, row[1]) for each, row in zip(ended, rows, strict=True) if row is not None], counts)
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
     if late:

@@ -17,7 +17,7 @@ from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_us
 from corral.domain.crawl_item import decide_item
 from corral.domain.crawl_summary import left_out_by
 from corral.domain.gate import WaitReason, place_of_url, wait_of
-from corral.domain.item import PAGE, Change, Ended, Item, Report, Step, listing_place
+from corral.domain.item import MAX_ROWS, PAGE, Change, Ended, Item, Report, Step, listing_place
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
@@ -112,6 +112,9 @@ class _Crawl:
         # What was under way goes back, so that the counts speak of nothing that nobody does.
         async with asyncio.timeout(None if ran_out is None else _LAST_STEP_S):
             self._ready.clear()
+            if ran_out is not None:
+                # Writing the links of a large page takes longer than is left: the page goes back, and stays pending.
+                self._ended = [each for each in self._ended if len(each.found) <= MAX_ROWS]
             step = await self._step(want=0, is_last=True)
             while self._ended:
                 step = await self._step(want=0, is_last=True)
