@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -62,15 +63,17 @@ async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(stor
     last = (await store.events_of(run.id, 0, 10))[-1]
     assert (last.kind, last.meta["host"]) == (EventKind.HOST_WAITS, SITE)
     assert await store.claim(ME, 10, 10) == []
-    assert await store.waited_for() == [SITE]
     assert await store.waiting_counts() == ({SITE: 1}, 1)
     assert await store.findings() == []
     # Whoever has lost the run sends it nowhere.
     assert await store.park([Parking(lease, SITE, WaitReason.PACE, 0)]) == 0
 
-    [again] = await store.claim(OTHER, 10, 10, hosts=Room({SITE: 1}))
+    room = Room({SITE: 1})
+    [again] = await store.claim(OTHER, 10, 10, hosts=room)
+    assert room.waited_for == [SITE]
     assert (again.run_id, again.run.waiting_reason, again.run.attempt) == (run.id, None, 1)
-    assert await store.waited_for() == []
+    await store.claim(OTHER, 10, 10, hosts=room)
+    assert room.waited_for == []
     assert await store.settle(completed(again))
 
 
@@ -89,24 +92,20 @@ async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(s
     assert await store.claim(ME, 10, 10) == []
     assert await store.end_probe(SITE, 0, None) == 0
     assert SITE not in await known(store)
-    room = Room({SITE: 10})
-    assert [lease.run_id for lease in await store.claim(ME, 10, 10, hosts=room)] == ids[1:]
-    assert room.forgotten == {SITE}
+    assert [lease.run_id for lease in await store.claim(ME, 10, 10, hosts=Room({SITE: 10}))] == ids[1:]
 
 
 class Room:
     """A `HostRoom` with what a test gives it."""
 
     def __init__(self, room: dict[str, int], reason: WaitReason = WaitReason.BUSY) -> None:
-        self.left, self._wakes = dict(room), dict(room)
+        self.left = dict(room)
         self.reason = reason
-        self.forgotten: set[str] = set()
+        self.waited_for: list[str] = []
 
-    def waiting(self) -> dict[str, int]:
-        return self._wakes
-
-    def forget(self, host_key: str) -> None:
-        self.forgotten.add(host_key)
+    def find_room(self, waited_for: Sequence[str]) -> dict[str, int]:
+        self.waited_for = list(waited_for)
+        return {host_key: self.left[host_key] for host_key in waited_for if self.left.get(host_key, 0) > 0}
 
     def take(self, host_key: str) -> Wait | None:
         self.left[host_key] = self.left.get(host_key, 0) - 1
@@ -145,7 +144,7 @@ async def test_runs_that_a_claim_cannot_take_do_not_use_up_the_room_of_their_hos
         assert lease.run_id == run_id
     room = Room({SITE: 1})
     assert await store.claim(ME, 20, 10, lanes, room) == []
-    assert room.forgotten == set(), "others still wait for it"
+    assert room.waited_for == [SITE]
     assert {(await store.run(run_id)).waiting_reason for run_id in waiting} == {"busy"}
 
 

@@ -36,12 +36,8 @@ class Waiting(NamedTuple):
 class HostRoom(Protocol):
     """How many more runs may be claimed for each host. The store calls it from the thread that writes."""
 
-    def waiting(self) -> Mapping[str, int]:
-        """The hosts that runs wait for and that have room again, and for how many."""
-        ...
-
-    def forget(self, host_key: str) -> None:
-        """No run waits for this host any more."""
+    def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:
+        """Of all hosts that runs in the database wait for: those with room, and for how many runs."""
         ...
 
     def take(self, host_key: str) -> Wait | None:
@@ -52,10 +48,8 @@ class HostRoom(Protocol):
 class AnyHost:
     """Every host has room: for tests, and for callers that ask the host limiter later."""
 
-    def waiting(self) -> Mapping[str, int]:
+    def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:  # noqa: ARG002
         return {}
-
-    def forget(self, host_key: str) -> None: ...
 
     def take(self, host_key: str) -> Wait | None:  # noqa: ARG002
         return None

@@ -263,10 +263,6 @@ class GateStore(Protocol):
 
     async def call_up(self, place: str) -> int: ...
 
-    async def waited_for(self) -> list[str]:
-        """The hosts that runs wait for."""
-        ...
-
     async def take_parts(self, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
         """Of the turns of hosts, so many are this node's from now on."""
         ...

@@ -69,7 +69,6 @@ class Gatekeeper:
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """Before anything is claimed: what was closed before a restart is closed after it."""
         await self._until_stored(self._adopt_all)
-        self._crowds.hosts |= set(await self._until_stored(self._store.waited_for))
         spawn(self._run())
         spawn(self._parts.run())
 
@@ -95,13 +94,11 @@ class Gatekeeper:
         await self._free_forgotten()
 
     async def _free_forgotten(self) -> None:
-        """Pages that were sent to wait while the waiting ended, and hosts that runs of other nodes wait for."""
+        """Pages that were sent to wait while the waiting ended."""
         self._rounds += 1
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
             await self._store.forget_hosts(_FORGOTTEN_AFTER_S)
-        # Every round: a node that does not know of them would claim younger runs of the same host first.
-        self._crowds.hosts |= set(await self._store.waited_for())
         for place in again - self.gate.watched:
             await self._until_stored(functools.partial(self._store.let_go, place))
 

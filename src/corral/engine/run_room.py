@@ -5,7 +5,7 @@ one. Runs of a host without room are set aside by the claim and woken by a later
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from corral.domain.claiming import MOST_SET_ASIDE
 from corral.domain.gate import RunRoom, Wait
@@ -17,7 +17,7 @@ _CAREFUL_S = 10.0
 
 
 class Crowds:
-    """The hosts that runs of the database wait for, as far as this node knows."""
+    """The hosts that runs of the database wait for, as the last claim of this node found them."""
 
     def __init__(self) -> None:
         self.hosts: set[str] = set()
@@ -27,9 +27,12 @@ class Crowds:
         self.hosts.add(host_key)
         self._refused_at[host_key] = now
 
-    def forget(self, host_key: str) -> None:
-        self.hosts.discard(host_key)
-        self._refused_at.pop(host_key, None)
+    def learn(self, waited_for: Sequence[str], now: float) -> None:
+        """Take over what a claim found. A run that was refused its slot a moment ago may not be written yet."""
+        refused = list(self._refused_at.items())
+        self.hosts = {*waited_for, *(host_key for host_key, at in refused if now - at < _REFUSED_S)}
+        for host_key in [host_key for host_key, _ in refused if host_key not in self.hosts]:
+            self._refused_at.pop(host_key, None)
 
     def limit(self, host_key: str, room: RunRoom, now: float) -> RunRoom:
         """What is left of the room after a refusal not long ago."""
@@ -42,7 +45,7 @@ class Crowds:
 
 
 class RunRooms:
-    """A `HostRoom` for one claim. `take` may be called from another thread; it reads what the node does not change."""
+    """A `HostRoom` for one claim. The store calls it from another thread: it reads what the node does not change."""
 
     def __init__(self, gate: Gate, held: Counter[str], crowds: Crowds) -> None:
         self._gate = gate
@@ -52,9 +55,9 @@ class RunRooms:
         self._taken: Counter[str] = Counter()
         self._rooms: dict[str, RunRoom] = {}
         self._set_aside = 0
-        self._wakes = {key: room.runs for key in crowds.hosts if (room := self._room(key)).runs > 0}
-        for host_key in crowds.hosts - self._wakes.keys():
-            if (host := gate.hosts.get(host_key)) is not None and host.is_contested:
+        for host_key in list(crowds.hosts):
+            host = gate.hosts.get(host_key)
+            if host is not None and host.is_contested and self._room(host_key).runs == 0:
                 host.sent_away = max(1, host.sent_away)  # this node wants slots although no run of it asks
 
     @property
@@ -71,11 +74,9 @@ class RunRooms:
             found = self._rooms[host_key] = self._crowds.limit(host_key, found, self._now)
         return found
 
-    def waiting(self) -> Mapping[str, int]:
-        return self._wakes
-
-    def forget(self, host_key: str) -> None:
-        self._crowds.forget(host_key)
+    def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:
+        self._crowds.learn(waited_for, self._now)
+        return {host_key: room.runs for host_key in waited_for if (room := self._room(host_key)).runs > 0}
 
     def take(self, host_key: str) -> Wait | None:
         room = self._room(host_key)

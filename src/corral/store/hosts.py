@@ -122,16 +122,6 @@ _CALL_UP_PAGE = (
     .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
     .values(due_at=1)
 )
-# From host to host along the index: what it costs grows with the hosts that runs wait for, not with the runs.
-_WAITED_FOR = sa.text("""
-    WITH RECURSIVE next_host (host) AS (
-        SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host IS NOT NULL
-        UNION ALL
-        SELECT (SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host > next_host.host)
-        FROM next_host WHERE next_host.host IS NOT NULL
-    )
-    SELECT host FROM next_host WHERE host IS NOT NULL
-""")
 _COUNT_RUNS = (
     sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())
     .where(runs.c.waiting_host.is_not(None), is_state(runs.c.state, RunState.QUEUED))
@@ -262,10 +252,6 @@ def call_up(tx: Tx, place: str) -> int:
 def _names(place: str) -> tuple[str, str]:
     """Of a place, as the hosts of pages."""
     return place, f"www.{place}"
-
-
-def waited_for(tx: Tx) -> list[str]:
-    return [row[0] for row in tx.all(_WAITED_FOR)]
 
 
 def waiting_counts(tx: Tx) -> tuple[dict[str, int], int]:

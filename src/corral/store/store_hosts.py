@@ -57,10 +57,6 @@ class HostMethods:
         called: int = await self._db.write(lambda tx: hosts.call_up(tx, place))
         return called
 
-    async def waited_for(self) -> list[str]:
-        found: list[str] = await self._db.read(hosts.waited_for)
-        return found
-
     async def waiting_counts(self) -> tuple[dict[str, int], int]:
         found: tuple[dict[str, int], int] = await self._db.read_slow(hosts.waiting_counts)
         return found

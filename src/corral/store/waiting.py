@@ -42,8 +42,16 @@ _next = (
 _WAKE = (
     sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
 )
-# Ordered as the index is: without that, PostgreSQL reads the table where it takes many runs for waiting.
-_ONE_WAITS = sa.select(runs.c.id).where(*_WAITS_FOR).order_by(runs.c.priority, runs.c.due_at, runs.c.id).limit(1)
+# From host to host along the index: what it costs grows with the hosts that runs wait for, not with the runs.
+_WAITED_FOR = sa.text("""
+    WITH RECURSIVE next_host (host) AS (
+        SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host IS NOT NULL
+        UNION ALL
+        SELECT (SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host > next_host.host)
+        FROM next_host WHERE next_host.host IS NOT NULL
+    )
+    SELECT host FROM next_host WHERE host IS NOT NULL
+""")
 
 
 def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
@@ -74,10 +82,13 @@ def _describe(waiting: Waiting) -> list[EventDraft]:
 
 
 def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
-    """Let as many runs be claimed again as their hosts have room for; the oldest first of the lanes with room."""
+    """Let as many runs be claimed again as their hosts have room for; the oldest first of the lanes with room.
+
+    The claim itself reads for which hosts runs wait: another node may have set them aside a moment ago, and a claim
+    that did not know of them would take younger runs of the same host.
+    """
+    waited_for = [row[0] for row in tx.all(_WAITED_FOR)]
     room_of = LaneRoom(1, lanes)
     taken = {lane.value: int(room_of.of(lane) > 0) for lane in Lane} | {"suspects": int(lanes.suspects != 0)}
-    for host_key, room in hosts.waiting().items():
-        woken = tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms, **taken))
-        if woken < room and not tx.all(_ONE_WAITS, values(host_key=host_key)):
-            hosts.forget(host_key)
+    for host_key, room in hosts.find_room(waited_for).items():
+        tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms, **taken))

@@ -1,0 +1,62 @@
+"""The order of the queue with several nodes: what one node has set aside, no other node overtakes."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from corral.domain.gate import GateRules
+from corral.domain.ids import Owner
+from corral.domain.run import NewRun
+from corral.engine.gatekeeper import Gatekeeper
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests.store.build import ME, OTHER, a_run, add_many
+
+SITE = "site.test"
+T = TypeVar("T")
+
+
+class ClaimingNode(NamedTuple):
+    """A node as far as it claims: its connection to the database and its host limiter."""
+
+    owner: Owner
+    store: Store
+    keeper: Gatekeeper
+
+    async def claim(self, limit: int, held: int = 0) -> list[str]:
+        """The runs it gets while it executes `held` runs of the site."""
+        hosts = self.keeper.room(Counter({SITE: held}))
+        return [lease.run_id for lease in await self.store.claim(self.owner, limit, 10, hosts=hosts)]
+
+
+@pytest.fixture
+async def nodes(shared_url: str) -> AsyncIterator[list[ClaimingNode]]:
+    made = [ClaimingNode(owner, store := open_store(shared_url), _keeper(store, owner)) for owner in (ME, OTHER)]
+    yield made
+    for node in made:
+        await node.store.close()
+
+
+def _keeper(store: Store, owner: Owner) -> Gatekeeper:
+    async def until_stored(write: Callable[[], Awaitable[T]]) -> T:
+        return await write()
+
+    def write(work: Coroutine[Any, Any, Any]) -> None:
+        work.close()  # claims ask for nothing to be written
+
+    return Gatekeeper(store, owner, GateRules(), until_stored, write)
+
+
+def a_page() -> NewRun:
+    return a_run(kind="page", payload={"url": f"http://{SITE}/"})
+
+
+async def test_runs_that_another_node_set_aside_come_before_younger_ones(nodes: list[ClaimingNode]) -> None:
+    full, free = nodes
+    older = await add_many(full.store, [a_page() for _ in range(4)])
+    assert await full.claim(10, held=1000) == [], "they wait: this node uses every slot of their host"
+    younger = await add_many(full.store, [a_page() for _ in range(4)])
+    assert await free.claim(3) == older[:3]
+    assert await free.claim(3, held=3) == [older[3], *younger[:2]]
