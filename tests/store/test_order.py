@@ -1,9 +1,11 @@
 """The order of the queue with several nodes: what one node has set aside, no other node overtakes."""
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+import psycopg
 import pytest
 
 from corral.domain.gate import GateRules
@@ -12,6 +14,8 @@ from corral.domain.run import NewRun
 from corral.engine.gatekeeper import Gatekeeper
 from corral.store.open import open_store
 from corral.store.store import Store
+from corral.store.waiting import WAITED_FOR
+from tests.chaos.history import check_order
 from tests.store.build import ME, OTHER, a_run, add_many
 
 SITE = "site.test"
@@ -49,8 +53,8 @@ def _keeper(store: Store, owner: Owner) -> Gatekeeper:
     return Gatekeeper(store, owner, GateRules(), until_stored, write)
 
 
-def a_page() -> NewRun:
-    return a_run(kind="page", payload={"url": f"http://{SITE}/"})
+def a_page(host: str = SITE) -> NewRun:
+    return a_run(kind="page", payload={"url": f"http://{host}/"})
 
 
 async def test_runs_that_another_node_set_aside_come_before_younger_ones(nodes: list[ClaimingNode]) -> None:
@@ -60,3 +64,35 @@ async def test_runs_that_another_node_set_aside_come_before_younger_ones(nodes: 
     younger = await add_many(full.store, [a_page() for _ in range(4)])
     assert await free.claim(3) == older[:3]
     assert await free.claim(3, held=3) == [older[3], *younger[:2]]
+
+
+async def test_the_judge_sees_a_run_that_was_passed_over(nodes: list[ClaimingNode], shared_url: str) -> None:
+    node, _ = nodes
+    older = await add_many(node.store, [a_page()])
+    await asyncio.sleep(0.02)
+    younger = await add_many(node.store, [a_page()])
+    assert await node.store.claim_one(younger[0], node.owner, 10)
+    await asyncio.sleep(0.1)
+    assert await node.claim(1) == older
+    assert len(check_order(shared_url, 0.05)) == 1
+    assert check_order(shared_url, 30) == []
+
+
+async def test_the_hosts_that_runs_wait_for_are_read_without_reading_every_run(postgres_url: str) -> None:
+    """Also where the statistics of PostgreSQL are from a time when no run waited."""
+    store = open_store(postgres_url)
+    await add_many(store, [a_page(f"site-{number % 10}.test") for number in range(500)])
+    await store.close()
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("ANALYZE runs")
+        connection.execute("UPDATE runs SET waiting_host = host_key")
+        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {WAITED_FOR}"
+        [(plan,)] = connection.execute(explain.encode()).fetchall()
+    assert sum(_rows_read(plan[0]["Plan"])) <= 11
+
+
+def _rows_read(plan: dict[str, Any]) -> Iterator[int]:
+    if plan.get("Relation Name") == "runs":
+        yield plan["Actual Rows"] * plan["Actual Loops"]
+    for child in plan.get("Plans", ()):
+        yield from _rows_read(child)

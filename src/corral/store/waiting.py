@@ -43,11 +43,19 @@ _WAKE = (
     sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
 )
 # From host to host along the index: what it costs grows with the hosts that runs wait for, not with the runs.
-_WAITED_FOR = sa.text("""
+# Ordered as the index is, with a limit: for MIN(waiting_host) PostgreSQL reads every waiting run where its statistics
+# say that there are few.
+WAITED_FOR = sa.text("""
     WITH RECURSIVE next_host (host) AS (
-        SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host IS NOT NULL
+        SELECT (
+            SELECT waiting_host FROM runs WHERE state = 'queued' AND waiting_host IS NOT NULL
+            ORDER BY waiting_host, priority, due_at, id LIMIT 1
+        )
         UNION ALL
-        SELECT (SELECT MIN(waiting_host) FROM runs WHERE state = 'queued' AND waiting_host > next_host.host)
+        SELECT (
+            SELECT waiting_host FROM runs WHERE state = 'queued' AND waiting_host > next_host.host
+            ORDER BY waiting_host, priority, due_at, id LIMIT 1
+        )
         FROM next_host WHERE next_host.host IS NOT NULL
     )
     SELECT host FROM next_host WHERE host IS NOT NULL
@@ -87,7 +95,7 @@ def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
     The claim itself reads for which hosts runs wait: another node may have set them aside a moment ago, and a claim
     that did not know of them would take younger runs of the same host.
     """
-    waited_for = [row[0] for row in tx.all(_WAITED_FOR)]
+    waited_for = [row[0] for row in tx.all(WAITED_FOR)]
     room_of = LaneRoom(1, lanes)
     taken = {lane.value: int(room_of.of(lane) > 0) for lane in Lane} | {"suspects": int(lanes.suspects != 0)}
     for host_key, room in hosts.find_room(waited_for).items():
