@@ -82,16 +82,13 @@ class Login:
         self.session_id: str | None = given["session"]
         self.proxy: str | None = given["proxy"]
         self.verify_tls: bool = not given["no_verify_tls"]
-        self._check(given["strategy"])
+        self._check()
 
-    def _check(self, strategy: CrawlStrategy) -> None:
+    def _check(self) -> None:
         from corral.domain.errors import BadInput
 
         if self.draft is not None and self.session_id is not None:
             raise BadInput("--session and cookies or headers are two logins", field="session", hint="give one of them")
-        if self.draft is not None and self.draft.headers and strategy is CrawlStrategy.BROWSER:
-            hint = "give cookies, or --strategy http or auto"
-            raise BadInput("a browser would send the headers along with redirects", field="header", hint=hint)
 
     @property
     def is_given(self) -> bool:

@@ -101,7 +101,7 @@ class Sessions:
         raise SessionChanged
 
     def sealed_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
-        """A login for one crawl that has no job. With headers, pages that need scripts are not rendered."""
+        """A login for one crawl that has no job."""
         state = checked_state(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
         return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
 

@@ -21,6 +21,7 @@ from corral.fetch.browser_data import Look, Reading
 from corral.fetch.browser_engine import CannotStart, Engine
 from corral.fetch.browser_evidence import WITHIN_S, evidence
 from corral.fetch.browser_faults import browser_fault
+from corral.fetch.browser_headers import first_party_headers
 from corral.fetch.browser_host import BrowserHost
 from corral.fetch.browser_reading import out_of_time, outcome_of, settled
 from corral.fetch.browser_scroll import scrolled
@@ -150,7 +151,8 @@ class Renderer:
         verifies_tls = task.payload.get("verify_tls", True)
         state, chosen = browser_state(task), task.payload.get("user_agent")
         where = (self._proxy.address, granted, self._user_agent, state)
-        await visit.open(*where, verifies_tls=verifies_tls, chosen_agent=chosen)
+        first_party = first_party_headers(task)
+        await visit.open(*where, verifies_tls=verifies_tls, chosen_agent=chosen, first_party=first_party)
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")

@@ -16,6 +16,7 @@ from corral.fetch.browser_args import BLOCKED_TYPES, BYPASS_NOTHING, VIEWPORT_HE
 from corral.fetch.browser_calls import CallLog
 from corral.fetch.browser_engine import Engine
 from corral.fetch.browser_faults import browser_fault, net_error_of
+from corral.fetch.browser_headers import FirstPartyHeaders
 from corral.fetch.browser_weight import BodyWeights
 from corral.fetch.faults import fault
 from corral.fetch.forward_proxy import ProxyPass
@@ -99,6 +100,7 @@ class Visit:
         *,
         verifies_tls: bool = True,
         chosen_agent: str | None = None,
+        first_party: FirstPartyHeaders | None = None,
     ) -> None:
         """`state` is what the page finds already there: cookies and storage of a login.
 
@@ -124,6 +126,8 @@ class Visit:
         page.on("domcontentloaded", lambda _: self._parsed.set())
         self._session = await context.new_cdp_session(page)
         await BodyWeights(self._limits, self._end, self._later).watch(self._session)
+        if first_party is not None:
+            await first_party.install(self._session, granted, self._later)
 
     async def _new_context(
         self,

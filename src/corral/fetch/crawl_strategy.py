@@ -90,10 +90,6 @@ class RunVisitor:
 
     def __post_init__(self) -> None:
         self.recipes += self.task.payload.get("recipes") or ()
-        session = self.task.session
-        # A browser would send them along with a redirect, to whomever that leads.
-        if isinstance(session, SessionState) and session.headers and self.plan.strategy != Strategy.BROWSER:
-            self.has_browser = False
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:

@@ -87,7 +87,7 @@ def credentials_of(task: Task, target: Target) -> dict[str, str]:
 
 
 def browser_state(task: Task) -> dict[str, Any] | None:
-    """Cookies and storage as Playwright takes them. Not the headers: a browser sends them along with a redirect."""
+    """Cookies and storage as Playwright takes them. Headers are the matter of browser_headers."""
     state = task.session
     if not isinstance(state, SessionState):
         return None

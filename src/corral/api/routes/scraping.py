@@ -67,9 +67,6 @@ async def _access(corral: Corral, body: AsyncScrapeRequest) -> CrawlAccess:
     login = None
     if draft is not None and body.session_id is not None:
         raise BadInput("session_id and headers or cookies are two logins", field="session_id", hint="give one of them")
-    if draft is not None and draft.headers and body.strategy == "browser":
-        hint = "give cookies, or strategy http or auto"
-        raise BadInput("a browser would send the headers along with redirects", field="headers", hint=hint)
     if draft is not None:
         login = corral.sessions.sealed_for_crawl(body.url, draft)
     elif body.session_id is not None:
