@@ -7,7 +7,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -180,47 +179,23 @@ def check_order(store_url: str, patience_s: float = 1.0) -> list[str]:
     For runs without retries, of hosts that have room: a run is due since it was created, or since its last backoff.
     """
     bands = dict(query(store_url, "SELECT id, priority FROM runs"))
+    rows = query(store_url, "SELECT run_id, kind, meta, created_at FROM events ORDER BY created_at, position")
     due: dict[str, float] = {}
     waiting: dict[str, float] = {}  # the runs that can be claimed now, and since when a younger one was preferred
     broken = []
-    for at, _, run_id, kind, delay_s, noted_at in _changes(store_url):
-        if kind is EventKind.STARTED:
+    for run_id, kind, meta, at_ms in rows:
+        at = at_ms / 1000
+        if kind == EventKind.STARTED:
             passed_over_s = at - waiting.pop(run_id, at)
             if passed_over_s > patience_s:
                 broken.append(f"{run_id} was claimed {passed_over_s:.1f} s after a younger run")
             for other, since in waiting.items():
                 if bands[other] == bands[run_id] and due[other] < due[run_id] and due[other] <= at:
                     waiting[other] = min(since, at)
-        elif fold([kind]) is RunState.QUEUED:
-            due[run_id] = noted_at + delay_s if delay_s or run_id not in due else due[run_id]
+        elif fold([EventKind(kind)]) is RunState.QUEUED:
+            delay_s = (json.loads(meta) if isinstance(meta, str) else meta).get("delay_s", 0.0)
+            due[run_id] = at + delay_s if delay_s or run_id not in due else due[run_id]
             waiting[run_id] = float("inf")
-        else:
+        elif fold([EventKind(kind)]) is not None:
             waiting.pop(run_id, None)
     return broken
-
-
-def _changes(store_url: str) -> list[tuple[float, int, str, EventKind, float, float]]:
-    """When claims could see each change of state, with its number, run, event, delay and the time on record.
-
-    An event has the time at which its transaction began. Other nodes see a run in the queue from the commit on.
-    """
-    # SQLite has one writer at a time.
-    committed_at = "created_at"
-    if store_url.startswith("postgresql"):
-        committed_at = "(extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000)::bigint"
-    columns = f"run_id, seq, kind, meta, created_at, {committed_at}"
-    changes = []
-    following: tuple[str, float] = ("", 0.0)
-    for run_id, seq, name, meta, created_ms, committed_ms in query(
-        store_url, f"SELECT {columns} FROM events ORDER BY run_id, seq DESC"
-    ):
-        kind = EventKind(name)
-        if fold([kind]) is None:
-            continue
-        at = (created_ms if kind is EventKind.STARTED else committed_ms) / 1000
-        if following[0] == run_id:  # a claim that saw it may have begun before the commit
-            at = min(at, following[1])
-        following = (run_id, at)
-        delay_s = (json.loads(meta) if isinstance(meta, str) else meta).get("delay_s", 0.0)
-        changes.append((at, seq, run_id, kind, delay_s, created_ms / 1000))
-    return sorted(changes, key=itemgetter(0, 1))

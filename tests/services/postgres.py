@@ -24,7 +24,6 @@ _OPTIONS = {
     "max_connections": "200",
     "listen_addresses": "127.0.0.1",
     "log_min_messages": "warning",
-    "track_commit_timestamp": "on",  # by it tests tell when a change became visible to others
 }
 
 
