@@ -1,5 +1,6 @@
 """Pages that need their scripts, through a real browser."""
 
+import re
 from typing import Any
 
 import pytest
@@ -134,6 +135,48 @@ async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(app: A
         counts = (await app.store.crawl_now(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert counts.pending == 30
+
+
+# Rows are placed in a spacer of the height of all of them; those out of sight are taken out of the document.
+_VIRTUAL = """<title>rows</title><style>[data-box] {{ {box} }} [data-rows] {{ position: relative; height: {height}px; }}
+.row {{ position: absolute; height: 60px; width: 100%; }}</style>
+<main><h1>All rows</h1><div>a</div><div>b</div><div>c</div><div>d</div>
+<div><div data-box><div data-rows></div></div></div>
+</main><script>
+const rows = document.querySelector("[data-rows]"), box = document.querySelector("[data-box]"), inner = {inner};
+const cells = n => [0, 1, 2, 3, 4, 5].map(each => `<span>cell ${{n}}-${{each}}.</span>`).join(" ");
+function draw() {{
+  const top = inner ? box.scrollTop : Math.max(0, scrollY - rows.offsetTop);
+  const first = Math.max(0, Math.floor(top / 60) - 3), last = Math.min({count}, first + 20);
+  const html = [];
+  for (let n = first; n < last; n++)
+    html.push(`<div class=row style="top: ${{n * 60}}px"><a href="/item/${{n}}">item</a> ${{cells(n)}}</div>`);
+  rows.innerHTML = html.join("");
+}}
+(inner ? box : window).addEventListener("scroll", () => requestAnimationFrame(draw));
+draw();</script>"""
+
+
+def _virtual(count: int, *, is_inner: bool) -> dict[str, Page]:
+    box = "height: 500px; overflow-y: auto;" if is_inner else ""
+    raw = _VIRTUAL.format(box=box, height=60 * count, inner=str(is_inner).lower(), count=count)
+    return {"/": Page(raw=raw), **{f"/item/{number}": Page() for number in range(count)}}
+
+
+@pytest.mark.parametrize("is_inner", [False, True], ids=["window", "box"])
+async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(app: App, *, is_inner: bool) -> None:
+    with served(_virtual(200, is_inner=is_inner)) as site:
+        options: dict[str, Any] = {"strategy": "browser", "max_pages": 1, "max_depth": 1}
+        run, found = await crawled(app, site, **options)
+        counts = (await app.store.crawl_now(run.id)).counts
+        assert (run.state, counts.pending) == (RunState.COMPLETED, 200), run.stats
+        cells = [f"cell {row}-{column}." for row in range(200) for column in range(6)]
+        assert re.findall(r"cell \d+-\d\.", found["/"]["full_text"]) == cells
+        # Bounded: what was not reached is said.
+        run, _ = await crawled(app, site, **options, max_scrolls=1)
+        counts = (await app.store.crawl_now(run.id)).counts
+        assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
+        assert 20 < counts.pending < 200
 
 
 async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(app: App) -> None:

@@ -101,9 +101,11 @@ def _is_ready(visit: Visit, reading: Reading) -> bool:
     return has_all or visit.quiet_s() > quiet_s
 
 
-async def read_again(visit: Visit, look: Look, before: Reading) -> Reading | Failed:
-    """The page as it is now; as it was before where there is none at the moment."""
+async def read_again(visit: Visit, look: Look, before: Reading, html: str | None = None) -> Reading | Failed:
+    """The page as it is now, with `html` as its document where that is given; as it was before where there is none."""
     snapshot = None if visit.is_navigating else await visit.snapshot()
+    if snapshot is not None and html is not None:
+        snapshot = replace(snapshot, html=html, size=len(html))
     return before if snapshot is None else await _read(visit.arrival, snapshot, look, before)
 
 

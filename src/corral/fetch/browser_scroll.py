@@ -8,6 +8,7 @@ from corral.domain.outcome import Failed
 from corral.fetch.browser_crawl import Rendering
 from corral.fetch.browser_data import Look, Reading
 from corral.fetch.browser_reading import read_again
+from corral.fetch.browser_rows import RowCollector
 from corral.fetch.browser_visit import Visit
 
 # What a page of several screens takes to load more: a handler may wait before it asks, and the answer takes a while.
@@ -59,19 +60,29 @@ async def scrolled(visit: Visit, look: Look, reading: Reading, rendering: Render
     """The page as it is at its end. One that was sent as data has none."""
     if not rendering.max_scrolls or not reading.snapshot.html:
         return reading
-    is_whole = await scroll_to_end(visit, rendering.max_scrolls, min(until, time.monotonic() + rendering.scroll_s))
+    until = min(until, time.monotonic() + rendering.scroll_s)
+    rows = RowCollector(visit, look.max_chars // 2)
+    is_whole = await scroll_to_end(visit, rendering.max_scrolls, until, rows)
+    merged = None
+    if rows.is_recycling:
+        await rows.collect_all(rendering.max_scrolls, until)
+        merged, is_whole = await rows.merged(), rows.is_whole
     rendering.is_cut = not is_whole
-    return await read_again(visit, look, reading)
+    return await read_again(visit, look, reading, merged)
 
 
-async def scroll_to_end(visit: Visit, max_steps: int, until: float) -> bool:
+async def scroll_to_end(visit: Visit, max_steps: int, until: float, rows: RowCollector) -> bool:
     """Scroll until nothing new comes. False where the number of steps or the time ended it before."""
     extent = await _extent(visit, _LOOK)
     if extent is None or not extent.can_move:
         return True
     for _ in range(max_steps):
+        await rows.look()
         await _extent(visit, _MOVE)
         now = await _grown(visit, extent, until)
+        await rows.look()
+        if rows.is_recycling:
+            return False
         if now is None or not now.has_more_than(extent):
             return time.monotonic() < until
         if time.monotonic() >= until:
