@@ -24,6 +24,7 @@ _REASONS = {
     "waiting:pace": "its pace",
     "waiting:retry_after": "it asked to be left alone",
     "waiting:busy": "all its slots are in use",
+    "waiting:redirect": "the pace of a host that it redirects to",
 }
 
 

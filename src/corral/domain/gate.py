@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from corral.domain.breaker import Breaker, BreakerRules, BreakerState, Sign
 from corral.domain.errors import BadInput
+from corral.domain.host_order import HostOrder
 from corral.domain.outcome import Failed, FailureCode, Outcome
 from corral.domain.pace import Pace, PaceRules
 from corral.domain.proxy import Route
@@ -264,8 +265,8 @@ class Turn(Visit, Protocol):
 
 
 class Gates(Protocol):
-    def visit(self, at_once: int = 0) -> Turn:
-        """Begin one; `at_once` is how many of them whoever asks has been promised at one host."""
+    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> Turn:
+        """Begin one; `at_once` is how many visits a crawl may make at one host, `order` keeps its pages in order."""
         ...
 
 
@@ -283,7 +284,7 @@ class _Free:
 
 
 class NoGates:
-    def visit(self, at_once: int = 0) -> Turn:  # noqa: ARG002
+    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> Turn:  # noqa: ARG002
         return _Free()
 
 

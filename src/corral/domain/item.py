@@ -15,6 +15,11 @@ MAX_ROWS = 1_000
 # `due_at` of an item that was deferred and is wanted now: after those that never waited (0), before those that are
 # tried again at a time.
 DEFERRED_DUE = 1
+# `due_at` of an item that waited for its host, which may be asked again.
+FREED_DUE = 2
+
+# `reason` of an item that waits for another host than its own, to which it redirects.
+WAITS_FOR_REDIRECT = "waiting:redirect"
 
 # Kinds of items. Only pages bring records; the others lead to some.
 PAGE = "page"

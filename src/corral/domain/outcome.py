@@ -10,6 +10,7 @@ from corral.domain.session import SealedSession, SessionState
 
 if TYPE_CHECKING:
     from corral.domain.gate import Visit
+    from corral.domain.host_order import HostOrder
 
 
 class FailureCode(StrEnum):
@@ -85,3 +86,5 @@ class Task:
     proxy: OpenProxy | None = None
     # How it gets past the gates of hosts; made inside the worker, too.
     visit: "Visit | None" = None
+    # Of a crawl: the order in which its pages ask each host; made inside the worker, too.
+    order: "HostOrder | None" = None

@@ -9,16 +9,18 @@ place, back, well, latency_s, [[kind, sign, status, latency_s, retry_after_s], â
 """
 
 import asyncio
+import bisect
+import itertools
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from corral.domain.breaker import Sign, sign_of
 from corral.domain.gate import Answer, WaitReason, place_of, waiting
+from corral.domain.host_order import HostOrder
 from corral.domain.outcome import Failed, Outcome
 from corral.domain.proxy import Route
 from corral.domain.retry import retry_after_s
@@ -39,6 +41,11 @@ class TurnKind(StrEnum):
     PROBE = "probe"  # the one request that an open breaker lets through
 
 
+class _Waiter(NamedTuple):
+    visit: "PermitVisit"
+    turn: "asyncio.Future[Failed | TurnKind]"
+
+
 @dataclass(slots=True, eq=False)
 class _Loan:
     """What this worker has of one host."""
@@ -48,7 +55,7 @@ class _Loan:
     owed: int = 0  # called back while in use
     asked: int = 0  # turns asked for and not answered yet
     at_once: int = 0
-    waiters: "deque[asyncio.Future[Failed | TurnKind]]" = field(default_factory=deque)
+    waiters: "list[_Waiter]" = field(default_factory=list)  # by the numbers of their visits
     back: int = 0  # to be given back with the next telling
     well: int = 0  # visits that ended well since the last telling, and how long they took together
     latency_s: float = 0.0
@@ -75,9 +82,10 @@ class Permits:
         self.say: Callable[[Message], None] = lambda _: None
         self._loans: dict[str, _Loan] = {}
         self._delays: dict[str, tuple[float, float]] = {}
+        self._numbers = itertools.count(1)
 
-    def visit(self, at_once: int = 0) -> "PermitVisit":
-        return PermitVisit(self, at_once)
+    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> "PermitVisit":
+        return PermitVisit(self, at_once, next(self._numbers), order)
 
     async def run(self) -> None:
         """Tell what has gathered, and give back what nobody uses."""
@@ -106,11 +114,13 @@ class Permits:
         loan.used += 1
         return True
 
-    async def wait(self, place: str, at_once: int) -> Failed | TurnKind:
+    async def wait(self, place: str, at_once: int, visit: "PermitVisit") -> Failed | TurnKind:
         loan = self._loans.setdefault(place, _Loan())
         loan.at_once = max(loan.at_once, at_once)
         turn: asyncio.Future[Failed | TurnKind] = asyncio.get_running_loop().create_future()
-        loan.waiters.append(turn)
+        waiter = _Waiter(visit, turn)
+        # The visit that began first gets the next turn, even if it came here later than another one.
+        bisect.insort(loan.waiters, waiter, key=_number)
         if len(loan.waiters) > loan.asked:
             # In one message for all that come to wait in this turn of the loop.
             asyncio.get_running_loop().call_soon(self._ask, place)
@@ -119,8 +129,8 @@ class Permits:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and isinstance(kind := turn.result(), TurnKind):
                 self.leave(place, kind, Answer())
-            elif turn in loan.waiters:
-                loan.waiters.remove(turn)
+            elif waiter in loan.waiters:
+                loan.waiters.remove(waiter)
             raise
 
     def _ask(self, place: str) -> None:
@@ -155,7 +165,7 @@ class Permits:
 
     def _serve(self, place: str, loan: _Loan) -> None:
         while loan.free > 0 and loan.waiters:
-            turn = loan.waiters.popleft()
+            turn = loan.waiters.pop(0).turn
             if not turn.done():
                 loan.free -= 1
                 loan.used += 1
@@ -201,8 +211,7 @@ class Permits:
                 self._granted(place, loan, TurnKind(message[2]))
             case "refuse":
                 loan.asked = max(0, loan.asked - len(message[3]))
-                for seconds in message[3]:
-                    _give(loan, waiting(place, WaitReason(message[2]), seconds))
+                _refuse(loan, place, WaitReason(message[2]), message[3])
             case "recall":
                 self._recalled(place, message[2])
 
@@ -222,23 +231,43 @@ class Permits:
             self._tell_soon(place, loan)
 
 
-def _give(loan: _Loan, answer: Failed | TurnKind) -> bool:
+def _give(loan: _Loan, kind: TurnKind) -> bool:
     while loan.waiters:
-        turn = loan.waiters.popleft()
+        turn = loan.waiters.pop(0).turn
         if not turn.done():
-            turn.set_result(answer)
+            turn.set_result(kind)
             return True
     return False
+
+
+def _refuse(loan: _Loan, place: str, reason: WaitReason, seconds: Sequence[float]) -> None:
+    """Send away the visits that began last: more may wait here by now than the node knew of."""
+    waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
+    kept = max(0, len(waiters) - len(seconds))
+    loan.waiters = waiters[:kept]
+    for (visit, turn), wait_s in zip(waiters[kept:], seconds, strict=False):
+        failure = waiting(place, reason, wait_s)
+        turn.set_result(failure)
+        if visit.order is not None:
+            visit.order.refuse(place, visit.number, failure)
+
+
+def _number(waiter: _Waiter) -> int:
+    return waiter.visit.number
 
 
 class PermitVisit:
     """One page's way past the gates."""
 
-    __slots__ = ("_at_once", "_permits", "_place", "_stays")
+    __slots__ = ("_at_once", "_permits", "_place", "_stays", "number", "order")
 
-    def __init__(self, permits: Permits, at_once: int) -> None:
+    def __init__(self, permits: Permits, at_once: int, number: int, order: HostOrder | None) -> None:
         self._permits = permits
         self._at_once = at_once
+        self.number = number
+        self.order = order
+        if order is not None:
+            order.begin(number)
         self._stays: dict[str, _Stay] = {}
         self._place: str | None = None  # that was asked last
 
@@ -246,10 +275,13 @@ class PermitVisit:
         place = place_of(target)
         stay = self._stays.get(place)
         if stay is None:
+            if self.order is not None and (refused := self.order.refusal(place, self.number)) is not None:
+                self.order.refuse(place, self.number, refused)
+                return refused
             if self._permits.take(place):
                 kind = TurnKind.LENT
             else:
-                given = await self._permits.wait(place, self._at_once)
+                given = await self._permits.wait(place, self._at_once, self)
                 if isinstance(given, Failed):
                     return given
                 kind = given
@@ -269,6 +301,8 @@ class PermitVisit:
 
     def end(self, outcome: Outcome | None) -> None:
         """What the outcome says is said of the host that was asked last; the others have sent us there."""
+        if self.order is not None:
+            self.order.end(self.number)
         stays, self._stays = self._stays, {}
         for place, stay in stays.items():
             if outcome is None:

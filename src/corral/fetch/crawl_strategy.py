@@ -247,7 +247,7 @@ class RunVisitor:
             payload["requires_auth"] = True  # what it sees is not for others: no recipe is made of it
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
-        turn, outcome = self.ways.gates.visit(self.plan.concurrency), None
+        turn, outcome = self.ways.gates.visit(self.plan.concurrency, self.task.order), None
         task = replace(self.task, kind="page", attempt=item.attempt, payload=payload, timeout_s=timeout_s, visit=turn)
         try:
             outcome = await executor.execute(task)

@@ -80,7 +80,7 @@ class HttpVisitor:
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task, via: RunWay | None = None) -> Ended | Failed:
         """`task` has the login of the crawl, open; `via` leads through its proxy, or takes any certificate."""
-        turn, outcome = self._gates.visit(plan.concurrency), None
+        turn, outcome = self._gates.visit(plan.concurrency, task.order), None
         try:
             ended = await self._visited(item, plan, task, turn, via)
             outcome = ended if isinstance(ended, Failed) else _WELL
@@ -189,7 +189,7 @@ class HttpVisitor:
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-        turn, is_last = self._gates.visit(plan.concurrency), item.attempt >= plan.retry_attempts
+        turn, is_last = self._gates.visit(plan.concurrency, task.order), item.attempt >= plan.retry_attempts
         try:
             return await self._refusal(target, trusted_hosts=trusted_hosts, turn=turn, via=via, is_last=is_last)
         finally:

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.event import EventDraft, EventKind
 from corral.domain.gate import Parking, SitePace, StoredHost, WaitReason
+from corral.domain.item import FREED_DUE
 from corral.domain.run import CRAWL, LIVE, RunState
 from corral.store import events
 from corral.store.rows import at
@@ -103,7 +104,7 @@ _FREE_ITEMS = (
         items.c.reason.in_([f"waiting:{reason.value}" for reason in WaitReason]),
         items.c.host == param("host"),
     )
-    .values(due_at=1)  # not 0: it has waited
+    .values(due_at=FREED_DUE)
 )
 _NEXT_PAGE = (
     sa.select(items.c.id)
@@ -120,7 +121,7 @@ _NEXT_PAGE = (
 _CALL_UP_PAGE = (
     sa.update(items)
     .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
-    .values(due_at=1)
+    .values(due_at=FREED_DUE)
 )
 _COUNT_RUNS = (
     sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())

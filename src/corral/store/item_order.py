@@ -1,7 +1,7 @@
-"""Pages that the pace of their host sent back keep their place in the order of the frontier.
+"""Pages that had to wait for their host keep their place in the order of the frontier.
 
 The time that such a page comes back at is a turn at its host, and not its own: the first pages of the host, in the
-order in which they were found, get the turns that come first.
+order in which they were found, get the turns that come first. Deferred pages come after all others of their host.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from corral.store.item_shares import Hand
 from corral.store.tables import items
 from corral.store.tx import Row, Tx, is_state, param, values
 
-_PACED = f"waiting:{WaitReason.PACE.value}"
+_WAITS = tuple(f"waiting:{reason.value}" for reason in WaitReason)
 
 _WAITING = (
     items.c.run_id == param("run_id"),
     is_state(items.c.state, ItemState.PENDING),
     items.c.share == param("share"),
     items.c.due_at > sa.literal_column(str(DEFERRED_DUE)),
-    items.c.reason == _PACED,
+    items.c.reason.in_(_WAITS),
 )
 _HAS_WAITING = sa.select(items.c.id).where(*_WAITING).limit(1)
 _EARLIEST = (
@@ -34,7 +34,7 @@ _EARLIEST = (
     .order_by(items.c.rank, items.c.id)
     .limit(param("limit"))
 )
-_PUT_OFF = sa.update(items).where(items.c.id == param("id")).values(due_at=param("due_at"), reason=_PACED)
+_PUT_OFF = sa.update(items).where(items.c.id == param("id")).values(due_at=param("due_at"), reason=param("reason"))
 
 
 def restore(tx: Tx, hand: Hand, chosen: Sequence[Row]) -> Sequence[Row]:
@@ -42,33 +42,40 @@ def restore(tx: Tx, hand: Hand, chosen: Sequence[Row]) -> Sequence[Row]:
     key = values(run_id=hand.run_id, share=hand.share)
     if not chosen or not tx.all(_HAS_WAITING, key):
         return chosen
-    # One that is tried again after a failure, or that was deferred, has a time of its own.
-    fixed = [row for row in chosen if row[DUE_AT] > 0 and row[REASON] != _PACED]
-    ids = {row[0] for row in fixed}
-    found = list(fixed)
-    for host, rows in groupby(sorted((row for row in chosen if row[0] not in ids), key=_by_host), key=_by_host):
+    # One that is tried again after a failure has a time of its own.
+    found = [row for row in chosen if _is_retry(row)]
+    others = sorted((row for row in chosen if not _is_retry(row)), key=_by_host)
+    for host, rows in groupby(others, key=_by_host):
         due = list(rows)
         asked = values(host=host, depth=max(row[DEPTH] for row in due), limit=len(due))
         every = {row[0]: row for row in (*due, *tx.all(_EARLIEST, {**key, **asked}))}
-        ordered = sorted(every.values(), key=_in_order)
-        first = ordered[: len(due)]
+        first = sorted(every.values(), key=_in_order)[: len(due)]
         _exchange(tx, due, first)
         found += first
-    return sorted(found, key=lambda row: (row[DUE_AT] == DEFERRED_DUE, _in_order(row)))
+    return sorted(found, key=_in_order)
 
 
 def _exchange(tx: Tx, due: Sequence[Row], first: Sequence[Row]) -> None:
-    """Pages that were due wait instead of those that go before them."""
+    """Pages that were due wait instead of those that go before them. Deferred ones stay as they are: they are last."""
     going, were_due = {row[0] for row in first}, {row[0] for row in due}
-    times = sorted(row[DUE_AT] for row in first if row[0] not in were_due)
-    displaced = sorted((row for row in due if row[0] not in going), key=_in_order)
+    booked = sorted((row[DUE_AT], row[REASON]) for row in first if row[0] not in were_due)
+    displaced = sorted((row for row in due if row[0] not in going and not _is_deferred(row)), key=_in_order)
     if displaced:
-        tx.many(_PUT_OFF, [values(id=row[0], due_at=due_at) for row, due_at in zip(displaced, times, strict=True)])
+        turns = zip(displaced, booked, strict=False)
+        tx.many(_PUT_OFF, [values(id=row[0], due_at=due_at, reason=reason) for row, (due_at, reason) in turns])
+
+
+def _is_deferred(row: Row) -> bool:
+    return bool(row[DUE_AT] == DEFERRED_DUE)
+
+
+def _is_retry(row: Row) -> bool:
+    return row[DUE_AT] > 0 and not _is_deferred(row) and row[REASON] not in _WAITS
 
 
 def _by_host(row: Row) -> str:
     return str(row[HOST])
 
 
-def _in_order(row: Row) -> tuple[float, int]:
-    return row[RANK], row[0]
+def _in_order(row: Row) -> tuple[bool, float, int]:
+    return _is_deferred(row), row[RANK], row[0]

@@ -8,6 +8,7 @@ import contextlib
 import time
 from collections import deque
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -16,8 +17,9 @@ import structlog
 from corral.domain.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, why_failed
 from corral.domain.crawl_item import decide_item
 from corral.domain.crawl_summary import left_out_by
-from corral.domain.gate import WaitReason, place_of_url, wait_of
-from corral.domain.item import MAX_ROWS, PAGE, Change, Ended, Item, Report, Step, listing_place
+from corral.domain.gate import place_of_url, wait_of
+from corral.domain.host_order import HostOrder
+from corral.domain.item import MAX_ROWS, PAGE, WAITS_FOR_REDIRECT, Change, Ended, Item, Report, Step, listing_place
 from corral.domain.kept import told_at_once
 from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.ports import Desk
@@ -62,6 +64,7 @@ class CrawlKind:
 
     async def perform(self, task: Task, desk: Desk) -> Outcome:
         plan = CrawlPlan.of(task.payload["crawl"])
+        task = replace(task, order=HostOrder())
         async with self._visitor.opened(plan, task) as visitor:
             if isinstance(visitor, Failed):
                 return visitor
@@ -79,6 +82,8 @@ class _Crawl:
         self._desk = desk
         self._visitor = visitor
         self._policy = policy
+        self._order = task.order or HostOrder()
+        self._sent_back: dict[int, tuple[str, Failed]] = {}  # items that wait for a host, until the store is told
         self._ready: deque[Item] = deque()
         self._visits: dict[int, asyncio.Task[None]] = {}
         self._ended: list[Ended] = []
@@ -190,7 +195,7 @@ class _Crawl:
             self._watch_login(item, ended)
             self._appetite.saw(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
-                self._give_back_paced(ended)
+                self._send_back_followers(item, ended)
                 ended = self._failed(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
             self._ended.append(self._memory.judged(item, ended))
@@ -200,15 +205,27 @@ class _Crawl:
                 self._news.set()
         self._start()
 
-    def _give_back_paced(self, failure: Failed) -> None:
-        """Pages that come after one that its host's pace sent away must not overtake it."""
-        place, wait = wait_of(failure) or ("", None)
-        if wait is None or wait.reason is not WaitReason.PACE:
+    def _send_back_followers(self, item: Item, failure: Failed) -> None:
+        """Pages that come after one that its host sent away must not overtake it."""
+        if (found := wait_of(failure)) is None:
             return
-        paced = [item for item in self._ready if place_of_url(item.url) == place]
-        for item in paced:
-            self._ready.remove(item)
-            self._ended.append(self._failed(item, failure))
+        self._sent_back[item.id] = found[0], failure
+        self._ready = deque(each for each in self._ready if not self._must_follow(each))
+
+    def _must_follow(self, item: Item) -> bool:
+        """Send an item back where an earlier one of its host was, and the store does not know of that yet.
+
+        The store then hands both out in their order. An answer that it gave before it knew may contain later ones.
+        """
+        if not self._sent_back:
+            return False
+        host = place_of_url(item.url)
+        failure = next((failure for place, failure in self._sent_back.values() if place == host), None)
+        if failure is None:
+            return False
+        self._ended.append(self._failed(item, failure))
+        self._sent_back[item.id] = host or "", failure
+        return True
 
     def _watch_login(self, item: Item, ended: Ended | Failed) -> None:
         """One page may be closed to this very login. Where the crawl begins, or three in a row, the login is over."""
@@ -237,6 +254,8 @@ class _Crawl:
         policy, is_start = self._policy, item.depth == 0
         decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
+        if (found := wait_of(failure)) is not None and found[0] != place_of_url(item.url):
+            reason = WAITS_FOR_REDIRECT
         # A page that robots.txt or our own rules keep us from did not fail.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
         # Nor did a crawl for which there is no sitemap.
@@ -262,6 +281,9 @@ class _Crawl:
         batch, later = next_batch(self._ended)
         ended, too_large = told_at_once(batch)
         self._ended = [*too_large, *later]
+        for each in ended:
+            self._sent_back.pop(each.id, None)
+        self._order.release()
         # What is told later is held until then.
         untold = (each.id for each in self._ended)
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
@@ -281,7 +303,7 @@ class _Crawl:
         if step.items or holding:
             self._busy_at = self._stepped_at
         self._memory.answered(step)
-        self._ready.extend(step.items)
+        self._ready.extend(item for item in step.items if not self._must_follow(item))
         if step.left_s is not None:
             self._ends_at = time.monotonic() + step.left_s
         return step
