@@ -168,6 +168,63 @@ async def test_a_list_of_pages_that_are_all_alike_is_read_to_its_end(app: App) -
     assert (run.state, counts.deferred, counts.skipped) == (RunState.COMPLETED, 0, 0)
 
 
+class BesideTraps(Site):
+    """Articles from the words of one vocabulary beside traps, all of whose pages are alike, too."""
+
+    def __init__(self, shape: str, count: int) -> None:
+        super().__init__({})
+        self.shape, self.count = shape, count
+
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str | bytes]:
+        parts = urlsplit(path)
+        kind, _, rest = parts.path.strip("/").partition("/")
+        text, links = getattr(self, f"_{kind or 'home'}")(rest, random.Random(path))
+        shown = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+        return 200, {}, f"<title>{kind}</title><main><p>{text}</main><nav>{shown}</nav>"
+
+    def _home(self, *_: object) -> tuple[str, list[str]]:
+        # Chains are longer than the depth of a crawl: this one is entered at both ends.
+        ends = ["/article/0", f"/article/{self.count - 1}"]
+        first = {"listed": ["/list/0"], "chain": ends, "related": ["/article/1"]}[self.shape]
+        return "Welcome", ["/calendar/2026/11", "/maze/a", *first]
+
+    def _list(self, rest: str, _: object) -> tuple[str, list[str]]:
+        first = int(rest) * 10
+        more = [f"/list/{int(rest) + 1}"] if first + 10 < self.count else []
+        return "All articles", [*(f"/article/{n}" for n in range(first, min(self.count, first + 10))), *more]
+
+    def _article(self, rest: str, chance: random.Random) -> tuple[str, list[str]]:
+        number = int(rest)
+        others = {
+            "listed": [],
+            "chain": [number - 1, number + 1],
+            "related": [*((3 * number + step) % self.count for step in range(3)), chance.randrange(self.count)],
+        }[self.shape]
+        text = " ".join(chance.sample(words_of("one vocabulary", 40).split(), 20))
+        return text, [f"/article/{each}" for each in others if 0 <= each < self.count]
+
+    def _calendar(self, rest: str, _: object) -> tuple[str, list[str]]:
+        year, month = map(int, rest.split("/")[:2])
+        months = [divmod(year * 12 + month - 1 + step, 12) for step in (-1, 1)]
+        days = [f"/calendar/{year}/{month:02}/{day:02}" for day in range(1, 29)]
+        return "No events. Mo Tu We Th Fr Sa Su", [*days, *(f"/calendar/{y}/{m + 1:02}" for y, m in months)]
+
+    def _maze(self, _: object, chance: random.Random) -> tuple[str, list[str]]:
+        return "A room with doors.", [f"/maze/{words_of(str(chance.random()), 1)}" for _ in range(4)]
+
+
+@pytest.mark.parametrize("shape", ["listed", "chain", "related"])
+async def test_articles_that_are_alike_come_before_traps(app: App, shape: str) -> None:
+    """Of the budget, a hundred pages are left for lists and for finding out that the traps grow."""
+    site = BesideTraps(shape, 180)
+    with served(site):
+        options = {"max_depth": 100, "max_pages": 280, "concurrency": 8}
+        await ended(app, await start(app, f"{site.url}/", **options), within_s=60)
+    asked = Counter(path.split("/")[1] for path in site.hits)
+    report(f"180 articles ({shape}) beside a calendar and a maze, of 280 pages: {dict(asked)}")
+    assert asked["article"] == site.count, asked
+
+
 class Endless(Site):
     """A chain of pages without end."""
 

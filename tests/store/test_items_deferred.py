@@ -58,6 +58,29 @@ async def test_deferred_items_come_after_all_others_and_in_order(store: Store, s
     check_counts(sql, run_id, step.counts)
 
 
+async def test_deferred_items_of_templates_that_do_not_grow_come_first(store: Store, sql: Sql) -> None:
+    run_id = await crawl_of(store)
+    lease = await claimed(store, run_id)
+    [start] = (await first(store, lease)).items
+    names = {1: "grows", 2: "grows more", 3: "drains", 4: "drains", 5: "listed", 6: "grows"}
+    late = [url(number, 1, "no_new_content")._replace(message=name) for number, name in names.items()]
+    growth = {"grows": 12.0, "grows more": 30.0, "drains": 0.0, "listed": 0.0}
+    told = {"begins": False, "tallies": {name: [0] for name in growth}, "growth": growth, "endless": []}
+    step = await ask(store, lease, Report((done(start, *late),), (), 5, traps=told))
+    assert [item.url[-1] for item in step.items] == ["3", "4", "5"]
+    # Of those that grow, no more than are read at once: what they lead to decides what comes next.
+    holding = tuple(item.id for item in step.items)
+    assert (await ask(store, lease, Report((), holding, 5))).items == ()
+    step = await ask(store, lease, Report(tuple(done(item) for item in step.items), (), 5))
+    assert [item.url[-1] for item in step.items] == ["1"]
+    told = {**told, "growth": {**growth, "grows": 40.0}}
+    step = await ask(store, lease, Report((done(step.items[0]),), (), 5, traps=told))
+    assert [item.url[-1] for item in step.items] == ["2"], "they take turns"
+    step = await ask(store, lease, Report((done(step.items[0]),), (), 5))
+    assert [item.url[-1] for item in step.items] == ["6"]
+    check_counts(sql, run_id, step.counts)
+
+
 async def test_a_template_that_proves_to_be_a_trap_is_refused_at_once(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
     lease = await claimed(store, run_id)

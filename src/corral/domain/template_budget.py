@@ -6,21 +6,20 @@ to fewer and fewer new addresses of their own kind, and the number that waits re
 peaks for ever.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from corral.domain.fingerprint import NUMBERS_FROM, WordMemory, is_near
 from corral.domain.share import place_of_template
+from corral.domain.template_growth import Spread, Yields
 from corral.domain.traps import DEFERRING, Trap, family_of, names_of, variants_of
 
 _SOME_NUMBERS = 3
 _WORDS_FOR_ONE = 30
 _FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
 _FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something new
-_BLOCK = 8  # pages whose yields are added up before they are compared
-_MAX_BLOCKS = 128
-_SLOWING = 0.93  # a set whose pages yield this much less in their second half is about to drain
 # Of a chain that drains by less than this nobody can tell that it drains: some links are taken for known by mistake.
 _TOLERANCE = 20
 _NEAR_PEAK = 0.7  # calendars come in waves: a page for each day of a month, and then the next month
@@ -39,52 +38,17 @@ class TrapLimits:
     chain: int = 620  # each page leads to one more: long galleries and archives look like this
     chain_alone: int = 920  # where nothing else is suspected
     branching: int = 300  # each page leads to several more, and as many as at first
+    branching_found: int = 1_840  # or until those have led to this many
     combined: int = 300  # several parameters in all combinations
     dated: int = 250
-    # All but chains together; when that is used up, each may still use the least.
-    together: int = 250
+    # Once all others but chains have grown for this many pages, each may use the least only.
+    others: int = 100
     least_branching: int = 64
+    least_branching_found: int = 640
+    least_repeated_found: int = 400  # where all pages have the same content
     least: int = 32
     # The limits hold for crawls of this many pages, and rise with larger ones.
     pages: int = 5_000
-
-
-class _Yields:
-    """How many new addresses of their own kind pages led to, a block of pages at a time."""
-
-    def __init__(self, blocks: Sequence[int] = (), pages: int = _BLOCK, open_sum: int = 0, open_pages: int = 0) -> None:
-        self._blocks = [*blocks]
-        self._pages = pages  # in a block
-        self._open_sum, self._open_pages = open_sum, open_pages  # of the block that is not full yet
-
-    def document(self) -> list[Any]:
-        return [self._blocks[:], self._pages, self._open_sum, self._open_pages]
-
-    @staticmethod
-    def of(document: Sequence[Any]) -> "_Yields":
-        return _Yields(*document)
-
-    def add(self, yielded: int) -> None:
-        self._open_sum += yielded
-        self._open_pages += 1
-        if self._open_pages < self._pages:
-            return
-        self._blocks.append(self._open_sum)
-        self._open_sum = self._open_pages = 0
-        if len(self._blocks) >= _MAX_BLOCKS:
-            self._blocks = [sum(self._blocks[at : at + 2]) for at in range(0, len(self._blocks), 2)]
-            self._pages *= 2
-
-    @property
-    def mean(self) -> float:
-        pages = len(self._blocks) * self._pages + self._open_pages
-        return (sum(self._blocks) + self._open_sum) / pages if pages else 0.0
-
-    @property
-    def slow_down(self) -> bool:
-        """The second half of the pages led to clearly fewer new ones than the first half."""
-        half = len(self._blocks) // 2
-        return half > 0 and sum(self._blocks[-half:]) < _SLOWING * sum(self._blocks[:half])
 
 
 @dataclass(slots=True)
@@ -97,27 +61,29 @@ class _Tally:
     waiting: int = 0  # addresses of its own kind that those led to, less the pages themselves
     peak: int = 0  # the most of them that ever waited
     grown: int = 0  # barren pages until the last peak
-    yields: "_Yields" = field(default_factory=_Yields)
+    yields: Yields = field(default_factory=Yields)
     extensions: int = 0  # times its limit was doubled because it slowed down
     is_endless: bool = False
     is_dated: bool = False
     query: str | None = None  # of a path with queries: the names of the parameters, empty where they differ
+    spread: Spread = field(default_factory=Spread)
     memory: WordMemory | None = None  # of a folder or of a path with queries; learned again after a restart
 
     def document(self) -> list[Any]:
         words = [*self.words][-_KEPT_WORDS:]
         growth = [self.tried, self.waiting, self.peak, self.grown, self.yields.document(), self.extensions]
         flags = [int(self.is_endless), int(self.is_dated), self.query]
-        return [self.admitted, self.barren, self.prints[:], words, *growth, *flags]
+        return [self.admitted, self.barren, self.prints[:], words, *growth, *flags, self.spread.document()]
 
     @staticmethod
     def of(document: Sequence[Any]) -> "_Tally":
-        if len(document) != 13:
+        if len(document) != 14:
             return _Tally()  # as an earlier version wrote it: it is learned again
-        admitted, barren, prints, words, tried, waiting, peak, grown, yields, extensions, *flags = document
+        admitted, barren, prints, words, tried, waiting, peak, grown, yields, extensions, *flags, spread = document
         tally = _Tally(admitted, barren, [*prints], dict.fromkeys(words), tried, waiting, peak, grown)
-        tally.yields, tally.extensions = _Yields.of(yields), extensions
+        tally.yields, tally.extensions = Yields.of(yields), extensions
         tally.is_endless, tally.is_dated, tally.query = bool(flags[0]), bool(flags[1]), flags[2]
+        tally.spread = Spread.of(spread)
         return tally
 
     @property
@@ -197,6 +163,9 @@ class TemplateBudget:
             is_new = self._has_new_word(tally, words, is_template=name == template)
             is_new = (name == variants or self._is_new_print(tally, print_)) and is_new
             own = sum(name in names for names in led_by_name)
+            # Filters lead from one set of parameters to another: all addresses of the path count as growth.
+            spread = own if variants is None else sum(variants in names for names in led_by_name)
+            tally.spread.add(spread, is_again=is_again)
             is_new = own < len(led_by_name) or (is_new and not is_again)
             are_new.append(is_new)
             tally.is_dated = is_dated
@@ -214,6 +183,18 @@ class TemplateBudget:
         return endless
 
     # -- growth ------------------------------------------------------------------------------------------
+
+    def growth(self, names: Collection[str]) -> dict[str, float]:
+        """How suspect each of these names is by its growth; deferred addresses of the least suspect come first."""
+        return {name: self._growth_of(name) for name in names if name in self._tallies}
+
+    def _growth_of(self, name: str) -> float:
+        growth = _suspicion_of(self._tallies[name])
+        if growth or "?" in name:
+            return growth
+        # The days of a calendar add nothing themselves; the months beside them in their folder do.
+        folder = self._tallies.get(family_of(name))
+        return 0.0 if folder is None or name.endswith("…") else _suspicion_of(folder) / 2
 
     def _grows_without_end(self, name: str, tally: _Tally, yielded: int) -> bool:
         """Count a barren page that led to so many new addresses of its own kind; whether that is proof."""
@@ -242,13 +223,26 @@ class TemplateBudget:
         elif tally.is_dated:
             limit, least = limits.dated, limits.least
         elif tally.yields.mean >= _BRANCHING:
-            limit, least = limits.branching, limits.least_branching
+            # A set in which each page leads to two others grows until half of it is fetched, and then drains.
+            rate = tally.yields.mean
+            limit = max(limits.branching, round(limits.branching_found / rate))
+            found = limits.least_repeated_found if tally.spread.is_repeated else limits.least_branching_found
+            least = max(limits.least_branching, round(found / rate))
         else:
             self._suspects.pop(name, None)
-            return round(max(limits.chain, limits.chain_alone - sum(self._suspects.values())) * scale)
+            return round(max(limits.chain, limits.chain_alone - 2 * self._grown_beside(name)) * scale)
         self._suspects[name] = tally.grown
-        is_used_up = sum(self._suspects.values()) >= limits.together * scale
+        is_used_up = self._grown_beside(name) >= limits.others * scale
         return round((min(limit, least) if is_used_up else limit) * scale)
+
+    def _grown_beside(self, name: str) -> int:
+        """Pages of growth of all suspects that do not count the same pages as this name."""
+        own, grown = _place_of(name), Counter[str]()
+        for suspect, pages in self._suspects.items():
+            place = _place_of(suspect)
+            if place != own:
+                grown[place] = max(grown[place], pages)
+        return grown.total()
 
     # -- content -----------------------------------------------------------------------------------------
 
@@ -359,12 +353,18 @@ class TemplateBudget:
         return tally
 
     def _forget_oldest(self) -> None:
-        """What was proven is kept as long as there is anything else to forget."""
-        oldest = next((name for name, tally in self._tallies.items() if not tally.is_endless), None)
+        """Names that hold addresses back are kept as long as there is anything else to forget."""
+        tallies = self._tallies.items()
+        free = (name for name, tally in tallies if not (tally.is_endless or self._is_starved(tally)))
+        oldest = next(free, next((name for name, tally in tallies if not tally.is_endless), None))
         oldest = next(iter(self._tallies)) if oldest is None else oldest
         del self._tallies[oldest]
         self._suspects.pop(oldest, None)
         self._touched.add(oldest)
+
+
+def _suspicion_of(tally: _Tally) -> float:
+    return tally.spread.suspicion(is_dated=tally.is_dated, is_combined=tally.is_combined)
 
 
 def is_deferring(reason: str | None) -> bool:
@@ -374,6 +374,11 @@ def is_deferring(reason: str | None) -> bool:
 def _root_of(name: str) -> str:
     """The name that all pages directly below the host of this one are counted by."""
     return family_of(name.partition("/")[0] + "/x")
+
+
+def _place_of(name: str) -> str:
+    """What a template has in common with its path with queries, or with its folder."""
+    return name.partition("?")[0] if "?" in name else family_of(name)
 
 
 def _note_query(tally: _Tally, template: str) -> None:

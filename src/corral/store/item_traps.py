@@ -24,8 +24,8 @@ _OF_RUN = crawl_templates.c.run_id == param("run_id")
 _LOAD = sa.select(crawl_templates.c.name, crawl_templates.c.tally).where(_OF_RUN)
 _KEEP = (
     insert(crawl_templates)
-    .values(run_id=param("run_id"), name=param("name"), tally=param("tally"))
-    .on_conflict_do_update(index_elements=["run_id", "name"], set_={"tally": param("tally")})
+    .values(run_id=param("run_id"), name=param("name"), tally=param("tally"), growth=param("growth"))
+    .on_conflict_do_update(index_elements=["run_id", "name"], set_={"tally": param("tally"), "growth": param("growth")})
 )
 _DROP = sa.delete(crawl_templates).where(_OF_RUN, crawl_templates.c.name == param("name"))
 _DROP_ALL = sa.delete(crawl_templates).where(_OF_RUN)
@@ -36,12 +36,36 @@ _REFUSE = (
     .where(_OF_ITEMS, _DEFERRED, items.c.message == param("name"))
     .values(state=ItemState.SKIPPED.value, reason=Trap.ENDLESS.value, updated_at=param("wall"))
 )
+# Names with deferred items, those that grew least first. Each costs one look into an index.
+_NAMES = (
+    sa.select(crawl_templates.c.name, crawl_templates.c.growth)
+    .where(
+        _OF_RUN,
+        sa.exists().where(
+            items.c.run_id == crawl_templates.c.run_id, _DEFERRED, items.c.message == crawl_templates.c.name
+        ),
+    )
+    .order_by(crawl_templates.c.growth, crawl_templates.c.name)
+    .limit(param("limit"))
+)
+_LEAST_IN_FLIGHT = (
+    sa.select(sa.func.min(crawl_templates.c.growth))
+    .select_from(items.join(crawl_templates, crawl_templates.c.name == items.c.message))
+    .where(_OF_ITEMS, is_state(items.c.state, ItemState.LEASED), _OF_RUN)
+)
+_IN_ORDER = (items.c.rank, items.c.id)
+_NEXT_OF_NAME = (
+    sa.select(items.c.id, items.c.rank)
+    .where(_OF_ITEMS, _DEFERRED, items.c.message == param("name"))
+    .order_by(*_IN_ORDER)
+    .limit(param("limit"))
+)
 _NEXT_DEFERRED = (
-    sa.select(items.c.id).where(_OF_ITEMS, _DEFERRED).order_by(items.c.rank, items.c.id).limit(param("limit"))
+    sa.select(items.c.id, items.c.rank).where(_OF_ITEMS, _DEFERRED).order_by(*_IN_ORDER).limit(param("limit"))
 )
 _PROMOTE = (
     sa.update(items)
-    .where(items.c.id.in_(_NEXT_DEFERRED))
+    .where(items.c.id == param("id"))
     .values(state=ItemState.PENDING.value, due_at=sa.literal_column(str(DEFERRED_DUE)), share=sa.literal_column("0"))
 )
 _FRESH_LEASED = (
@@ -49,13 +73,17 @@ _FRESH_LEASED = (
     .where(_OF_ITEMS, is_state(items.c.state, ItemState.LEASED), items.c.due_at != sa.literal_column(str(DEFERRED_DUE)))
     .limit(1)
 )
+# Of names that do not grow, items of this many are looked at for the next ones.
+_MOST_NAMES = 16
+# Pages of one growing name that are read at once.
+_MOST_AT_ONCE = 16
 
 
 def write(tx: Tx, hand: Hand, told: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Write what a worker has learned of templates; the answer, and how many deferred items are refused by it."""
-    key = values(run_id=hand.run_id)
+    key, growth = values(run_id=hand.run_id), told.get("growth", {})
     kept = [
-        {**key, **values(name=storable(name), tally=to_json(tally))}
+        {**key, **values(name=storable(name), tally=to_json(tally), growth=growth.get(name, 0.0))}
         for name, tally in sorted(told["tallies"].items())
         if tally is not None
     ]
@@ -68,8 +96,8 @@ def write(tx: Tx, hand: Hand, told: dict[str, Any]) -> tuple[dict[str, Any], int
     return (_known_at_first(tx, hand) if told["begins"] else {}), refused
 
 
-def promote(tx: Tx, hand: Hand, limit: int, next_rows: Sequence[Row]) -> int:
-    """Make the next deferred items pending where nothing else is left to hand out now, in their order; how many.
+def promote(tx: Tx, hand: Hand, limit: int, next_rows: Sequence[Row], holding: int) -> int:
+    """Make the next deferred items pending where nothing else is left to hand out now; how many.
 
     Pages that wait for another attempt are not waited for, unless the crawl is shared: other workers know what is due
     there. A page that is being read may lead to others that come first, unless it was deferred itself.
@@ -81,9 +109,32 @@ def promote(tx: Tx, hand: Hand, limit: int, next_rows: Sequence[Row]) -> int:
         return 0
     if tx.all(_FRESH_LEASED, values(run_id=hand.run_id)):
         return 0
-    promoted = tx.run(_PROMOTE, values(run_id=hand.run_id, limit=min(limit, MAX_ROWS)))
-    hand.counts.update(deferred=-promoted, pending=promoted)
-    return promoted
+    chosen = _least_grown(tx, hand, min(limit, MAX_ROWS), holding)
+    if chosen:
+        tx.many(_PROMOTE, [values(id=each) for each in chosen])
+        hand.counts.update(deferred=-len(chosen), pending=len(chosen))
+    return len(chosen)
+
+
+def _least_grown(tx: Tx, hand: Hand, limit: int, holding: int) -> list[int]:
+    """Items of names that do not grow, in their order; where there are none, some of the name that grew least.
+
+    A name that grows gets no more than is read at once: what its pages lead to decides which name comes next.
+    """
+    key = values(run_id=hand.run_id)
+    names = tx.all(_NAMES, {**key, **values(limit=_MOST_NAMES)})
+    quiet = [name for name, growth in names if not growth]
+    if quiet:
+        rows = [row for name in quiet for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=name, limit=limit)})]
+        return [row[0] for row in sorted(rows, key=lambda row: (row[1], row[0]))[:limit]]
+    if not names:
+        # The worker has forgotten the names of all that is left.
+        return [row[0] for row in tx.all(_NEXT_DEFERRED, {**key, **values(limit=limit)})]
+    some = min(limit, max(1, min(hand.bounds.concurrency, _MOST_AT_ONCE)) - holding)
+    [(in_flight,)] = tx.all(_LEAST_IN_FLIGHT, key)
+    if some <= 0 or (in_flight is not None and in_flight < names[0][1]):
+        return []  # a page of a less suspect name is being read, and may lead to more of them
+    return [row[0] for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=names[0][0], limit=some)})]
 
 
 def _known_at_first(tx: Tx, hand: Hand) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
     counts.update(deferred=-refused, skipped=refused)
     room = int(min(report.want, room_in(bounds, _counts(counts), counts["size"])))
     got = item_deals.dealt(tx, hand, report, room)
-    if item_traps.promote(tx, hand, room, got.rows):
+    if item_traps.promote(tx, hand, room, got.rows, len(report.holding)):
         got = item_deals.dealt(tx, hand, report, room)
     taken, next_due_s = _lease(tx, hand, room, got)
     if bounds.since is not None and taken:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from corral.apart import run_apart
 from corral.domain.errors import StorageUnusable
 
-HEAD = "0017"
+HEAD = "0018"
 _KNOWN = tuple(f"{number:04}" for number in range(1, int(HEAD) + 1))
 _MIGRATIONS = Path(__file__).parent / "migrations"
 

@@ -261,6 +261,7 @@ crawl_templates = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("tally", sa.Text, nullable=False),
+    sa.Column("growth", sa.Double, nullable=False, server_default="0"),  # deferred items of the least come first
 )
 
 # What became of the pages of each host, per crawl; of all crawls that are forgotten, under an empty run_id.

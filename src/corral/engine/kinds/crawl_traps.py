@@ -28,6 +28,7 @@ class CrawlTraps:
         self._endless: list[str] = []  # names that proved to be traps since the last step
         self._begins = True
         self._told_at = 0.0
+        self._has_read_deferred = False  # since the last step: which of them come next depends on it
 
     def let_in(self, found: Found) -> Found:
         """A new address, as it is or with the rule that defers or refuses it."""
@@ -57,6 +58,7 @@ class CrawlTraps:
         if seen.print is None or item.kind != PAGE:
             return
         self._unsure = max(0, self._unsure - 1)
+        self._has_read_deferred = self._has_read_deferred or item.is_deferred
         self._endless += self._budget.observe(
             template_of(item.url),
             seen.print,
@@ -70,11 +72,14 @@ class CrawlTraps:
     def told(self) -> dict[str, Any] | None:
         """For the next step, where there is something to tell."""
         is_due = time.monotonic() - self._told_at >= _TELL_EVERY_S
-        if not (self._endless or self._begins or is_due):
+        if not (self._endless or self._begins or self._has_read_deferred or is_due):
             return None
         self._told_at = time.monotonic()
+        self._has_read_deferred = False
         endless, self._endless = self._endless, []
-        return {"begins": self._begins, "tallies": self._budget.changes(), "endless": endless}
+        changes = self._budget.changes()
+        growth = self._budget.growth(changes)
+        return {"begins": self._begins, "tallies": changes, "growth": growth, "endless": endless}
 
     def answered(self, answer: dict[str, Any] | None, fetched: int) -> None:
         self._budget.fetched = fetched
