@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from corral.domain.event import EventDraft
-from corral.domain.run import NewRun
-from corral.wiring import App
+from corral.domain.runs.event import EventDraft
+from corral.domain.runs.run import NewRun
+from corral.wiring.app import App
 
 _BULK = 200
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from corral.process import die_with_parent
+from corral.runtime.process import die_with_parent
 from tests.forked.process import Process, started
 from tests.services.ports import free_port
 from tests.slack import SLACK

@@ -14,7 +14,7 @@ from crawlee.storage_clients import MemoryStorageClient
 
 from bench.model import Place, Result
 from corral.demo.content import PRODUCT_COUNT
-from corral.fetch.browser_args import find_chromium
+from corral.fetch.browser.launch_args import find_chromium
 
 _AT_ONCE = (1, 2, 4)
 _FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-gpu"]

@@ -6,11 +6,11 @@ import time
 
 from bench.crawl.sites import start_of
 from bench.model import Place, Result
-from corral.domain.crawl import CrawlPlan
-from corral.domain.record import RecordFilter
-from corral.process import serve
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.runs.record import RecordFilter
+from corral.runtime.process import serve
 from corral.settings import load_settings
-from corral.wiring import App, opened
+from corral.wiring.app import App, opened
 
 _AT_ONCE = 64
 

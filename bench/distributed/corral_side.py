@@ -15,14 +15,14 @@ import psutil
 from bench.model import Place, Result
 from bench.probe import memory_mb, stop
 from bench.services import free_port
-from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import RunId, new_id
-from corral.domain.job import Priority, Strategy
-from corral.domain.queues import hint_of
-from corral.domain.run import NewRun
-from corral.process import serve
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.queues import hint_of
+from corral.domain.runs.run import NewRun
+from corral.runtime.process import serve
 from corral.settings import Settings, load_settings
-from corral.wiring import App, opened
+from corral.wiring.app import App, opened
 
 _BULK = 200
 _PROCESSES = os.cpu_count() or 1

@@ -9,11 +9,11 @@ from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from bench.pages import COUNT, path_of, title_of
 from corral.domain.ids import JobId, RunId, new_id
-from corral.domain.job import FieldSpec, Job, Strategy
-from corral.domain.record import RecordFilter
-from corral.process import serve
+from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.runs.record import RecordFilter
+from corral.runtime.process import serve
 from corral.settings import load_settings
-from corral.wiring import App, opened
+from corral.wiring.app import App, opened
 
 _FIELDS = (FieldSpec("title"), FieldSpec("heading", css="h1"))
 

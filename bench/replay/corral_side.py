@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from corral.demo.content import PRODUCT_COUNT, products
-from corral.domain.event import EventDraft
 from corral.domain.ids import JobId, RunId, new_id
-from corral.domain.job import FieldSpec, Job, Strategy
-from corral.domain.record import RecordFilter
-from corral.domain.run import NewRun
-from corral.process import serve
+from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.runs.event import EventDraft
+from corral.domain.runs.record import RecordFilter
+from corral.domain.runs.run import NewRun
+from corral.runtime.process import serve
 from corral.settings import load_settings
-from corral.wiring import App, opened
+from corral.wiring.app import App, opened
 
 _FIELDS = (FieldSpec("name"), FieldSpec("price"), FieldSpec("description"))
 

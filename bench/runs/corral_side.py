@@ -18,14 +18,14 @@ import httpx
 
 from bench.model import Place, Result
 from bench.probe import latency_ms, memory_mb
-from corral.domain.event import EventDraft, EventKind
 from corral.domain.ids import RunId, new_id
-from corral.domain.job import Priority, Strategy
-from corral.domain.run import NewRun
-from corral.process import serve
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.run import NewRun
+from corral.runtime.process import serve
 from corral.settings import load_settings
 from corral.store.open import open_store
-from corral.wiring import App, opened
+from corral.wiring.app import App, opened
 
 _BULK = 200
 # Per worker. The default suits pages; runs that do nothing are only limited by how many are under way.

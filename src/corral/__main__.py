@@ -7,8 +7,8 @@ _INTERRUPTED = 130
 
 def main() -> None:
     try:
-        from corral.private import keep_files_private  # noqa: PLC0415
-        from corral.process import limit_malloc_arenas, load_structlog_alone  # noqa: PLC0415
+        from corral.runtime.private_files import keep_files_private  # noqa: PLC0415
+        from corral.runtime.process import limit_malloc_arenas, load_structlog_alone  # noqa: PLC0415
 
         keep_files_private()
         limit_malloc_arenas()

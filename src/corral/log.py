@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from corral.domain.masking import masked_deeply
+from corral.domain.redaction import masked_deeply
 from corral.domain.secret import without
 
 _MAX_FIELD = 8192

@@ -17,18 +17,18 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import structlog
 
-from corral.domain.address import EgressPolicy, check_literal
+from corral.domain.crawl.site_work import SiteWork, progress
 from corral.domain.errors import NotYet, RunNotFound
-from corral.domain.run import CRAWL
-from corral.domain.site_work import SiteWork, progress
-from corral.domain.url import parse_target
+from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.url import parse_target
+from corral.domain.runs.run import CRAWL
 from corral.log import configure_logging, hide
 from corral.settings import Settings, Transport, load_settings
 from corral.store.open import open_for_reading
 from corral.supervisor.plan import State
 from corral.supervisor.supervisor import Supervisor
-from corral.wiring import opened
-from corral.wiring_services import FIRST_WORKER, REDIS, Installation
+from corral.wiring.app import opened
+from corral.wiring.services import FIRST_WORKER, REDIS, Installation
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from dotenv.parser import Binding, parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from corral.domain.address import AllowEntry
-from corral.domain.cache import CacheMode
 from corral.domain.errors import BadConfiguration
+from corral.domain.net.address import AllowEntry
+from corral.domain.net.http_cache import CacheMode
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PREFIX = "APP_"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import sync_playwright
 
-from corral.fetch.browser_args import find_chromium, is_sandboxed
+from corral.fetch.browser.launch_args import find_chromium, is_sandboxed
 from tests.api.test_sessions import a_job, added, logged_in, open_intervention
 from tests.cli.command import Corral
 from tests.fetch.browsing import needs_chromium

@@ -20,9 +20,9 @@ from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
-from tests.crawl.site import served, tree
-from tests.crawl.test_scraping_api import ended, submit
-from tests.engine.build import until
+from tests.engine.builders import until
+from tests.engine.crawl.site import served, tree
+from tests.engine.crawl.test_scraping_api import ended, submit
 from tests.export import reading
 from tests.export.fill import filled
 from tests.export.test_warc import read as read_warc

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, served
 from tests.stack import Stack
 
 PRICED = {"name": "price", "css": ".price"}

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.crawl.site import Page, served
+from tests.engine.crawl.site import Page, served
 from tests.stack import corral_up
 
 LONG = "word " * 1000  # 4,999 characters

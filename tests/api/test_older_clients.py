@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from corral.domain.field_types import number_of
-from tests.crawl.site import Page, served
+from corral.domain.jobs.field_types import number_of
+from tests.engine.crawl.site import Page, served
 from tests.stack import Stack
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from corral.domain.survey import MAX_SNIPPET_CHARS
+from corral.domain.jobs.survey import MAX_SNIPPET_CHARS
 from tests.stack import Stack, corral_up
 
 

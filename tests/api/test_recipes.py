@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from corral.domain.ids import new_id
-from corral.domain.recipe import Lesson, StoredRecipe
+from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
 from corral.settings import load_settings
 from corral.store.open import open_store
 from tests.stack import Stack

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corral.domain.schedule import ACCEPTED
+from corral.domain.jobs.schedule import ACCEPTED
 from corral.fetch.limits import FetchLimits
 from tests.slack import SLACK
 from tests.stack import Stack

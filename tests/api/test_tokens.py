@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from corral.api.names import is_ours
+from corral.api.guard.allowed_hosts import is_ours
 from corral.settings import Settings
 from tests.stack import Stack, corral_up
 

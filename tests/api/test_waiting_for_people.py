@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Corral
-from tests.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, served
 from tests.fetch.browsing import needs_chromium
 from tests.stack import Stack
 

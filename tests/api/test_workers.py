@@ -10,10 +10,10 @@ import pytest
 from corral.api.app import create_app
 from corral.settings import load_settings
 from corral.store.open import open_store
-from corral.wiring import opened
+from corral.wiring.app import opened
 from tests.slack import SLACK
 from tests.stack import Stack
-from tests.store.build import a_run, add
+from tests.store.builders import a_run, add
 
 
 def held_by(stack: Stack, run_id: str) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from corral.domain.event import Event
-from corral.domain.run import NewRun, Run
-from corral.wiring import App, opened
-from tests.engine.build import put, settings_for
+from corral.domain.runs.event import Event
+from corral.domain.runs.run import NewRun, Run
+from corral.wiring.app import App, opened
+from tests.engine.builders import put, settings_for
 
 
 class Client:

@@ -13,7 +13,7 @@ import time
 import uvloop
 
 from corral.settings import Settings, load_settings
-from corral.wiring import App, opened
+from corral.wiring.app import App, opened
 
 
 def say(what: str, **more: object) -> None:

@@ -56,7 +56,11 @@ class Fleet:
 
     def kill_child(self, process: Process) -> None:
         """One of the worker processes below a Celery worker, where it has any right now."""
-        children = [child for child in psutil.Process(process.pid).children() if "corral.child" in child.cmdline()]
+        children = [
+            child
+            for child in psutil.Process(process.pid).children()
+            if "corral.entrypoints.worker_process" in child.cmdline()
+        ]
         if children:
             children[0].kill()
 

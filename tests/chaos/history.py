@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pysqlite3
 
-from corral.domain.event import EventKind, fold
-from corral.domain.loss import LOSS_CAP, Blame
-from corral.domain.run import TERMINAL, RunState
+from corral.domain.runs.event import EventKind, fold
+from corral.domain.runs.loss import LOSS_CAP, Blame
+from corral.domain.runs.run import TERMINAL, RunState
 
 _RUNS = "SELECT id, state, attempt, max_attempts, epoch, losses, seq, owner, lease_until FROM runs"
 _EVENTS = "SELECT run_id, seq, kind, meta FROM events ORDER BY run_id, seq"

@@ -11,10 +11,10 @@ from typing import Any
 import uvloop
 
 from corral.domain.errors import WrongState
-from corral.domain.run import Move, NewRun
+from corral.domain.runs.run import Move, NewRun
 from corral.settings import Settings, load_settings
-from corral.wiring import App, opened
-from tests.engine.build import drill, put, started, until
+from corral.wiring.app import App, opened
+from tests.engine.builders import drill, put, started, until
 
 
 class Journal:

@@ -65,7 +65,8 @@ def test_a_list_from_sqlite_loads_no_server_and_no_other_database(corral: Corral
     corral.create()
     code = (
         "import sys, atexit; from corral.cli.main import main; sys.argv = ['corral', 'run', 'list', '--json'];"
-        "heavy = ('psycopg', 'alembic', 'fastapi', 'starlette', 'structlog', 'wreq', 'selectolax', 'corral.wiring');"
+        "heavy = ('psycopg', 'alembic', 'fastapi', 'starlette', 'structlog', 'wreq', 'selectolax',"
+        "'corral.wiring.app');"
         "atexit.register(lambda: print([name for name in heavy if name in sys.modules])); main()"
     )
     loaded = subprocess.run(

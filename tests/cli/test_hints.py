@@ -4,9 +4,9 @@ import pytest
 
 from corral.cli.exits import complain
 from corral.cli.hints import hint_for, history_of
-from corral.domain.job import Strategy
-from corral.domain.run import CRAWL
-from tests.domain.test_run import A_RUN
+from corral.domain.jobs.job import Strategy
+from corral.domain.runs.run import CRAWL
+from tests.domain.runs.test_run import A_RUN
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from corral.store import schema, sqlite_file
+from corral.store import schema
+from corral.store.backends import sqlite_file
 from tests.cli.command import Corral
 from tests.services import PostgresCluster
 

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from corral.settings import Settings
-from corral.wiring import App
+from corral.wiring.app import App
 from tests import services
 from tests.chaos.level import LEVEL
-from tests.engine.build import settings_for, working
+from tests.engine.builders import settings_for, working
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import json
 import psycopg
 import pysqlite3
 
-from corral.domain.run import CRAWL, Move
+from corral.domain.runs.run import CRAWL, Move
 from corral.store.open import open_store
-from tests.store.build import CREATED, a_run
-from tests.store.test_items import url as seed
+from tests.store.builders import CREATED, a_run
+from tests.store.queries.crawl.test_frontier import url as seed
 
 PLAN = {"start_urls": ["http://a.test/"]}
 _NUMBERS = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from corral.domain.record import CRAWL_FIELDS
+from corral.domain.runs.record import CRAWL_FIELDS
 from corral.export.formats import Format
 from corral.export.stream import Export, Progress, chunks
 from corral.store.open import open_store

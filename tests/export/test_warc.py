@@ -12,21 +12,21 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from corral.domain.crawl import Bounds, CrawlPlan, ItemState
+from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
+from corral.domain.crawl.item import Ended, Report
+from corral.domain.crawl.page_archive import page_document, told_at_once
 from corral.domain.errors import PagesNotKept
-from corral.domain.item import Ended, Report
-from corral.domain.kept import page_document, told_at_once
-from corral.domain.retention import Retention
-from corral.domain.run import Move
+from corral.domain.runs.retention import Retention
+from corral.domain.runs.run import Move
 from corral.export.formats import Format
 from corral.export.stream import Export, chunks
 from corral.store.open import open_store
 from corral.store.store import Store
-from corral.wiring import App
-from tests.crawl.site import Page, served, tree
-from tests.engine.build import settings_for, until, working
+from corral.wiring.app import App
+from tests.engine.builders import settings_for, until, working
+from tests.engine.crawl.site import Page, served, tree
 from tests.export.fill import filled
-from tests.store.build import ME, OTHER
+from tests.store.builders import ME, OTHER
 
 SECRETS = ("s3cret-cookie", "s3cret-token", "s3cret-key", "s3cret-query")
 

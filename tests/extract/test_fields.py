@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
-from corral.domain.job import FieldSpec
+from corral.domain.jobs.job import FieldSpec
 from corral.extract import page
 from corral.extract.fields import extract_fields
 from corral.extract.page import is_too_deep, title_of
-from corral.extract.selectors import compile_check
+from corral.extract.selectors.spec import compile_check
 from corral.extract.value_limit import kept_chars
 from corral.extract.values import storable
 from tests.slack import SLACK

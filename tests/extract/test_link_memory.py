@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.canonical import Link, link_to
-from corral.domain.scope import Refusal
-from corral.domain.url import parse_target
-from corral.extract import crawling
-from corral.extract.crawling import CrawlAsk
-from corral.extract.reading import ReadRequest, read_page
+from corral.domain.crawl.scope import Refusal
+from corral.domain.net.canonical import Link, link_to
+from corral.domain.net.url import parse_target
+from corral.extract import crawl_page
+from corral.extract.crawl_page import CrawlAsk
+from corral.extract.page_reader import ReadRequest, read_page
 
 BASES = (
     "http://a.test/",
@@ -45,7 +45,7 @@ def found(base: str, references: tuple[str, ...], depth: int = 1, packed: str | 
 
 @given(st.lists(st.tuples(st.sampled_from(BASES), st.sampled_from(REFERENCES), st.integers(0, 2)), max_size=20))
 def test_a_link_is_judged_as_if_it_were_the_first(seen: list[tuple[str, str, int]]) -> None:
-    judge = crawling._judge(plan())
+    judge = crawl_page._judge(plan())
     today = datetime.now(UTC).date()
     for base, reference, depth in seen:
         target, is_too_deep = parse_target(base), depth + 1 > judge.plan.max_depth
@@ -76,10 +76,10 @@ def test_what_is_remembered_depends_on_the_depth_and_on_the_crawl() -> None:
 def test_many_crawls_with_many_links_take_no_more_than_is_reckoned(
     monkeypatch: pytest.MonkeyPatch, reference: str
 ) -> None:
-    monkeypatch.setattr(crawling, "_REMEMBERED_BYTES", 200_000)
+    monkeypatch.setattr(crawl_page, "_REMEMBERED_BYTES", 200_000)
     for number in range(8):
         links = tuple(reference.format(f"{number}-{place}") for place in range(100))
         assert len(found("http://a.test/", links, packed=plan(number))) == 100
-    kept = [each for known in crawling._memory._known.values() for each in known.values() if each is not None]
+    kept = [each for known in crawl_page._memory._known.values() for each in known.values() if each is not None]
     assert 0 < len(kept) < 350
     assert sum(2 * len(each.url) for each in kept) < 200_000

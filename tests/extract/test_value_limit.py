@@ -5,9 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
-from corral.domain.job import FieldSpec
-from corral.domain.retry import VALUE_CUT
-from corral.extract.reading import ReadRequest, read_page
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.runs.retry import VALUE_CUT
+from corral.extract.page_reader import ReadRequest, read_page
 
 LIMIT = 1000
 HTML = (("content-type", "text/html"),)

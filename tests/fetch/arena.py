@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corral.domain.address import AllowEntry, EgressPolicy
-from corral.domain.job import Strategy
-from corral.domain.outcome import Fetched, Outcome, Task
+from corral.domain.jobs.job import Strategy
+from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.ports import Executor, Kind
-from corral.engine.attempt import perform
-from corral.engine.kinds.page import PageKind
-from corral.fetch.browser import BrowserExecutor
-from corral.fetch.egress import Egress
+from corral.domain.runs.outcome import Fetched, Outcome, Task
+from corral.engine.worker.attempt import perform
+from corral.engine.worker.kinds.page import PageKind
+from corral.fetch.browser.executor import BrowserExecutor
+from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
-from corral.fetch.parse_pool import ParsePool
+from corral.fetch.parsing.pool import ParsePool
 from corral.fetch.robots import Robots
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.hostile import Hostile, hostile_server

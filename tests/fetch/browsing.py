@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from corral.artifacts import ArtifactFolder
-from corral.domain.address import AllowEntry, EgressPolicy
-from corral.domain.outcome import Task
-from corral.fetch.browser import BrowserExecutor
-from corral.fetch.browser_args import HOW_TO_INSTALL, BrowserLimits, find_chromium
-from corral.fetch.browser_engine import Engine
-from corral.fetch.egress import Egress
-from corral.fetch.forward_proxy import ProxyLimits
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.domain.runs.outcome import Task
+from corral.fetch.browser.engine import Engine
+from corral.fetch.browser.executor import BrowserExecutor
+from corral.fetch.browser.launch_args import HOW_TO_INSTALL, BrowserLimits, find_chromium
+from corral.fetch.egress.client import Egress
 from corral.fetch.limits import FetchLimits
-from corral.fetch.parse_pool import PageReader
+from corral.fetch.parsing.pool import PageReader
+from corral.fetch.proxy.forward_proxy import ProxyLimits
 from corral.fetch.robots import Robots
+from corral.files.artifacts import ArtifactFolder
 from tests.fetch.hostile import ROUTES, Request
 from tests.slack import SLACK
 

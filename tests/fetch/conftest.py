@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from corral.domain.address import AllowEntry, EgressPolicy
-from corral.fetch.egress import Egress
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.fetch.egress.client import Egress
 from corral.fetch.limits import FetchLimits
 from tests.fetch.hostile import Hostile, hostile_server
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from corral.domain import address
+from corral.domain.net import address
 
 CIRCLED = str.maketrans("0123456789", "⓪①②③④⑤⑥⑦⑧⑨")
 FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")

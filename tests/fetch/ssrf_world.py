@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from corral.domain.address import AllowEntry, EgressPolicy
-from corral.domain.outcome import Failed
-from corral.domain.url import Target
-from corral.fetch import egress_dns
-from corral.fetch.browser import BrowserExecutor
-from corral.fetch.browser_args import BrowserLimits
-from corral.fetch.egress import Egress
-from corral.fetch.egress_dns import PinnedAddress
-from corral.fetch.forward_proxy import ProxyLimits
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.domain.net.url import Target
+from corral.domain.runs.outcome import Failed
+from corral.fetch.browser.executor import BrowserExecutor
+from corral.fetch.browser.launch_args import BrowserLimits
+from corral.fetch.egress import dns
+from corral.fetch.egress.client import Egress
+from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.limits import FetchLimits
+from corral.fetch.proxy.forward_proxy import ProxyLimits
 from corral.fetch.robots import Robots
 from tests.fetch.browsing import needs_chromium, serve
+from tests.fetch.egress.test_ssrf import canary
 from tests.fetch.everywhere import every_address_is_here
 from tests.fetch.hostile import Hostile, hostile_server
 from tests.fetch.ssrf_page import SERVICE_WORKER, WAYS, page
-from tests.fetch.test_ssrf import canary
 
 # What the top of a page does itself is tried from outside.
 LOADS = ("top", "top-redirect")
@@ -105,7 +105,7 @@ async def made_world() -> AsyncIterator[World]:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         if is_everywhere:
             # The second wall would refuse all of them, as addresses of this machine, and hide a hole in the table.
-            patch.setattr(egress_dns, "is_own_address", lambda _: False)
+            patch.setattr(dns, "is_own_address", lambda _: False)
         serve(patch, "/many", page())
         serve(patch, "/service-worker.js", SERVICE_WORKER, "Content-Type: text/javascript")
         den = await stack.enter_async_context(hostile_server())

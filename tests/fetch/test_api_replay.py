@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from corral.domain.address import AllowEntry, EgressPolicy
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.fetch.api_replay import ApiReplayExecutor
-from corral.fetch.egress import Egress
+from corral.fetch.egress.client import Egress
 from corral.fetch.limits import FetchLimits
 from corral.fetch.robots import Robots
 from tests.fetch.changing import Changing, changing_site

@@ -14,14 +14,14 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corral.domain.cache import CacheMode
-from corral.domain.outcome import Fetched, Outcome, Task
+from corral.domain.net.http_cache import CacheMode
+from corral.domain.runs.outcome import Fetched, Outcome, Task
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.body import Body, BodyFault, BodyFull, content_coding
-from corral.fetch.cache import PageCache
-from corral.fetch.cache_disk import DiskCache
+from corral.fetch.cache.client import PageCache
+from corral.fetch.cache.disk import DiskCache
 from corral.fetch.codings import CODINGS
-from corral.fetch.egress import Egress
+from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import MIB, FetchLimits
 from corral.fetch.robots import Robots

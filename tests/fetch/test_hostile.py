@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from corral.domain.outcome import Failed, Fetched
-from corral.domain.retry import RetryPolicy, decide
-from corral.domain.run import Move
-from corral.fetch import egress_dns
+from corral.domain.runs.outcome import Failed, Fetched
+from corral.domain.runs.retry import RetryPolicy, decide
+from corral.domain.runs.run import Move
+from corral.fetch.egress import dns
 from corral.fetch.limits import MIB
-from tests.domain.test_run import A_RUN, NOW
+from tests.domain.runs.test_run import A_RUN, NOW
 from tests.fetch import hostile_codings
 from tests.fetch.arena import EXECUTORS, Arena, arena_with, forget_peak, name_of, peak_bytes
 from tests.fetch.hostile import ROUTES, Request
@@ -170,9 +170,9 @@ async def test_a_site_is_offered_the_codings_that_are_taken_from_it(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, executor: str, host: str, sent: str
 ) -> None:
     """Chromium takes brotli and zstd over TLS only, or from this machine."""
-    known = egress_dns._addresses
+    known = dns._addresses
     chosen: list[str] = []
-    monkeypatch.setattr(egress_dns, "_addresses", lambda name: ("127.0.0.1",) if name == "a.test" else known(name))
+    monkeypatch.setattr(dns, "_addresses", lambda name: ("127.0.0.1",) if name == "a.test" else known(name))
 
     async def pack(request: Request) -> None:
         [offered] = [line for line in request.head.lower().split("\r\n") if line.startswith("accept-encoding:")]

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from corral.demo import running_site
-from corral.domain.address import AllowEntry, EgressPolicy
-from corral.domain.outcome import Failed, Fetched, Outcome, Task
-from corral.domain.proxy import parse_proxy
-from corral.domain.session import checked_state
-from corral.fetch import egress_dns
-from corral.fetch.egress import Egress
-from corral.fetch.egress_way import Proxies
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.domain.net.proxy import parse_proxy
+from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.sites.session import checked_state
+from corral.fetch.egress import dns
+from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
+from corral.fetch.proxy.route import Proxies
 from corral.fetch.robots import Robots
 from tests.fetch.hostile import ROUTES, Hostile, Request, redirect_to
 from tests.fetch.upstream import upstream_proxy
@@ -282,7 +282,7 @@ async def test_a_cookie_of_one_site_is_not_shown_to_another(
         where = f"Location: http://other.test:{hostile.port}/page"
         await request.answer(b"", where, "Set-Cookie: mine=1; Path=/", status="302 Found")
 
-    monkeypatch.setattr(egress_dns, "_addresses", lambda _: ("127.0.0.1",))
+    monkeypatch.setattr(dns, "_addresses", lambda _: ("127.0.0.1",))
     monkeypatch.setitem(ROUTES, "/away", away)
     outcome = await execute(egress, hostile.url("/away"), "title")
     assert isinstance(outcome, Fetched)

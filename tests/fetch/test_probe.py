@@ -1,7 +1,7 @@
 import pytest
 
-from corral.domain.job import FieldSpec
-from corral.fetch.egress import Egress
+from corral.domain.jobs.job import FieldSpec
+from corral.fetch.egress.client import Egress
 from corral.fetch.probe import probe
 from tests.fetch.hostile import ROUTES, Hostile, Request
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from corral.domain.event import EventKind
 from corral.domain.ids import JobId, new_id
-from corral.domain.job import FieldSpec, Job, Strategy
-from corral.domain.url import parse_target
-from corral.fetch.egress import Egress
+from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.net.url import parse_target
+from corral.domain.runs.event import EventKind
+from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
-from tests.engine.build import ended, events, settings_for, working
+from tests.engine.builders import ended, events, settings_for, working
 from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.slack import SLACK

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from corral.domain.job import Strategy
-from corral.domain.outcome import Fetched
-from corral.domain.retry import RetryPolicy, decide
-from corral.domain.run import Move
+from corral.domain.jobs.job import Strategy
+from corral.domain.runs.outcome import Fetched
+from corral.domain.runs.retry import RetryPolicy, decide
+from corral.domain.runs.run import Move
 from tests.chaos.level import LEVEL
-from tests.domain.test_run import A_RUN, NOW
+from tests.domain.runs.test_run import A_RUN, NOW
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 

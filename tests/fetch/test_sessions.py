@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from corral.demo.pages import login_page
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.secret import Secret
-from corral.domain.session import SealedSession, SessionState, checked_state
-from corral.fetch.egress import Egress
+from corral.domain.sites.session import SealedSession, SessionState, checked_state
+from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession, browser_state
-from corral.vault import Keyring
+from corral.secrets.vault import Keyring
 from tests.fetch.browsing import browsing
 from tests.fetch.hostile import ROUTES, Hostile, Request, hostile_server, redirect_to
 

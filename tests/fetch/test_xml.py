@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from corral.domain.job import FieldSpec, Strategy
-from corral.domain.outcome import Failed, Fetched
-from corral.domain.retry import RetryPolicy, decide
-from corral.domain.run import Move
-from corral.extract.reading import ReadAnswer, ReadRequest
-from corral.fetch.parse_wire import Limits
-from tests.domain.test_run import A_RUN, NOW
-from tests.extract.test_xml import ATOM, RSS, SITEMAP
+from corral.domain.jobs.job import FieldSpec, Strategy
+from corral.domain.runs.outcome import Failed, Fetched
+from corral.domain.runs.retry import RetryPolicy, decide
+from corral.domain.runs.run import Move
+from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.fetch.parsing.messages import Limits
+from tests.domain.runs.test_run import A_RUN, NOW
+from tests.extract.xml.test_xml import ATOM, RSS, SITEMAP
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 from tests.fetch.hostile import hostile_server
-from tests.fetch.parsing import URL, a_request, measured_lag, parsing
+from tests.fetch.parser_builders import URL, a_request, measured_lag, parsing
 from tests.slack import SLACK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

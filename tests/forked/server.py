@@ -20,7 +20,7 @@ from pathlib import Path
 
 import corral
 from corral.__main__ import main
-from corral.process import die_with_parent
+from corral.runtime.process import die_with_parent
 
 # What Corral loads when it needs it, beyond its own modules.
 _LOADED_LATE = (

@@ -220,7 +220,11 @@ def killed_worker(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
     ]
     _until(lambda: "killed_cookie" in canaries.found_in("\n".join(site.asked)))
     _until(lambda: stack.run(runs[1]["id"])["status"] in ("running", "failed", "completed"))
-    workers = [each for each in psutil.Process(stack.process.pid).children() if "corral.child" in each.cmdline()]
+    workers = [
+        each
+        for each in psutil.Process(stack.process.pid).children()
+        if "corral.entrypoints.worker_process" in each.cmdline()
+    ]
     for worker in workers:
         worker.send_signal(signal.SIGKILL)
     for run in runs:

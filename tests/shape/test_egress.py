@@ -10,7 +10,7 @@ SOURCE = ROOT / "src/corral"
 MEANS = frozenset(
     {"aiohttp", "http.client", "httpx", "requests", "socket", "ssl", "urllib.request", "websockets", "wreq"}
 )
-WAYS_OUT = ("fetch/egress", "fetch/forward_proxy.py")
+WAYS_OUT = ("fetch/egress/", "fetch/proxy/forward_proxy.py")
 # The demo is a server; the supervisor asks the database that the settings name whether it answers.
 SERVICES = ("demo/", "supervisor/checks.py")
 # The demo and the API are servers; the others speak to a child process over a local socket pair. The supervisor asks
@@ -20,14 +20,14 @@ EXEMPT = {
     "demo/": MEANS,
     "api/binding.py": _LOCAL,
     "api/server.py": _LOCAL,
-    "cli/serving.py": _LOCAL,
-    "engine/pool.py": _LOCAL,
-    "fetch/parse_process.py": _LOCAL,
-    "child.py": _LOCAL,
-    "child_work.py": _LOCAL,
-    "heartbeat.py": _LOCAL,
-    "process.py": _LOCAL,
-    "parse_child.py": _LOCAL,
+    "cli/serving/serving.py": _LOCAL,
+    "engine/node/pool.py": _LOCAL,
+    "fetch/parsing/process.py": _LOCAL,
+    "entrypoints/worker_process.py": _LOCAL,
+    "entrypoints/worker_loop.py": _LOCAL,
+    "runtime/heartbeat.py": _LOCAL,
+    "runtime/process.py": _LOCAL,
+    "entrypoints/parser_process.py": _LOCAL,
     "supervisor/checks.py": frozenset({"http.client", "socket"}),
 }
 
@@ -60,12 +60,12 @@ def test_nothing_but_the_egress_can_open_a_connection() -> None:
         for path in sorted(SOURCE.rglob("*.py"))
         if (forbidden := means_used(path) - allowed(path.relative_to(SOURCE).as_posix()))
     ]
-    assert not offenders, "go through corral.fetch.egress instead:\n" + "\n".join(offenders)
+    assert not offenders, "go through corral.fetch.egress.client instead:\n" + "\n".join(offenders)
 
 
 def test_the_walk_sees_the_egress_itself() -> None:
-    assert means_used(SOURCE / "fetch/egress.py") == {"wreq"}
-    assert "socket" in means_used(SOURCE / "fetch/egress_dns.py")
+    assert means_used(SOURCE / "fetch/egress/client.py") == {"wreq"}
+    assert "socket" in means_used(SOURCE / "fetch/egress/dns.py")
 
 
 def test_no_stream_is_opened_behind_its_back() -> None:
@@ -79,4 +79,4 @@ def test_no_stream_is_opened_behind_its_back() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in calls
         if not any(keyword.arg == "sock" for keyword in node.keywords)
     ]
-    assert not offenders, "go through corral.fetch.egress instead:\n" + "\n".join(offenders)
+    assert not offenders, "go through corral.fetch.egress.client instead:\n" + "\n".join(offenders)

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 LISTED = "import json, sys; {}; print(json.dumps(sorted(sys.modules)))"
-FETCHING = {"wreq", "selectolax", "lxml", "playwright", "corral.extract.page", "corral.fetch.egress"}
-SERVING = "from corral.process import load_structlog_alone; load_structlog_alone(); import "
+FETCHING = {"wreq", "selectolax", "lxml", "playwright", "corral.extract.page", "corral.fetch.egress.client"}
+SERVING = "from corral.runtime.process import load_structlog_alone; load_structlog_alone(); import "
 
 
 def loaded(statement: str) -> set[str]:
@@ -19,12 +19,15 @@ def loaded(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement, spared",
     [
-        ("import corral.child", {"asyncio", "structlog", "orjson", "corral.engine.wire", *FETCHING}),
         (
-            f"{SERVING} corral.cli.main, corral.wiring, corral.api.app",
+            "import corral.entrypoints.worker_process",
+            {"asyncio", "structlog", "orjson", "corral.engine.worker.messages", *FETCHING},
+        ),
+        (
+            f"{SERVING} corral.cli.main, corral.wiring.app, corral.api.app",
             {"alembic", "rich.console", "psycopg", *FETCHING},
         ),
-        (f"{SERVING} corral.cli.main, corral.wiring_services", {"sqlalchemy", "celery", "rich.console", *FETCHING}),
+        (f"{SERVING} corral.cli.main, corral.wiring.services", {"sqlalchemy", "celery", "rich.console", *FETCHING}),
     ],
     ids=["worker process", "API and node", "supervisor"],
 )

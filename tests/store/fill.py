@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.store import sqlite_file
+from corral.store.backends import sqlite_file
 from corral.store.tables import Document, metadata, workers
 
 # Texts and documents that the way over could lose: quotes, line ends, the marks of COPY, other scripts, numbers.

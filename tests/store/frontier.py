@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from corral.domain.crawl import Bounds, ItemState
-from corral.domain.item import Ended, Found, Item, Report
+from corral.domain.crawl.crawl import Bounds, ItemState
+from corral.domain.crawl.item import Ended, Found, Item, Report
 from corral.store.open import open_store
-from tests.store.build import CREATED, ME, a_run
+from tests.store.builders import CREATED, ME, a_run
 
 _PAGES = 1_600
 _AT_ONCE = 32

@@ -6,7 +6,7 @@ import sys
 
 from corral.domain.ids import new_owner
 from corral.store.open import open_store
-from tests.store.build import completed
+from tests.store.builders import completed
 
 
 async def race(url: str, batch: int) -> list[tuple[str, int]]:

@@ -3,13 +3,13 @@
 from collections import Counter
 from typing import Any
 
-from corral.domain.crawl import Bounds, Counts, ItemState
+from corral.domain.crawl.crawl import Bounds, Counts, ItemState
+from corral.domain.crawl.item import Ended, Found, Item, Report, Step
+from corral.domain.crawl.sharing import place_in
 from corral.domain.ids import Owner
-from corral.domain.item import Ended, Found, Item, Report, Step
-from corral.domain.run import SHARE, Lease
-from corral.domain.share import place_in
+from corral.domain.runs.run import SHARE, Lease
 from corral.store.store import Store
-from tests.store.build import CREATED, ME, OTHER, a_run
+from tests.store.builders import CREATED, ME, OTHER, a_run
 from tests.store.conftest import Sql
 
 AT_ONCE = 6
@@ -26,7 +26,7 @@ def done(item: Item, *found: Found) -> Ended:
 
 
 class Worker:
-    """As engine.kinds.crawl does it, one thing at a time."""
+    """As engine.worker.kinds.crawl.crawl does it, one thing at a time."""
 
     def __init__(self, store: Store, lease: Lease, bounds: Bounds = SHARED) -> None:
         self.store = store

@@ -8,14 +8,15 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from corral.domain.event import EventKind
 from corral.domain.ids import new_id
-from corral.domain.run import RunState
-from corral.store import schema, sqlite_file
+from corral.domain.runs.event import EventKind
+from corral.domain.runs.run import RunState
+from corral.store import schema
+from corral.store.backends import sqlite_file
 from corral.store.indexes import metadata
 from corral.store.open import open_store
 from tests import services
-from tests.store.build import ME, add, completed
+from tests.store.builders import ME, add, completed
 
 
 @pytest.fixture(params=("file", "postgres"))

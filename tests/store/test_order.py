@@ -8,15 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 import psycopg
 import pytest
 
-from corral.domain.gate import GateRules
+from corral.domain.hosts.limiter import GateRules
 from corral.domain.ids import Owner
-from corral.domain.run import NewRun
-from corral.engine.gatekeeper import Gatekeeper
+from corral.domain.runs.run import NewRun
+from corral.engine.hosts.limiter_sync import Gatekeeper
 from corral.store.open import open_store
+from corral.store.queries.runs.waiting import WAITED_FOR
 from corral.store.store import Store
-from corral.store.waiting import WAITED_FOR
 from tests.chaos.history import check_order
-from tests.store.build import ME, OTHER, a_run, add_many
+from tests.store.builders import ME, OTHER, a_run, add_many
 
 SITE = "site.test"
 T = TypeVar("T")

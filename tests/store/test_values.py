@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput, StorageError
-from corral.domain.outcome import Failed, FailureCode
+from corral.domain.runs.outcome import Failed, FailureCode
 from corral.store.rows import from_json, storable, to_json
 from corral.store.store import Store
-from tests.store import build
-from tests.store.build import a_run, add, claim_new
+from tests.store import builders
+from tests.store.builders import a_run, add, claim_new
 
 AWKWARD = {
     "nul": "a\0b",
@@ -28,12 +28,12 @@ AWKWARD = {
 async def test_awkward_values_are_stored(store: Store) -> None:
     lease = await claim_new(store)
     failure = Failed(FailureCode.UNKNOWN, "bad \0 \ud800 message % :x", detail="half \ud800")
-    assert await store.settle(build.partial(lease, [AWKWARD]))
+    assert await store.settle(builders.partial(lease, [AWKWARD]))
     [record] = await store.records_of(lease.run_id, "", 10)
     assert record.data == {**AWKWARD, "nul": "ab", "half a pair": "ab", "large": str(2**80)}
 
     other = await claim_new(store)
-    assert await store.settle(build.failed(other, failure))
+    assert await store.settle(builders.failed(other, failure))
     run = await store.run(other.run_id)
     assert (run.error_message, run.failure_detail) == ("bad   message % :x", "half ")
 
@@ -48,7 +48,7 @@ async def test_a_nested_bomb_is_stored_to_a_depth(store: Store) -> None:
 
 async def test_a_long_message_is_cut(store: Store) -> None:
     lease = await claim_new(store)
-    await store.settle(build.failed(lease, Failed(FailureCode.UNKNOWN, "x" * 1_000_000)))
+    await store.settle(builders.failed(lease, Failed(FailureCode.UNKNOWN, "x" * 1_000_000)))
     assert len((await store.run(lease.run_id)).error_message or "") == 8192
 
 

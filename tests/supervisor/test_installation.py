@@ -7,12 +7,12 @@ from unittest import mock
 
 from pydantic import SecretStr
 
-from corral.domain.address import AllowEntry
+from corral.domain.net.address import AllowEntry
 from corral.settings import Settings
 from corral.supervisor.checks import redis_health
 from corral.supervisor.plan import WELL, Adopts
 from corral.supervisor.records import MARKER, Record, is_running, started_at
-from corral.wiring_services import Installation, environment_of, identity_of
+from corral.wiring.services import Installation, environment_of, identity_of
 from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.supervisor.programs import running, until

@@ -14,17 +14,17 @@ from typing import Any
 import psutil
 import pytest
 
-from corral.domain.crawl import Counts
+from corral.domain.crawl.crawl import Counts
+from corral.domain.crawl.site_work import SiteWork, progress
 from corral.domain.errors import BadConfiguration, BadInput, NotYet, RunNotFound
-from corral.domain.run import RunState
-from corral.domain.site_work import SiteWork, progress
+from corral.domain.runs.run import RunState
 from corral.settings import Settings
 from corral.supervisor import Orchestrator
 from corral.supervisor.checks import redis_health
 from corral.supervisor.plan import WELL, Service
-from corral.wiring_redis import broker_url
+from corral.wiring.redis import broker_url
 from tests.chaos.level import LEVEL
-from tests.domain.test_run import A_RUN
+from tests.domain.runs.test_run import A_RUN
 from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK

@@ -230,8 +230,8 @@ def test_a_terminal_and_a_pipe_are_told_the_same(capsys: pytest.CaptureFixture[s
     """What comes from elsewhere cannot steer the terminal."""
     from datetime import UTC, datetime
 
-    from corral.cli.distributed import _plain_line, _table
     from corral.cli.render import console
+    from corral.cli.serving.distributed import _plain_line, _table
     from corral.supervisor.plan import State
     from corral.supervisor.status import ServiceStatus
 

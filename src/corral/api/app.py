@@ -13,12 +13,12 @@ from starlette.staticfiles import StaticFiles
 import corral
 from corral.api import problems, render
 from corral.api.exports import Exports
+from corral.api.guard.methods import MethodTable
+from corral.api.guard.request_guard import RequestGuard
 from corral.api.http.connections import Connections
 from corral.api.http.limits import fit_open_files, limits_of
-from corral.api.methods import MethodTable
 from corral.api.metrics import Metrics
 from corral.api.openapi import Schema, describe_limits
-from corral.api.request_guard import RequestGuard
 from corral.api.routes import (
     artifacts,
     crawls,
@@ -40,7 +40,7 @@ from corral.api.routes import (
     workers,
 )
 from corral.api.streams import Streams
-from corral.wiring import App
+from corral.wiring.app import App
 
 _STATIC = Path(__file__).parent / "static"
 _CSP = (

@@ -7,8 +7,8 @@ from uuid import UUID
 from fastapi import Depends, Header, Query, Request
 
 from corral.domain.errors import BadInput
-from corral.domain.idempotency import IdempotencyKey
-from corral.wiring import App
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.wiring.app import App
 
 
 # Dependencies are coroutines: FastAPI runs plain functions in threads.

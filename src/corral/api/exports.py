@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from corral.domain.errors import CorralError, TooManyExports
-from corral.domain.run import Run
+from corral.domain.runs.run import Run
 from corral.export.formats import Format
 from corral.export.stream import Export, chunks
 

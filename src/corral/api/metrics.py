@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from corral.api.metrics_fleet import FleetMetrics
 from corral.domain.errors import StorageError
-from corral.wiring import App
+from corral.wiring.app import App
 
 
 class Metrics:

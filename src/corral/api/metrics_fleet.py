@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from corral.domain.worker import QueueNow, WorkerState
-from corral.wiring import App
+from corral.domain.runs.node import QueueNow, WorkerState
+from corral.wiring.app import App
 
 _MOST_WORKERS = 1000
 

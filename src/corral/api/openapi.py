@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from corral.api import render
 from corral.api.http.limits import limits_of
-from corral.api.schemas import ProblemBody
+from corral.api.schemas.common import ProblemBody
 from corral.domain.json_shape import MAX_DEPTH, MAX_VALUES
 from corral.settings import Settings
 

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-from corral.api.shapes import event, job, record, run
 from corral.domain.errors import BadInput
 from corral.domain.ids import is_id
+from corral.views.runs import event, job, record, run
 
 __all__ = ["answer", "cursor_id", "cursor_of", "cursor_owner", "dumps", "event", "job", "page", "record", "run"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends
 
-from corral.api.query import check_query
+from corral.api.guard.query import check_query
 
 _RETRY_AFTER = {"Retry-After": {"description": "seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
 _ALLOW = {"Allow": {"description": "the methods of this path", "schema": {"type": "string"}}}

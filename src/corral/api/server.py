@@ -13,7 +13,7 @@ from corral.api.app import create_app
 from corral.api.binding import BACKLOG, bound
 from corral.api.http.connections import Connections
 from corral.api.http.protocol import CountAnswer, GuardedProtocol, MethodsOf
-from corral.wiring import App
+from corral.wiring.app import App
 
 # Streams notice that we are stopping within half a second; whoever is slower is cut.
 _FAREWELL_S = 3

@@ -11,9 +11,9 @@ from starlette.types import Receive, Scope, Send
 
 from corral.api import render
 from corral.domain.errors import CorralError, NotFound, StorageError
-from corral.domain.event import Event
+from corral.domain.runs.event import Event
 from corral.store.store import Store
-from corral.wiring import App
+from corral.wiring.app import App
 
 HEARTBEAT_S = 15.0
 _POLL_S = 0.5

@@ -10,10 +10,10 @@ from typing import Any
 from celery import signals
 
 from corral.celery_app import hosting
-from corral.process import die_with_parent
+from corral.runtime.process import die_with_parent
 from corral.settings import load_settings
 from corral.transport.celery import EXECUTE, SWEEP, make_celery
-from corral.wiring_redis import broker_url
+from corral.wiring.redis import broker_url
 
 _settings = load_settings()
 

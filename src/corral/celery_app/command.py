@@ -15,7 +15,7 @@ from celery.beat import EmbeddedService
 from celery.platforms import SecurityWarning
 
 from corral.celery_app import app, hosting
-from corral.domain.queues import Queue
+from corral.domain.runs.queues import Queue
 from corral.log import configure_logging
 from corral.settings import Settings
 

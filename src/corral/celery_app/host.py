@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from corral.domain.queues import Queue
-from corral.engine.sources import Asked, Errand
+from corral.domain.runs.queues import Queue
+from corral.engine.node.sources import Asked, Errand
 from corral.settings import Settings
 
 if TYPE_CHECKING:
-    from corral.engine.node import Node
-    from corral.wiring import App
+    from corral.engine.node.node import Node
+    from corral.wiring.app import App
 
 log = structlog.get_logger()
 
@@ -93,7 +93,7 @@ class Host:
             os._exit(1)
 
     async def _serve(self) -> None:
-        from corral.wiring import opened  # noqa: PLC0415 - the same
+        from corral.wiring.app import opened  # noqa: PLC0415 - the same
 
         async with opened(self._settings, works=True, queues=self._queues, hears_messages=True) as app:
             assert app.node is not None

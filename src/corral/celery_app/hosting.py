@@ -4,10 +4,10 @@ import threading
 from concurrent.futures import Future
 
 from corral.celery_app.host import Host
-from corral.domain.queues import EVERY_QUEUE, Queue
-from corral.engine.sources import Errand
+from corral.domain.runs.queues import EVERY_QUEUE, Queue
+from corral.engine.node.sources import Errand
 from corral.log import configure_logging
-from corral.private import keep_files_private
+from corral.runtime.private_files import keep_files_private
 from corral.settings import Settings, Transport, load_settings
 
 _lock = threading.Lock()

@@ -16,8 +16,8 @@ import structlog
 from celery.concurrency.base import BasePool, apply_target
 
 from corral.celery_app import hosting
-from corral.domain.queues import Queue
-from corral.engine.sources import Errand
+from corral.domain.runs.queues import Queue
+from corral.engine.node.sources import Errand
 from corral.transport.celery import EXECUTE
 
 log = structlog.get_logger()

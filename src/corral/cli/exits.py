@@ -3,7 +3,7 @@
 import sys
 
 from corral.domain.errors import BadConfiguration, BadInput, CorralError, StorageUnusable
-from corral.domain.run import RunState
+from corral.domain.runs.run import RunState
 
 DONE = 0
 FAILED = 1

@@ -1,9 +1,9 @@
 """What a person can do about a run that did not work out; nothing where there is nothing to do."""
 
-from corral.domain.crawl import StoppedBy
-from corral.domain.job import Strategy
-from corral.domain.outcome import FailureCode
-from corral.domain.run import CRAWL, Run
+from corral.domain.crawl.crawl import StoppedBy
+from corral.domain.jobs.job import Strategy
+from corral.domain.runs.outcome import FailureCode
+from corral.domain.runs.run import CRAWL, Run
 
 _BY_DETAIL = {
     "no_session": "log in once with `corral session capture JOB`, or hand over cookies with `corral session add JOB`",

@@ -9,28 +9,15 @@ from typer.core import TyperGroup
 from corral import __version__
 from corral.cli.exits import report
 from corral.cli.streams import Unheard, prepare_streams, told
-from corral.cli.verbs import (
-    alive,
-    bench,
-    crawl,
-    crawl_pages,
-    demo,
-    doctor,
-    events,
-    export,
-    job,
-    move,
-    records,
-    run,
-    scrape,
-    serve,
-    session,
-    site,
-    status,
-    up,
-    why,
-    worker,
-)
+from corral.cli.verbs import alive, bench, demo, export, migrate, serve, status, up, worker
+from corral.cli.verbs.crawl import command, pages, why
+from corral.cli.verbs.doctor import command as doctor
+from corral.cli.verbs.job import command as job
+from corral.cli.verbs.run import command as run
+from corral.cli.verbs.run import events, records
+from corral.cli.verbs.scrape import command as scrape
+from corral.cli.verbs.session import command as session
+from corral.cli.verbs.site import command as site
 from corral.domain.errors import CorralError
 
 _START, _COLLECT, _CARE = "Start", "Collect", "Look after it"
@@ -41,15 +28,15 @@ VERBS = (
     (_START, "worker", worker.worker),
     (_START, "demo", demo.demo),
     (_COLLECT, "scrape", scrape.scrape),
-    (_COLLECT, "crawl", crawl.crawl),
-    (_COLLECT, "crawl pages", crawl_pages.crawl_pages),
+    (_COLLECT, "crawl", command.crawl),
+    (_COLLECT, "crawl pages", pages.crawl_pages),
     (_COLLECT, "events", events.events),
     (_COLLECT, "records", records.records),
     (_COLLECT, "export", export.export),
     (_COLLECT, "why", why.why),
     (_CARE, "status", status.status),
     (_CARE, "doctor", doctor.doctor),
-    (_CARE, "move", move.move),
+    (_CARE, "move", migrate.move),
     (_CARE, "alive", alive.alive),
     (_CARE, "bench", bench.bench),
 )

@@ -10,11 +10,11 @@ import typer
 
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId, is_id, new_id
-from corral.domain.job import FieldSpec, Job, OnTrouble, Priority, Strategy
+from corral.domain.jobs.job import FieldSpec, Job, OnTrouble, Priority, Strategy
 
 if TYPE_CHECKING:
-    from corral.domain.proxy import ProxyPolicy
-    from corral.domain.url import Target
+    from corral.domain.net.proxy import ProxyPolicy
+    from corral.domain.net.url import Target
     from corral.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -106,7 +106,7 @@ def parse_fields(
     names: str, css: Sequence[str] | None, xpath: Sequence[str] | None = None, jsonpath: Sequence[str] | None = None
 ) -> tuple[FieldSpec, ...]:
     """The asked fields, checked as the API checks them."""
-    from corral.engine.jobs import check_fields
+    from corral.engine.usecases.jobs import check_fields
 
     specs = [FieldSpec(name.strip()) for name in names.split(",")] if names else []
     specs += [_by_css(text) for text in css or ()]
@@ -119,7 +119,7 @@ def parse_fields(
 
 
 def _by_css(text: str) -> FieldSpec:
-    from corral.extract.selectors import compile_check
+    from corral.extract.selectors.spec import compile_check
 
     name, selector = _named("css", text, "SELECTOR", "price=.price")
     found = _ATTRIBUTE.fullmatch(selector)
@@ -128,7 +128,7 @@ def _by_css(text: str) -> FieldSpec:
 
 
 def _by_xpath(text: str) -> FieldSpec:
-    from corral.extract.selectors import check_xpath
+    from corral.extract.selectors.spec import check_xpath
 
     name, expression = _named("xpath", text, "EXPRESSION", "price=//b/@data-price")
     return FieldSpec(name, xpath=check_xpath(expression, field="xpath"))
@@ -169,9 +169,9 @@ def drafted_job(
     on_missing: OnTrouble = OnTrouble.FAIL,
 ) -> Job:
     """The job the arguments describe, checked as far as that goes without asking anybody."""
-    from corral.domain.address import EgressPolicy, check_literal
-    from corral.domain.schedule import check_frequency
-    from corral.domain.url import parse_target
+    from corral.domain.jobs.schedule import check_frequency
+    from corral.domain.net.address import EgressPolicy, check_literal
+    from corral.domain.net.url import parse_target
 
     target = parse_target(url)
     trusted = trusted_for(settings, url) if trusts_host else ()
@@ -199,11 +199,11 @@ def drafted_job(
 
 def proxy_of(settings: "Settings", text: str | None, *, dry_run: bool) -> "ProxyPolicy | None":
     """The proxy that was typed, or lies in a file; a dry run seals nothing, because that may make a key."""
-    from corral.cli.session_input import text_or_file
-    from corral.domain.address import EgressPolicy
+    from corral.cli.secret_input import text_or_file
+    from corral.domain.net.address import EgressPolicy
     from corral.domain.secret import Secret
-    from corral.engine.jobs import kept_proxy
-    from corral.wiring import vault_of
+    from corral.engine.usecases.jobs import kept_proxy
+    from corral.wiring.app import vault_of
 
     if text is None:
         return None
@@ -216,8 +216,8 @@ def proxy_of(settings: "Settings", text: str | None, *, dry_run: bool) -> "Proxy
 
 def trusted_for(settings: "Settings", url: str) -> tuple[str, ...]:
     """What a person who typed this address may reach by it; BadInput where that is nothing."""
-    from corral.domain.address import EgressPolicy, check_literal
-    from corral.domain.url import parse_target
+    from corral.domain.net.address import EgressPolicy, check_literal
+    from corral.domain.net.url import parse_target
 
     target = parse_target(url)
     trusted = _trusted(target)

@@ -12,12 +12,12 @@ async def check_host(settings: "Settings", url: str, trusted_hosts: tuple[str, .
     A run would try again, with minutes in between, because a name server may be away for a moment. A person who
     mistyped a name would only wait.
     """
-    from corral.domain.address import EgressPolicy
-    from corral.domain.cache import CacheMode
     from corral.domain.errors import BadInput
-    from corral.domain.outcome import Failed, FailureCode
-    from corral.domain.url import parse_target
-    from corral.fetch.egress import Egress
+    from corral.domain.net.address import EgressPolicy
+    from corral.domain.net.http_cache import CacheMode
+    from corral.domain.net.url import parse_target
+    from corral.domain.runs.outcome import Failed, FailureCode
+    from corral.fetch.egress.client import Egress
     from corral.fetch.limits import FetchLimits
 
     if settings.http_cache is CacheMode.REPLAY:

@@ -32,7 +32,7 @@ def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
 
 def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
     """Run a verb that serves until it is told to stop."""
-    from corral.process import serve
+    from corral.runtime.process import serve
 
     code = serve(work)
     sys.stdout.flush()
@@ -43,7 +43,7 @@ def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
 async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
     """The store alone, for verbs that change something in it: everything else would only cost time."""
     from corral.log import configure_logging
-    from corral.private import make_data_folder
+    from corral.runtime.private_files import make_data_folder
     from corral.store.open import open_store
 
     configure_logging("warning")  # without this, warnings would go to the standard output
@@ -58,7 +58,7 @@ async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
 @asynccontextmanager
 async def read_store(settings: "Settings") -> AsyncIterator["Store"]:
     """For verbs and dry runs that only look. A database that is not there yet is not created, and holds nothing."""
-    from corral.private import know_data_folder
+    from corral.runtime.private_files import know_data_folder
     from corral.store.open import open_for_reading
 
     know_data_folder(settings.data_dir)

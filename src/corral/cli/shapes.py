@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from corral.api import shapes
-from corral.api.schemas import job_read
-from corral.api.schemas_artifacts import artifact_read
-from corral.domain.artifact import StoredArtifact
-from corral.domain.event import Event
-from corral.domain.job import Job, StoredJob
-from corral.domain.record import Record
-from corral.domain.run import Run, spoken
+from corral.domain.jobs.job import Job, StoredJob
+from corral.domain.runs.artifact import StoredArtifact
+from corral.domain.runs.event import Event
+from corral.domain.runs.record import Record
+from corral.domain.runs.run import Run, spoken
+from corral.views import runs
+from corral.views.artifacts import artifact_read
+from corral.views.jobs import job_read
 
 
 def job_status(stored: StoredJob) -> str:
-    return str(shapes.job(stored)["status"])
+    return str(runs.job(stored)["status"])
 
 
 def run_status(run: Run) -> str:
@@ -21,7 +21,7 @@ def run_status(run: Run) -> str:
 
 
 def job_shape(stored: StoredJob) -> dict[str, Any]:
-    return shapes.job(stored)
+    return runs.job(stored)
 
 
 def planned_shape(job: Job) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def planned_shape(job: Job) -> dict[str, Any]:
 
 
 def run_shape(run: Run) -> dict[str, Any]:
-    return shapes.run(run)
+    return runs.run(run)
 
 
 def artifact_shape(stored: StoredArtifact) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def artifact_shape(stored: StoredArtifact) -> dict[str, Any]:
 
 
 def event_shape(event: Event) -> dict[str, Any]:
-    return shapes.event(event)
+    return runs.event(event)
 
 
 def record_shape(record: Record) -> dict[str, Any]:
-    return shapes.record(record)
+    return runs.record(record)

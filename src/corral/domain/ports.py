@@ -3,28 +3,28 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from corral.domain.claiming import ANY_HOST, HostRoom
-from corral.domain.crawl import Bounds
-from corral.domain.event import Event, EventDraft
-from corral.domain.gate import Parking, StoredHost
-from corral.domain.idempotency import IdempotencyKey
+from corral.domain.crawl.crawl import Bounds
+from corral.domain.crawl.item import Found, Report, Step
+from corral.domain.hosts.claiming import ANY_HOST, HostRoom
+from corral.domain.hosts.limiter import Parking, StoredHost
+from corral.domain.hosts.quota import Given, PartAsk
 from corral.domain.ids import Owner
-from corral.domain.intervention import Intervention
-from corral.domain.item import Found, Report, Step
-from corral.domain.job import DueJob, FieldSpec, Job, StoredJob
-from corral.domain.loss import Loss
-from corral.domain.outcome import Outcome, Task
-from corral.domain.part import Given, PartAsk
-from corral.domain.probe import Probe
-from corral.domain.queues import Hint
-from corral.domain.recipe import Lesson, StoredRecipe
-from corral.domain.record import Record
-from corral.domain.retention import Retention
-from corral.domain.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
-from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
-from corral.domain.settlement import Settlement
-from corral.domain.site import Memory, Observation
-from corral.domain.worker import WorkerCard
+from corral.domain.jobs.job import DueJob, FieldSpec, Job, StoredJob
+from corral.domain.runs.event import Event, EventDraft
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.intervention import Intervention
+from corral.domain.runs.loss import Loss
+from corral.domain.runs.node import WorkerCard
+from corral.domain.runs.outcome import Outcome, Task
+from corral.domain.runs.probe import Probe
+from corral.domain.runs.queues import Hint
+from corral.domain.runs.record import Record
+from corral.domain.runs.retention import Retention
+from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run
+from corral.domain.runs.settlement import Settlement
+from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
+from corral.domain.sites.site import Memory, Observation
 
 
 class JobStore(Protocol):

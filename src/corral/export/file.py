@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from corral.private import mode_for
+from corral.runtime.private_files import mode_for
 
 
 def place_of(path: Path) -> Path:

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.page_archive import KeptPage
 from corral.domain.errors import PagesNotKept
-from corral.domain.kept import KeptPage
-from corral.domain.record import CRAWL_FIELDS, Record
-from corral.domain.run import CRAWL, Run
+from corral.domain.runs.record import CRAWL_FIELDS, Record
+from corral.domain.runs.run import CRAWL, Run
 from corral.export.columns import Columns
 from corral.export.formats import Format
 from corral.export.outbox import Outbox, Writer

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 import corral
-from corral.domain.crawl import CrawlPlan
-from corral.domain.kept import KeptPage
-from corral.domain.run import Run
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.page_archive import KeptPage
+from corral.domain.runs.run import Run
 from corral.export.outbox import Outbox
 
 _FIELDS = "application/warc-fields"

@@ -5,16 +5,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from corral.domain.job import FieldSpec
+from corral.domain.jobs.job import FieldSpec
 from corral.domain.json_path import shown
-from corral.extract.once import once
+from corral.extract.lazy_property import once
+from corral.extract.metadata import EVERY, MAX_VALUES, Said
 from corral.extract.page import Page
-from corral.extract.patterns import searched
-from corral.extract.said import EVERY, MAX_VALUES, Said
+from corral.extract.selectors.patterns import searched
 from corral.extract.structured import plain
 
 if TYPE_CHECKING:
-    from corral.extract.elements import Elements
+    from corral.extract.xml.elements import Elements
 
 # Of what a selector matches, so many are looked at for one that has a value.
 MAX_TRIED = 100
@@ -175,7 +175,7 @@ class HtmlSource:
 
     @once
     def _elements(self) -> "Elements | None":
-        from corral.extract.elements import TooMuch, html_elements  # noqa: PLC0415 - most pages do without lxml
+        from corral.extract.xml.elements import TooMuch, html_elements  # noqa: PLC0415 - most pages do without lxml
 
         root = self._page.tree.root
         try:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from corral.domain.item import Found
+from corral.domain.crawl.item import Found
 from corral.extract.links import Links
 
 # Characters of addresses per link of the limit, which bounds the size of the answer of a reader.

@@ -8,7 +8,7 @@ from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
-from corral.extract.once import once
+from corral.extract.lazy_property import once
 from corral.extract.value_limit import kept_chars
 
 # The parser's time grows with the square of the depth: 10,000 levels take 0.2 s, 100,000 take 22 s.

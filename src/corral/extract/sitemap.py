@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
-from corral.domain.canonical import link_to
-from corral.domain.crawl import CrawlPlan
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.item import MAX_SITEMAP_LEVEL, PAGE, short_key, sitemap_kind
+from corral.domain.crawl.score import age_in_days
+from corral.domain.crawl.traps import shape_of
 from corral.domain.errors import BadInput
-from corral.domain.item import MAX_SITEMAP_LEVEL, PAGE, short_key, sitemap_kind
-from corral.domain.score import age_in_days
-from corral.domain.traps import shape_of
-from corral.domain.url import Target, parse_target
+from corral.domain.net.canonical import link_to
+from corral.domain.net.url import Target, parse_target
 from corral.extract.charset import decode
-from corral.extract.crawling import rank_of
-from corral.extract.xml_prolog import declared_encoding, prolog_of
+from corral.extract.crawl_page import rank_of
+from corral.extract.xml.prolog import declared_encoding, prolog_of
 
 MAX_BYTES = 50 * 1024 * 1024  # unpacked
 MAX_URLS = 50_000
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 
 def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
-    """`found` as fields of domain.item.Found: pages, or further sitemaps where this is an index of them."""
+    """`found` as fields of domain.crawl.item.Found: pages, or further sitemaps where this is an index of them."""
     text, is_whole = _text(body, content_type)
     is_index, entries = _entries(text)
     try:
@@ -127,7 +127,7 @@ def _entries(text: str) -> tuple[bool, Iterator[Entry]]:
         return False, (Entry(line) for line in lines if line.startswith(("http://", "https://")))
     if prolog.root.lower() not in ("urlset", "sitemapindex"):
         raise NotASitemap(f"its first element is <{prolog.root[:40]}>", "bad_response:sitemap")
-    from corral.extract.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
+    from corral.extract.xml.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
 
     try:
         elements = xml_elements(text[prolog.root_at :])

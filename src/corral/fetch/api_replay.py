@@ -7,22 +7,22 @@ from typing import Any
 
 import orjson
 
-from corral.domain.cache import together
-from corral.domain.classify import failure_of_status
-from corral.domain.cookies import RunCookies
 from corral.domain.errors import BadInput
-from corral.domain.gate import Visit
-from corral.domain.job import FieldSpec
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
-from corral.domain.recipe import Recipe, Request, ShapeChange, recipe_of
-from corral.domain.url import Target, parse_target
+from corral.domain.hosts.limiter import Visit
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.net.http_cache import together
+from corral.domain.net.url import Target, parse_target
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.status_classes import failure_of_status
+from corral.domain.sites.cookies import RunCookies
+from corral.domain.sites.recipe.recipe import Recipe, Request, ShapeChange, recipe_of
 from corral.extract.value_limit import cut_record, limit_values
 from corral.extract.values import storable
-from corral.fetch.cache import NO_CACHE, Asked, PageCache
-from corral.fetch.egress import Egress
-from corral.fetch.egress_way import Proxies, RunWay
+from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
+from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
 from corral.fetch.http import cost_of, fields_of, first_byte_of
+from corral.fetch.proxy.route import Proxies, RunWay
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 

@@ -1,6 +1,6 @@
 """A body put together piece by piece, with every size judged before the next piece is taken."""
 
-from corral.domain.outcome import Failed
+from corral.domain.runs.outcome import Failed
 from corral.fetch.codings import CODINGS, Corrupt, Unpacker, unpacker
 from corral.fetch.faults import fault
 from corral.fetch.limits import FetchLimits

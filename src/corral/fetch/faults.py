@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from corral.domain.outcome import Failed, FailureCode
+from corral.domain.runs.outcome import Failed, FailureCode
 
 _MESSAGES = {
     "network:dns": "the host name could not be resolved",

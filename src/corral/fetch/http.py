@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from corral.domain.cache import CacheUse
-from corral.domain.classify import failure_of_status
 from corral.domain.errors import BadInput
-from corral.domain.job import FieldSpec
-from corral.domain.outcome import Failed, Fetched, Outcome, Task
-from corral.domain.url import Target, parse_target
-from corral.extract.reading import PACKED, ReadRequest, is_text, nothing_found
-from corral.fetch.cache import NO_CACHE, Asked, PageCache
-from corral.fetch.egress import Egress
-from corral.fetch.egress_way import Proxies, RunWay
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.net.http_cache import CacheUse
+from corral.domain.net.url import Target, parse_target
+from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.status_classes import failure_of_status
+from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_found
+from corral.fetch.answer_check import failure_read
+from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
+from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
-from corral.fetch.parse_pool import HereReader, PageReader
+from corral.fetch.parsing.pool import HereReader, PageReader
+from corral.fetch.proxy.route import Proxies, RunWay
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import credentials_of
-from corral.fetch.verdict import failure_read
 
 _MAX_SHOWN_CHARS = 500
 

@@ -3,19 +3,19 @@
 import time
 from collections.abc import Sequence
 
-from corral.domain.classify import failure_of_status
 from corral.domain.errors import BadInput
-from corral.domain.gate import NO_GATES, Gates
-from corral.domain.job import FieldSpec
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome
-from corral.domain.probe import Probe
-from corral.domain.url import parse_target
-from corral.extract.reading import ReadAnswer, ReadRequest
-from corral.fetch.cache import NO_CACHE, Asked, PageCache
-from corral.fetch.egress import Egress
-from corral.fetch.egress_way import UnverifiedWay
+from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.net.url import parse_target
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.probe import Probe
+from corral.domain.runs.status_classes import failure_of_status
+from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
+from corral.fetch.egress.client import Egress
 from corral.fetch.limits import MIB
-from corral.fetch.parse_pool import HereReader, PageReader
+from corral.fetch.parsing.pool import HereReader, PageReader
+from corral.fetch.proxy.route import UnverifiedWay
 from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB

@@ -10,13 +10,13 @@ from typing import Any
 
 from protego import Protego
 
-from corral.domain.gate import Visit
-from corral.domain.outcome import Failed, FailureCode
-from corral.domain.url import Target
+from corral.domain.hosts.limiter import Visit
+from corral.domain.net.url import Target
+from corral.domain.runs.outcome import Failed, FailureCode
 from corral.extract.charset import decode
-from corral.fetch.egress import Egress
-from corral.fetch.egress_way import RunWay
+from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
+from corral.fetch.proxy.route import RunWay
 
 _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024

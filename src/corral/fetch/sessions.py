@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from corral.domain.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.net.url import Target
 from corral.domain.ports import Executor
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.secret import without
-from corral.domain.session import SealedSession, SessionState
-from corral.domain.url import Target
+from corral.domain.sites.session import SealedSession, SessionState
 from corral.fetch.faults import fault
-from corral.vault import Keyring, SealBroken
+from corral.secrets.vault import Keyring, SealBroken
 
 
 class SessionKeys:

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from corral.domain.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.jobs.survey import READING_S, Survey
 from corral.domain.ports import Executor
-from corral.domain.survey import READING_S, Survey
-from corral.extract.reading import ReadAnswer, ReadRequest
-from corral.fetch.browser import BrowserExecutor
-from corral.fetch.parse_pool import PageReader
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.fetch.browser.executor import BrowserExecutor
+from corral.fetch.parsing.pool import PageReader
 
 Opened = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
 

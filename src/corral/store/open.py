@@ -7,48 +7,48 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from corral.domain.errors import StorageUnusable
-from corral.store.clock import Clock
+from corral.store.backends.clock import Clock
 from corral.store.store import Store
 
 
 def open_store(url: str, *, clock: Clock | None = None) -> Store:
     """The store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
     if not _is_postgres(url):
-        from corral.store import open_sqlite  # noqa: PLC0415
+        from corral.store.backends import open_sqlite  # noqa: PLC0415
 
         return Store(open_sqlite.opened(url, clock))
-    from corral.store import open_postgres  # noqa: PLC0415 - its driver takes a while to load
+    from corral.store.backends import open_postgres  # noqa: PLC0415 - its driver takes a while to load
 
     return Store(open_postgres.opened(url))
 
 
 def open_for_reading(url: str) -> Store:
     """The store as it is, for those who only look: nothing is created, migrated or locked."""
-    from corral.store import reading  # noqa: PLC0415
+    from corral.store.backends import readonly  # noqa: PLC0415
 
     if not _is_postgres(url):
-        from corral.store import open_sqlite  # noqa: PLC0415
+        from corral.store.backends import open_sqlite  # noqa: PLC0415
 
-        return Store(open_sqlite.opened_for_reading(url) or reading.Nothing())
-    from corral.store import open_postgres  # noqa: PLC0415
+        return Store(open_sqlite.opened_for_reading(url) or readonly.Nothing())
+    from corral.store.backends import open_postgres  # noqa: PLC0415
 
-    return Store(open_postgres.opened_for_reading(url) or reading.Nothing())
+    return Store(open_postgres.opened_for_reading(url) or readonly.Nothing())
 
 
 def version_of(url: str) -> str | None:
     """The schema version of what is there; None where there is nothing yet. Nothing is changed."""
     if not _is_postgres(url):
-        from corral.store import open_sqlite  # noqa: PLC0415
+        from corral.store.backends import open_sqlite  # noqa: PLC0415
 
         return open_sqlite.version_of(url)
-    from corral.store import open_postgres  # noqa: PLC0415
+    from corral.store.backends import open_postgres  # noqa: PLC0415
 
     return open_postgres.version_of(url)
 
 
 def bring_up(path: Path, clock: Clock | None = None) -> None:
     """What a start does to a file: to our schema version, its clock set."""
-    from corral.store import open_sqlite  # noqa: PLC0415
+    from corral.store.backends import open_sqlite  # noqa: PLC0415
 
     open_sqlite.opened(f"sqlite:///{path}", clock).close_now()
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import orjson
 
-from corral.domain.event import Event, EventKind
 from corral.domain.ids import JobId
-from corral.domain.job import CrawlMode, FieldSpec, Job, OnTrouble, Priority, Strategy
-from corral.domain.proxy import ProxyPolicy
-from corral.domain.record import Record
-from corral.domain.run import HoldReason, Run, RunState
+from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, OnTrouble, Priority, Strategy
+from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.runs.event import Event, EventKind
+from corral.domain.runs.record import Record
+from corral.domain.runs.run import HoldReason, Run, RunState
 from corral.store.tx import Row
 
 # As deep as orjson goes, with room for what a value is wrapped in.

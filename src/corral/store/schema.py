@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.apart import run_apart
 from corral.domain.errors import StorageUnusable
+from corral.runtime.forked_work import run_apart
 
 HEAD = "0018"
 _KNOWN = tuple(f"{number:04}" for number in range(1, int(HEAD) + 1))

@@ -4,47 +4,42 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from corral.domain.artifact import StoredArtifact
-from corral.domain.crawl import ItemState
-from corral.domain.event import Event, EventDraft
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.item import Found, StoredItem
+from corral.domain.crawl.page_archive import KeptPage
 from corral.domain.finding import Finding
-from corral.domain.idempotency import IdempotencyKey
-from corral.domain.intervention import Intervention, InterventionStatus
-from corral.domain.item import Found, StoredItem
-from corral.domain.job import DueJob, Job, StoredJob
-from corral.domain.job_defaults import JobDefaults
-from corral.domain.kept import KeptPage
-from corral.domain.recipe import Lesson, StoredRecipe
-from corral.domain.record import Record, RecordFilter
-from corral.domain.retention import Retention
-from corral.domain.run import Move, NewRun, Run, RunState
-from corral.domain.session import CheckResult, NewSession, SealedSession, SessionInfo
-from corral.domain.site import KnownSite, Memory, Observation
-from corral.store import (
+from corral.domain.jobs.defaults import JobDefaults
+from corral.domain.jobs.job import DueJob, Job, StoredJob
+from corral.domain.runs.artifact import StoredArtifact
+from corral.domain.runs.event import Event, EventDraft
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.intervention import Intervention, InterventionStatus
+from corral.domain.runs.record import Record, RecordFilter
+from corral.domain.runs.retention import Retention
+from corral.domain.runs.run import Move, NewRun, Run, RunState
+from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
+from corral.domain.sites.site import KnownSite, Memory, Observation
+from corral.store.database import Database
+from corral.store.maintenance import Upkeep
+from corral.store.queries import (
     artifacts,
     audit,
-    crawls,
-    defaults,
     events,
     feed,
     idempotency,
-    interventions,
-    items,
+    job_defaults,
     jobs,
-    kept,
-    pages,
-    recipes,
     records,
     retention,
-    runs,
-    sessions,
-    sites,
+    stored_pages,
 )
-from corral.store.database import Database
+from corral.store.queries.crawl import crawls, frontier
+from corral.store.queries.runs import interventions, pinned_runs, runs
+from corral.store.queries.sites import recipes, sessions, sites
 from corral.store.store_hosts import HostMethods
 from corral.store.store_shares import StepMethods
 from corral.store.tx import Tx
-from corral.store.upkeep import Upkeep
 
 
 def _op(function: Callable[..., Any], *args: Any) -> Callable[[Tx], Any]:
@@ -136,9 +131,9 @@ class Store(Upkeep, HostMethods, StepMethods):
         keep: bool = False,
     ) -> tuple[str, bool]:
         def add(tx: Tx) -> tuple[str, bool]:
-            run_id, is_replayed = items.add_crawl(tx, run, drafts, seeds, key)
+            run_id, is_replayed = frontier.add_crawl(tx, run, drafts, seeds, key)
             if keep and not is_replayed:
-                kept.keep(tx, run_id)
+                pinned_runs.keep(tx, run_id)
             return run_id, is_replayed
 
         found: tuple[str, bool] = await self._db.write(add)
@@ -203,15 +198,15 @@ class Store(Upkeep, HostMethods, StepMethods):
         return found
 
     async def next_records(self, run_id: str, after: str) -> list[Record]:
-        found: list[Record] = await self._db.read(_op(pages.next_records, run_id, after))
+        found: list[Record] = await self._db.read(_op(stored_pages.next_records, run_id, after))
         return found
 
     async def next_pages(self, run_id: str, after: int) -> list[KeptPage]:
-        found: list[KeptPage] = await self._db.read(_op(pages.next_pages, run_id, after))
+        found: list[KeptPage] = await self._db.read(_op(stored_pages.next_pages, run_id, after))
         return found
 
     async def count_pages(self, run_id: str) -> int:
-        found: int = await self._db.read_slow(_op(pages.count, run_id))
+        found: int = await self._db.read_slow(_op(stored_pages.count, run_id))
         return found
 
     async def newest_records(self, wanted: RecordFilter, before: str | None, limit: int) -> list[Record]:
@@ -336,11 +331,11 @@ class Store(Upkeep, HostMethods, StepMethods):
     # -- defaults ----------------------------------------------------------------------------------
 
     async def job_defaults(self) -> JobDefaults:
-        found: JobDefaults = await self._db.read(defaults.read)
+        found: JobDefaults = await self._db.read(job_defaults.read)
         return found
 
     async def change_job_defaults(self, changes: Mapping[str, Any]) -> JobDefaults:
-        found: JobDefaults = await self._db.write(_op(defaults.change, changes))
+        found: JobDefaults = await self._db.write(_op(job_defaults.change, changes))
         return found
 
     # -- artifacts ---------------------------------------------------------------------------------

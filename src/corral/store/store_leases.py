@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from corral.domain.claiming import ANY_HOST, HostRoom
 from corral.domain.errors import StorageMoved
+from corral.domain.hosts.claiming import ANY_HOST, HostRoom
 from corral.domain.ids import Owner
-from corral.domain.loss import Loss
-from corral.domain.queues import Hint
-from corral.domain.run import EVERY_LANE, Lanes, Lease
-from corral.domain.settlement import Settlement
-from corral.store import claims, losses
+from corral.domain.runs.loss import Loss
+from corral.domain.runs.queues import Hint
+from corral.domain.runs.run import EVERY_LANE, Lanes, Lease
+from corral.domain.runs.settlement import Settlement
 from corral.store.database import Database
+from corral.store.queries import losses
+from corral.store.queries.runs import claims
 from corral.store.tx import Tx
 
 T = TypeVar("T")

@@ -1,17 +1,17 @@
 """The part of the store that those who work on a crawl speak to."""
 
-from corral.domain.crawl import Bounds
+from corral.domain.crawl.crawl import Bounds
+from corral.domain.crawl.item import Report, Step
 from corral.domain.ids import Owner
-from corral.domain.item import Report, Step
-from corral.domain.run import Lease
-from corral.store import items, share_claims
+from corral.domain.runs.run import Lease
+from corral.store.queries.crawl import frontier, helper_claims
 from corral.store.store_leases import LeaseMethods
 
 
 class StepMethods(LeaseMethods):
     async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
-        return await self._unless_moved(lambda tx: items.step(tx, lease, report, bounds), None)
+        return await self._unless_moved(lambda tx: frontier.step(tx, lease, report, bounds), None)
 
     async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:
-        found: list[Lease] = await self._db.write(lambda tx: share_claims.claim(tx, owner, limit, lease_s, crawl))
+        found: list[Lease] = await self._db.write(lambda tx: helper_claims.claim(tx, owner, limit, lease_s, crawl))
         return found

@@ -105,7 +105,7 @@ site_memory = sa.Table(
     sa.Column("fields_key", sa.Text, primary_key=True),
     sa.Column("strategy", sa.Text, primary_key=True),
     sa.Column("attempts", sa.BigInteger, nullable=False),
-    # Sums in which the past fades: see domain/site.py.
+    # Sums in which the past fades: see domain/sites/site.py.
     sa.Column("weight", sa.Double, nullable=False),
     sa.Column("successes", sa.Double, nullable=False),
     sa.Column("asked", sa.Double, nullable=False),
@@ -190,12 +190,12 @@ items = sa.Table(
     sa.Column("message", sa.Text),
     sa.Column("http_status", sa.Integer),
     sa.Column("updated_at", Millis, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False, server_default="page"),  # or what leads to pages: see domain.item
+    sa.Column("kind", sa.Text, nullable=False, server_default="page"),  # or what leads to pages: see domain.crawl.item
     sa.Column("losses", sa.Integer, nullable=False, server_default="0"),  # workers that died while they held it
     sa.Column("version", sa.Text),  # what its content was, for the next crawl of the same site
     sa.Column("change", sa.Text),  # since an earlier crawl
     sa.Column("lastmod", sa.Text),  # what a sitemap says
-    sa.Column("share", sa.SmallInteger, nullable=False, server_default="0"),  # of the crawl: see domain.share
+    sa.Column("share", sa.SmallInteger, nullable=False, server_default="0"),  # of the crawl: see domain.crawl.sharing
 )
 
 crawls = sa.Table(
@@ -254,7 +254,7 @@ crawl_hosts = sa.Table(
     sa.Column("pages", sa.BigInteger, nullable=False),
 )
 
-# What each template of addresses has brought: see domain.traps.
+# What each template of addresses has brought: see domain.crawl.traps.
 crawl_templates = sa.Table(
     "crawl_templates",
     metadata,
@@ -310,7 +310,7 @@ pages = sa.Table(
 hosts = sa.Table(
     "hosts",
     metadata,
-    sa.Column("place", sa.Text, primary_key=True),  # see domain/gate.py
+    sa.Column("place", sa.Text, primary_key=True),  # see domain/hosts/limiter.py
     sa.Column("failures", sa.Integer, nullable=False),
     sa.Column("opened_at", Millis),  # its breaker is open since then
     sa.Column("probed_at", Millis),  # and one request is on its way
@@ -321,7 +321,7 @@ hosts = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
-# Whose turns those of a host are, where several nodes ask it: see domain/part.py.
+# Whose turns those of a host are, where several nodes ask it: see domain/hosts/quota.py.
 host_parts = sa.Table(
     "host_parts",
     metadata,
@@ -331,7 +331,7 @@ host_parts = sa.Table(
     *(sa.Column(name, Millis, nullable=False) for name in ("since", "until")),
 )
 
-# Nodes that live, or lived lately: see domain/worker.py. What each holds is written at the runs alone.
+# Nodes that live, or lived lately: see domain/runs/node.py. What each holds is written at the runs alone.
 workers = sa.Table(
     "workers",
     metadata,

@@ -10,7 +10,7 @@ from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 
 if TYPE_CHECKING:
-    from corral.store.feed import Gaps
+    from corral.store.queries.feed import Gaps
 
 Row = tuple[Any, ...]
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from corral.private import OTHERS
-from corral.supervisor import launch, logs, warden
+from corral.runtime.private_files import OTHERS
+from corral.supervisor import launch, logs, reaper
 from corral.supervisor.records import MARKER, Record, Records, started_at
 
 STOP_POLL_S = 0.02
@@ -57,7 +57,7 @@ class Warden:
     def _start(self) -> None:
         self.close()
         self._process = subprocess.Popen(
-            [*_PLAIN_PYTHON, str(warden.__file__)],
+            [*_PLAIN_PYTHON, str(reaper.__file__)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -17,10 +17,9 @@ from pathlib import Path
 import structlog
 
 from corral.domain.errors import BadConfiguration, CorralError
-from corral.private import make_data_folder
+from corral.runtime.private_files import make_data_folder
 from corral.supervisor import logs
 from corral.supervisor.child import STOP_POLL_S, Stopping, Warden, spawn
-from corral.supervisor.kept import Kept
 from corral.supervisor.plan import (
     HEAD_START_S,
     Health,
@@ -34,6 +33,7 @@ from corral.supervisor.plan import (
 )
 from corral.supervisor.records import AlreadySupervised, Records
 from corral.supervisor.status import ServiceStatus, write_status
+from corral.supervisor.supervised_service import Kept
 
 log = structlog.get_logger()
 

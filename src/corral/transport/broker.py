@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import redis.asyncio as redis
 from redis.exceptions import RedisError
 
-from corral.domain.queues import EVERY_QUEUE, Queue
+from corral.domain.runs.queues import EVERY_QUEUE, Queue
 
 # `/health` and the watchdog of a worker go by it; runs are found in the database whatever it says.
 _EVERY_S = 0.5

@@ -11,8 +11,8 @@ from celery import Celery
 from kombu.entity import Exchange
 from kombu.entity import Queue as BrokerQueue
 
-from corral.domain.job import Priority
-from corral.domain.queues import EVERY_QUEUE, Hint, Queue
+from corral.domain.jobs.job import Priority
+from corral.domain.runs.queues import EVERY_QUEUE, Hint, Queue
 
 log = structlog.get_logger()
 

@@ -9,10 +9,10 @@ from starlette.responses import FileResponse, Response
 from corral.api import render
 from corral.api.deps import Corral, Id
 from corral.api.routing import make_router
-from corral.api.schemas_artifacts import ArtifactRead, artifact_read
-from corral.domain.artifact import ArtifactKind
 from corral.domain.errors import ArtifactNotFound
-from corral.files import FileFolder
+from corral.domain.runs.artifact import ArtifactKind
+from corral.files.saved_files import FileFolder
+from corral.views.artifacts import ArtifactRead, artifact_read
 
 router = make_router("artifacts")
 

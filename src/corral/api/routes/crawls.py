@@ -8,15 +8,15 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Id, Limit
 from corral.api.routing import make_router
-from corral.api.schemas_crawls import CrawlRead, KeepRead, KeepRequest, ListedPage, ReasonRead, WhyRead, crawl_read
-from corral.api.schemas_scraping import plan_of
-from corral.api.shapes_crawl import because, page_shape
-from corral.domain.canonical import url_key
-from corral.domain.crawl import ItemState
+from corral.api.schemas.crawls import CrawlRead, KeepRead, KeepRequest, ListedPage, ReasonRead, WhyRead, crawl_read
+from corral.api.schemas.scraping import plan_of
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.item import short_key
 from corral.domain.errors import PageNotSeen, RunNotFound
-from corral.domain.item import short_key
-from corral.domain.run import CRAWL, Run, RunState
-from corral.domain.url import MAX_URL_CHARS, parse_target
+from corral.domain.net.canonical import url_key
+from corral.domain.net.url import MAX_URL_CHARS, parse_target
+from corral.domain.runs.run import CRAWL, Run, RunState
+from corral.views.crawl_pages import because, page_shape
 
 router = make_router("crawls", prefix="/scraping/tasks/{task_id}")
 

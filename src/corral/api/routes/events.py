@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from corral.api import render
 from corral.api.deps import Corral, Id
 from corral.api.routing import make_router
-from corral.api.schemas import RunEventRead
+from corral.api.schemas.common import RunEventRead
 from corral.api.streams import EventStream, Streams, Wanted, all_events, run_events
 
 router = make_router("events")

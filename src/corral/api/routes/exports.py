@@ -8,7 +8,7 @@ from starlette.responses import Response
 from corral.api import exports
 from corral.api.deps import Corral, Id
 from corral.api.routing import make_router
-from corral.api.schemas_scraping import crawl_of
+from corral.api.schemas.scraping import crawl_of
 from corral.export.formats import Format
 
 router = make_router("exports")

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Id
 from corral.api.routing import make_router
-from corral.api.schemas_preview import (
+from corral.api.schemas.preview import (
     FieldMapsBody,
     FieldMapsCheck,
     FieldMapsChecked,
@@ -16,7 +16,7 @@ from corral.api.schemas_preview import (
     field_maps_checked,
     field_maps_read,
 )
-from corral.engine.field_maps import check_maps
+from corral.engine.usecases.field_maps import check_maps
 
 router = make_router("field maps")
 

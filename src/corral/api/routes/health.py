@@ -10,9 +10,9 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral
 from corral.api.routing import make_router
-from corral.api.schemas import Health
+from corral.api.schemas.common import Health
 from corral.domain.errors import CorralError
-from corral.domain.worker import NEGLECTED_AFTER_S, REMEDY, WorkerState
+from corral.domain.runs.node import NEGLECTED_AFTER_S, REMEDY, WorkerState
 
 router = make_router("health")
 

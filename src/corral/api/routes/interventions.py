@@ -8,9 +8,9 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.routing import make_router
-from corral.api.schemas_sessions import InterventionRead, InterventionResolve, intervention_read
+from corral.api.schemas.sessions import InterventionRead, InterventionResolve, intervention_read
 from corral.domain.errors import BadInput
-from corral.domain.intervention import InterventionStatus
+from corral.domain.runs.intervention import InterventionStatus
 
 router = make_router("interventions")
 

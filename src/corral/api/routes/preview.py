@@ -5,7 +5,7 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral
 from corral.api.routing import make_router
-from corral.api.schemas_preview import (
+from corral.api.schemas.preview import (
     ListCheck,
     ListCheckRead,
     PreviewRead,
@@ -16,8 +16,8 @@ from corral.api.schemas_preview import (
     preview_read,
     selector_read,
 )
-from corral.domain.survey import Survey
-from corral.engine.jobs import check_selectors
+from corral.domain.jobs.survey import Survey
+from corral.engine.usecases.jobs import check_selectors
 
 router = make_router("previews")
 

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.routing import make_router
-from corral.api.schemas import Deleted, RecordRead, RecordStats
-from corral.domain.record import RecordFilter
+from corral.api.schemas.common import Deleted, RecordRead, RecordStats
+from corral.domain.runs.record import RecordFilter
 
 router = make_router("records")
 

@@ -9,12 +9,12 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.routing import make_router
-from corral.api.schemas import RunOverrides, RunRead
-from corral.domain.crawl import Counts
+from corral.api.schemas.common import RunOverrides, RunRead
+from corral.domain.crawl.crawl import Counts
 from corral.domain.errors import RunNotFound
-from corral.domain.job import Priority, Strategy
-from corral.domain.run import CRAWL, Move, Run, RunState
-from corral.engine.submit import Overrides
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.run import CRAWL, Move, Run, RunState
+from corral.engine.usecases.submit import Overrides
 
 router = make_router("runs")
 

@@ -11,8 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from corral.api import render
 from corral.api.deps import Corral, Id, Key, Limit, replay_header
 from corral.api.routing import make_router
-from corral.api.schemas_gates import breakers_read
-from corral.api.schemas_scraping import (
+from corral.api.schemas.scraping import (
     AsyncScrapeRequest,
     ScrapingStatus,
     Submitted,
@@ -26,14 +25,15 @@ from corral.api.schemas_scraping import (
     status_of,
     summary_read,
 )
-from corral.domain.crawl import CANONICAL, ItemState
-from corral.domain.crawl_health import crawl_health
+from corral.domain.crawl.crawl import CANONICAL, ItemState
+from corral.domain.crawl.health import crawl_health
+from corral.domain.crawl.item import PAGE, StoredItem
 from corral.domain.errors import BadInput
-from corral.domain.item import PAGE, StoredItem
-from corral.domain.masking import masked, masked_result_url
-from corral.domain.outcome import FailureCode
-from corral.domain.run import Move, Run, RunState
-from corral.engine.crawls import CrawlAccess, seeds_of
+from corral.domain.redaction import masked, masked_result_url
+from corral.domain.runs.outcome import FailureCode
+from corral.domain.runs.run import Move, Run, RunState
+from corral.engine.usecases.crawls import CrawlAccess, seeds_of
+from corral.views.host_limits import breakers_read
 
 router = make_router("crawls", prefix="/scraping")
 

@@ -5,8 +5,9 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.routing import make_router
-from corral.api.schemas import Deleted
-from corral.api.schemas_sessions import SessionCheckRead, SessionCreate, SessionRead, check_read, session_read
+from corral.api.schemas.common import Deleted
+from corral.api.schemas.sessions import SessionCheckRead, SessionCreate, SessionRead
+from corral.views.sessions import check_read, session_read
 
 router = make_router("sessions")
 

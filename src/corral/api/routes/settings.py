@@ -5,7 +5,7 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral
 from corral.api.routing import make_router
-from corral.api.schemas_settings import SettingsChange, SettingsRead, settings_read
+from corral.api.schemas.settings import SettingsChange, SettingsRead, settings_read
 
 router = make_router("settings")
 

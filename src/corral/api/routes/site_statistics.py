@@ -8,9 +8,9 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Limit
 from corral.api.routing import make_router
-from corral.api.schemas_site_statistics import SiteStatisticsRead, site_statistics_read
 from corral.domain.errors import SiteNotFound
-from corral.domain.url import parse_target
+from corral.domain.net.url import parse_target
+from corral.views.site_statistics import SiteStatisticsRead, site_statistics_read
 
 router = make_router("sites")
 

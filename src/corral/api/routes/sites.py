@@ -8,15 +8,15 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.routing import make_router
-from corral.api.schemas import Deleted, DomainIntelligence
-from corral.api.schemas_gates import SiteGateRead, SitePaceChange, gate_read
-from corral.api.schemas_sites import RecipeChange, RecipeRead, intelligence, recipe_read
-from corral.domain.address import EgressPolicy
+from corral.api.schemas.common import Deleted, DomainIntelligence
 from corral.domain.errors import BadInput
-from corral.domain.gate import SitePace, place_of
-from corral.domain.recipe_edit import edited
-from corral.domain.url import MAX_URL_CHARS, parse_target
-from corral.wiring_options import gate_rules
+from corral.domain.hosts.limiter import SitePace, place_of
+from corral.domain.net.address import EgressPolicy
+from corral.domain.net.url import MAX_URL_CHARS, parse_target
+from corral.domain.sites.recipe.edit import edited
+from corral.views.host_limits import SiteGateRead, SitePaceChange, gate_read
+from corral.views.sites import RecipeChange, RecipeRead, intelligence, recipe_read
+from corral.wiring.options import gate_rules
 
 router = make_router("sites")
 

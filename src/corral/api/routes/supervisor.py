@@ -7,9 +7,9 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral
 from corral.api.routing import make_router
-from corral.api.schemas_supervisor import SupervisorRead
 from corral.domain.errors import NotSupervised
 from corral.supervisor.status import read_status
+from corral.views.supervisor import SupervisorRead
 
 router = make_router("health")
 

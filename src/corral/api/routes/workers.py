@@ -8,7 +8,7 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Limit
 from corral.api.routing import make_router
-from corral.api.schemas_workers import (
+from corral.views.nodes import (
     HeldRunRead,
     QueueRead,
     WorkerRead,

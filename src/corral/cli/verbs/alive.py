@@ -26,7 +26,7 @@ def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: As
     from corral.cli import exits, render
     from corral.settings import load_settings
     from corral.supervisor.checks import http_health
-    from corral.wiring_services import Installation
+    from corral.wiring.services import Installation
 
     settings = load_settings()
     health = http_health(host, port) if which is Part.API else Installation(settings).worker_here()

@@ -10,12 +10,12 @@ import typer
 from corral.cli.options import AsJson, Host, Port
 
 if TYPE_CHECKING:
-    from corral.cli.serving import Listener
+    from corral.cli.serving.serving import Listener
     from corral.demo import DemoJob, RunningSite
-    from corral.domain.job import Job, StoredJob
-    from corral.domain.run import Run
+    from corral.domain.jobs.job import Job, StoredJob
+    from corral.domain.runs.run import Run
     from corral.settings import Settings
-    from corral.wiring import App
+    from corral.wiring.app import App
 
 _SITE_HOST = "127.0.0.1"
 _SITE_PORT = 8001
@@ -50,7 +50,7 @@ def demo(
     corral demo --json | jq .       a line when it answers, and one with what became of each job
     """
     from corral.cli.running import finish_serving
-    from corral.cli.serving import listening
+    from corral.cli.serving.serving import listening
     from corral.log import configure_logging
     from corral.settings import load_settings
 
@@ -61,9 +61,9 @@ def demo(
 
 async def _demo(settings: "Settings", listener: "Listener", site_port: int | None, *, as_json: bool) -> int:
     from corral.cli.running import Stop
-    from corral.cli.serving import announcement, serve_api
+    from corral.cli.serving.serving import announcement, serve_api
     from corral.demo import running_site
-    from corral.wiring import opened
+    from corral.wiring.app import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()
@@ -95,7 +95,7 @@ def _site_port(asked: int | None) -> int:
 
 def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
     """Jobs may reach the demo site, at exactly its address and port; what was configured stays."""
-    from corral.domain.address import AllowEntry
+    from corral.domain.net.address import AllowEntry
 
     changes: dict[str, Any] = {
         "egress_allow": (*settings.egress_allow, AllowEntry.parse(f"{site.host}/32:{site.port}"))
@@ -114,7 +114,8 @@ def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
 
 async def _shown(app: "App", site: "RunningSite", url: str, *, as_json: bool) -> None:
     """Start the demo jobs, wait for the quick ones, say what happened."""
-    from corral.cli import progress, render, shapes
+    from corral.cli import render, shapes
+    from corral.cli.progress import run as progress
 
     if not as_json:
         print("\nstarting a run of each demo job", flush=True)
@@ -155,7 +156,7 @@ def _row(demo_job: "DemoJob", run: "Run") -> tuple[str, ...]:
 
 async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run":
     """A run of the demo job: the one under way, or a new one."""
-    from corral.domain.run import TERMINAL, RunState
+    from corral.domain.runs.run import TERMINAL, RunState
 
     stored = await job_for(app, demo_job, site)
     if stored.latest_state is not None and RunState(stored.latest_state) not in TERMINAL:
@@ -179,7 +180,7 @@ async def job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Stor
 
 def _is_same(one: "Job", other: "Job") -> bool:
     """The same page of the demo site, whichever port it is at."""
-    from corral.domain.url import parse_target
+    from corral.domain.net.url import parse_target
 
     here, there = parse_target(one.target_url), parse_target(other.target_url)
     return (here.host, here.path, here.query) == (there.host, there.path, there.query) and one.fields == other.fields
@@ -187,7 +188,7 @@ def _is_same(one: "Job", other: "Job") -> bool:
 
 def _job(demo_job: "DemoJob", site: "RunningSite") -> "Job":
     from corral.domain.ids import JobId, new_id
-    from corral.domain.job import FieldSpec, Job, Priority, Strategy
+    from corral.domain.jobs.job import FieldSpec, Job, Priority, Strategy
 
     return Job(
         id=JobId(new_id()),

@@ -10,7 +10,7 @@ from corral.cli.options import AsJson, DryRun, checked_id
 from corral.export.formats import Format
 
 if TYPE_CHECKING:
-    from corral.domain.run import Run
+    from corral.domain.runs.run import Run
     from corral.export.stream import Export, Progress
     from corral.settings import Settings
     from corral.store.store import Store
@@ -105,7 +105,7 @@ def wanted_of(run: "Run", output: Path, kind: Format | None = None) -> "tuple[Ex
 
 
 async def _total_of(store: "Store", wanted: "Export") -> int:
-    from corral.domain.record import RecordFilter
+    from corral.domain.runs.record import RecordFilter
 
     if wanted.format is Format.WARC:
         return await store.count_pages(wanted.run.id)
@@ -114,14 +114,15 @@ async def _total_of(store: "Store", wanted: "Export") -> int:
 
 async def written(store: "Store", wanted: "Export", output: Path, progress: "Progress") -> bool:
     """False where it was interrupted; then there is no file, or the one from before."""
-    from corral.cli import exits, export_progress
+    from corral.cli import exits
     from corral.cli.files import write_export
+    from corral.cli.progress import export
     from corral.cli.running import Stop, first_of
 
     stop = Stop()
     stop.listen()
     total = await _total_of(store, wanted)
-    async with export_progress.shown(progress, total, looks_first=wanted.format.needs_columns):
+    async with export.shown(progress, total, looks_first=wanted.format.needs_columns):
         if output == _STANDARD_OUTPUT:
             done = await first_of(_printed(store, wanted, progress), stop)
         else:

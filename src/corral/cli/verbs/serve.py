@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from corral.cli.options import AsJson, Host, Port
 
 if TYPE_CHECKING:
-    from corral.cli.serving import Listener
+    from corral.cli.serving.serving import Listener
     from corral.settings import Settings
 
 
@@ -18,7 +18,7 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) 
     corral serve --port 0 --json    one line with its address once it answers
     """
     from corral.cli.running import finish_serving
-    from corral.cli.serving import listening
+    from corral.cli.serving.serving import listening
     from corral.log import configure_logging
     from corral.settings import load_settings
 
@@ -29,8 +29,8 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) 
 
 async def _serve(settings: "Settings", listener: "Listener", *, as_json: bool) -> int:
     from corral.cli.running import Stop
-    from corral.cli.serving import announcement, serve_api
-    from corral.wiring import opened
+    from corral.cli.serving.serving import announcement, serve_api
+    from corral.wiring.app import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from corral.cli.render import Cell
-    from corral.domain.worker import BrokerNow, QueueNow, WorkerNow
+    from corral.domain.runs.node import BrokerNow, QueueNow, WorkerNow
     from corral.settings import Settings
 
 _EVERY_S = 2.0
@@ -70,8 +70,8 @@ async def _status(settings: "Settings", *, as_json: bool, watch: bool) -> int:
 async def look(settings: "Settings") -> Look:
     from corral.cli.running import read_store
     from corral.domain.errors import StorageUnavailable
-    from corral.domain.worker import troubles
-    from corral.wiring_broker import look_at_broker
+    from corral.domain.runs.node import troubles
+    from corral.wiring.broker import look_at_broker
 
     storage, broker = _storage(settings), await look_at_broker(settings)
     told = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
@@ -151,7 +151,7 @@ def _broker_shape(broker: "BrokerNow") -> dict[str, Any]:
 
 
 def _shape(found: Look) -> dict[str, Any]:
-    from corral.api.schemas_workers import queue_read, worker_read
+    from corral.views.nodes import queue_read, worker_read
 
     return {
         "ok": not found.problems,

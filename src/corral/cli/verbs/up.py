@@ -7,7 +7,7 @@ import typer
 from corral.cli.options import AsJson, DryRun, Host, Port
 
 if TYPE_CHECKING:
-    from corral.cli.serving import Listener
+    from corral.cli.serving.serving import Listener
     from corral.settings import Settings
 
 
@@ -43,7 +43,7 @@ def up(
     """
     from corral.cli import render
     from corral.cli.running import finish_serving
-    from corral.cli.serving import listening
+    from corral.cli.serving.serving import listening
     from corral.log import configure_logging
     from corral.settings import load_settings
 
@@ -53,7 +53,7 @@ def up(
     configure_logging(settings.log_level)
     listener = listening(settings, host, port)
     if distributed:
-        from corral.cli.distributed import up_distributed
+        from corral.cli.serving.distributed import up_distributed
 
         up_distributed(settings, listener, workers=workers, dry_run=dry_run, as_json=as_json)
     if dry_run:
@@ -66,8 +66,8 @@ def up(
 
 async def _up(settings: "Settings", listener: "Listener", *, as_json: bool) -> int:
     from corral.cli.running import Stop
-    from corral.cli.serving import announcement, serve_api
-    from corral.wiring import opened
+    from corral.cli.serving.serving import announcement, serve_api
+    from corral.wiring.app import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()

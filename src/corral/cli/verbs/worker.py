@@ -11,9 +11,9 @@ from corral.cli.options import AsJson
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from corral.domain.queues import Queue
+    from corral.domain.runs.queues import Queue
     from corral.settings import Settings
-    from corral.wiring import App
+    from corral.wiring.app import App
 
 Queues = Annotated[str, typer.Option("--queues", help="Which kinds of runs: http, browser, script.")]
 Processes = Annotated[
@@ -54,7 +54,7 @@ def worker(
     corral worker --json            one line once it works
     """
     from corral.cli.running import finish_serving
-    from corral.domain.queues import parse_queues
+    from corral.domain.runs.queues import parse_queues
     from corral.log import configure_logging
     from corral.settings import Transport, load_settings
 
@@ -76,9 +76,9 @@ def worker(
 
 async def _work(settings: "Settings", queues: "Sequence[Queue]", *, as_json: bool) -> int:
     from corral.cli.running import Stop, first_of
-    from corral.cli.serving import stop_working
-    from corral.domain.worker import WorkerRole
-    from corral.wiring import opened
+    from corral.cli.serving.serving import stop_working
+    from corral.domain.runs.node import WorkerRole
+    from corral.wiring.app import opened
 
     stop = Stop(grace_s=settings.grace_seconds)
     stop.listen()

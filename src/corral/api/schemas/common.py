@@ -1,0 +1,306 @@
+"""What goes over the wire. Unknown properties are refused: a misspelt option must not be ignored."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints, model_validator
+
+from corral.domain.crawl.job_pages import MAX_ITEMS, MAX_LIST_PAGES, link_spec
+from corral.domain.jobs.job import MAX_SELECTOR_CHARS, FieldSpec
+from corral.domain.jobs.schedule import ACCEPTED
+from corral.domain.net.url import MAX_URL_CHARS
+
+PriorityName = Literal["critical", "high", "medium", "low"]
+CrawlModeName = Literal["single", "list", "crawl"]
+OnTroubleName = Literal["fail", "wait"]
+StrategyName = Literal["auto", "http", "browser", "api_replay"]
+# No control characters: a field name ends up in file headers, tables and logs.
+FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+# Its length is checked with the rest of it, where the error can say what kind of selector it is.
+Selector = Annotated[str, StringConstraints(min_length=1), Field(json_schema_extra={"maxLength": MAX_SELECTOR_CHARS})]
+# Not what a lenient reader could make of it: `true` is no number, "5" neither, and "yes" is not true.
+Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
+Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
+
+_TIMEOUT = "for one attempt, in all; over HTTP it also raises the 10 s within which the first byte has to come"
+PROXY_TEXT = (
+    "`direct`, or `http://`, `https://`, `socks5://` and `[user:password@]host:port`; reads show no credentials"
+)
+# Never repeated in an error: it may hold a password.
+ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
+_MODE = "`single`: the target; `list`: the items of a list that begins there; `crawl`: the pages of its site"
+_TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
+_WAIT = "`wait` holds the run and opens an intervention for a person, instead of ending the run"
+_VALIDATE = "false takes the job although its target cannot be resolved or answers 5xx right now; nothing is asked"
+_FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+FieldType = Literal["text", "string", "number", "integer", "boolean", "url", "list"]
+
+
+class FieldRecipe(_Strict):
+    name: FieldName
+    type: FieldType | None = Field(
+        None, description="what the value is made into; one that cannot be made into it counts as not found"
+    )
+    css: Selector | None = Field(None, description="CSS selector")
+    selector: Selector | None = Field(None, description="the same as `css`; give one of them")
+    xpath: Selector | None = Field(None, description="XPath 1.0 expression, instead of `css`")
+    jsonpath: Selector | None = Field(
+        None, description="path into a JSON answer, instead of `css`: `$.items[*].name`, `$..price`"
+    )
+    attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = Field(
+        None, description="take this attribute of what `css` or `xpath` matches instead of its text"
+    )
+    all: StrictBool = Field(False, description="take every match, as a list")
+    regex: Selector | None = Field(
+        None,
+        description="search for this in what the selector finds, or in the text of the page; the first group is taken",
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "FieldRecipe":
+        if None not in (self.css, self.selector) and self.css != self.selector:
+            raise ValueError("css and selector are the same thing and say different things; give one of them")
+        if self.attr is not None and not (self.css or self.selector or self.xpath or self.jsonpath):
+            raise ValueError("attr takes an attribute of what css or xpath matches; give one of them too")
+        return self
+
+    def spec(self) -> FieldSpec:
+        css, is_all = self.css or self.selector, self.all or self.type == "list"
+        return FieldSpec(self.name, css, self.attr, is_all, self.regex, self.xpath, self.jsonpath, self.type)
+
+
+class LinkSelector(_Strict):
+    """`css` or `xpath`; without `attr` it is `href`. `all` is so by default for items, and not for the next page."""
+
+    css: Selector | None = None
+    xpath: Selector | None = None
+    attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = None
+    all: StrictBool | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "LinkSelector":
+        if (self.css is None) == (self.xpath is None):
+            raise ValueError("give css or xpath, one of them")
+        return self
+
+    def document(self) -> dict[str, Any]:
+        return {"attr": "href", **self.model_dump(exclude_none=True)}
+
+    def spec(self, name: str, *, every: bool) -> FieldSpec:
+        return link_spec(self.document(), name, every=every)
+
+
+class ListConfig(_Strict):
+    """`item_links` and `pagination` as /jobs/list-wizard/validate takes them."""
+
+    item_links: Selector | LinkSelector | None = Field(None, description="selects the links to the items")
+    pagination: Selector | LinkSelector | None = Field(None, description="selects the link to the next page")
+    max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST_PAGES)] | None = Field(
+        None, description="pages of the list, 10 where it is not said; of a site, pages in all (1000)"
+    )
+    max_items: Annotated[int, Field(strict=True, ge=1, le=MAX_ITEMS)] | None = Field(
+        None, description="items of the list, 500 where it is not said"
+    )
+    allowed_domains: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] | None = Field(
+        None, max_length=100, description="where items, or pages of a site, may lie beside the target's own"
+    )
+    user_agent: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="sent instead of the installation's own"
+    )
+    delay_s: Annotated[float, Field(strict=True, ge=0, le=3600)] | None = Field(
+        None, description="between two pages of one host, at least"
+    )
+    save_files: StrictBool | None = Field(
+        None, description="keep what is no page as a file, with a record that says where it is"
+    )
+    keep_params: list[Annotated[str, StringConstraints(min_length=1, max_length=100)]] | None = Field(
+        None, max_length=50, description="parameters that tell pages apart, though they look like session ids"
+    )
+    avoid_traps: StrictBool | None = Field(
+        None, description="of a site: false fetches what looks like a trap, too; items of a list are never held back"
+    )
+
+    def document(self) -> dict[str, Any]:
+        """What was said, and nothing else."""
+        told = self.model_dump(exclude_none=True)
+        for name in ("item_links", "pagination"):
+            given = getattr(self, name)
+            if given is not None:
+                told[name] = (LinkSelector(css=given) if isinstance(given, str) else given).document()
+        return told
+
+
+class JobCreate(_Strict):
+    target_url: str = Field(max_length=MAX_URL_CHARS)
+    fields: list[FieldName | FieldRecipe] = Field(max_length=200)
+    requires_auth: StrictBool = False
+    frequency: str = Field("on_demand", max_length=200, description=_FREQUENCY)
+    strategy: StrategyName = "auto"
+    crawl_mode: CrawlModeName = Field("single", description=_MODE)
+    list_config: ListConfig | None = Field(None, description="goes with crawl_mode list or crawl")
+    priority: PriorityName = "medium"
+    max_attempts: Attempts | None = None
+    timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
+    respect_robots: StrictBool = True
+    verify_tls: StrictBool = Field(True, description=_TLS)
+    proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
+    on_captcha: OnTroubleName = Field("fail", description=_WAIT)
+    on_missing: OnTroubleName = Field("fail", description=_WAIT)
+    checks_target: StrictBool = Field(True, alias="validate", description=_VALIDATE)
+
+
+class JobChange(_Strict):
+    """What is left out stays as it is."""
+
+    target_url: str | None = Field(None, max_length=MAX_URL_CHARS)
+    fields: list[FieldName | FieldRecipe] | None = Field(None, max_length=200)
+    requires_auth: StrictBool | None = None
+    frequency: str | None = Field(None, max_length=200, description=_FREQUENCY)
+    strategy: StrategyName | None = None
+    crawl_mode: CrawlModeName | None = Field(None, description=_MODE)
+    list_config: ListConfig | None = Field(None, description="the whole of it; null removes it")
+    priority: PriorityName | None = None
+    max_attempts: Attempts | None = None
+    timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
+    respect_robots: StrictBool | None = None
+    verify_tls: StrictBool | None = Field(None, description=_TLS)
+    proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
+    on_captcha: OnTroubleName | None = Field(None, description=_WAIT)
+    on_missing: OnTroubleName | None = Field(None, description=_WAIT)
+    checks_target: StrictBool | None = Field(None, alias="validate", description=_VALIDATE)
+
+
+class RunOverrides(_Strict):
+    priority: PriorityName | None = None
+    strategy: StrategyName | None = None
+    max_attempts: Attempts | None = None
+
+
+class JobRead(BaseModel):
+    id: str
+    target_url: str
+    fields: list[str | dict[str, Any]]
+    requires_auth: bool
+    frequency: str
+    strategy: StrategyName
+    crawl_mode: str
+    list_config: dict[str, Any] | None
+    priority: PriorityName
+    max_attempts: int
+    timeout_s: float | None
+    respect_robots: bool
+    verify_tls: bool
+    proxy_policy: str | None
+    on_captcha: OnTroubleName
+    on_missing: OnTroubleName
+    status: str
+    created_at: datetime
+
+
+class Progress(BaseModel):
+    total: int
+    done: int
+    failed: int
+    skipped: int
+    percent: float
+    eta_s: float | None
+
+
+class RunRead(BaseModel):
+    id: str
+    job_id: str | None
+    status: str
+    attempt: int
+    max_attempts: int
+    requested_strategy: StrategyName
+    resolved_strategy: StrategyName
+    failure_code: str | None
+    error_message: str | None
+    stats: dict[str, Any]
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    kind: str
+    priority: PriorityName
+    progress: Progress
+    parent_id: str | None
+    retry_of: str | None
+    due_at: datetime | None
+    waiting_reason: str | None = Field(
+        None, description="queued because its host is not to be asked yet: `breaker`, `pace` or `retry_after`"
+    )
+    failure_detail: str | None
+    engine_attempts: list[dict[str, Any]]
+    target_url: str | None
+
+
+class RunEventRead(BaseModel):
+    id: str
+    run_id: str
+    seq: int
+    level: Literal["info", "warn", "error"]
+    message: str
+    meta: dict[str, Any]
+    created_at: datetime
+
+
+class RecordRead(BaseModel):
+    id: str
+    run_id: str
+    data: dict[str, Any]
+    created_at: datetime
+
+
+class RecordStats(BaseModel):
+    total: int
+    runs: int
+    jobs: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+class StrategyIntelligence(BaseModel):
+    attempts: int
+    success_rate: float | None
+    yield_rate: float | None = Field(alias="yield")
+    cost_ms: float | None
+
+
+class DomainIntelligence(BaseModel):
+    domain: str
+    strategies: dict[str, StrategyIntelligence]
+    proven: dict[str, str] = Field(description="set of fields, by its key, to the cheapest strategy that fills it")
+
+
+class Health(BaseModel):
+    status: Literal["healthy", "degraded", "unhealthy"]
+    components: dict[str, dict[str, Any]]
+
+
+class Deleted(BaseModel):
+    message: str
+
+
+class Problem(BaseModel):
+    code: str
+    message: str
+    request_id: str
+    field: str | None = None
+    hint: str | None = None
+
+
+class ProblemBody(BaseModel):
+    error: Problem
+    detail: str
+
+
+def field_specs(fields: list[str | FieldRecipe]) -> tuple[FieldSpec, ...]:
+    return tuple(field.spec() if isinstance(field, FieldRecipe) else FieldSpec(field) for field in fields)

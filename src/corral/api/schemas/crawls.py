@@ -1,0 +1,135 @@
+"""One crawl, looked at closely: its counts, its pages, and why a page is where it is."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from corral.api.schemas.scraping import TaskProgress, duration_s, plan_of, progress_read
+from corral.domain.crawl.crawl import Counts, CrawlPlan, eta_range
+from corral.domain.runs.run import Run, RunState
+from corral.store.queries.crawl.crawls import CrawlNow
+
+
+class CrawlCounts(BaseModel):
+    pending: int
+    leased: int
+    done: int
+    failed: int
+    skipped: int
+    missing: int = Field(description="links that lead to 404 or 410")
+    deferred: int = Field(description="fetched after all others, because they may be parts of a trap")
+    discovered: int
+
+
+class HeldBack(BaseModel):
+    """Addresses that trap detection held back; `avoid_traps: false` fetches them."""
+
+    reason: str
+    template: str | None
+    count: int
+    example: str | None
+
+
+class CrawlRead(TaskProgress):
+    """All that a task tells of itself, and how it comes by it."""
+
+    counts: CrawlCounts
+    bytes: int
+    pages_per_second: float | None = Field(description="the mean since it started")
+    eta_min_seconds: float | None = Field(description="where no page brings anything new")
+    eta_max_seconds: float | None = Field(description="where pages go on bringing as much as they did so far")
+    waiting_for: dict[str, Any] | None = Field(description="while nothing is due: the host, the reason, until when")
+    stopped_by: str | None
+    held_back: list[HeldBack] = Field(description="known when it has ended")
+    left_out: dict[str, int] = Field(description="by rule, what a rule of Corral left out: then it is partial")
+    error_message: str | None
+    kept: bool
+    forgotten_at: datetime | None = Field(description="null while it runs, where it is kept, or nothing is forgotten")
+    plan: dict[str, Any]
+
+
+class ReasonRead(BaseModel):
+    state: str
+    reason: str = Field(description="code:detail of a failure, or the rule")
+    count: int
+
+
+class PageRead(BaseModel):
+    url: str
+    depth: int
+    state: str
+    attempt: int
+    reason: str | None
+    message: str | None
+    http_status: int | None
+    due_in_s: float
+
+
+class ListedPage(PageRead):
+    id: int = Field(description="pass the last one as `after` for what follows")
+
+
+class WhyRead(BaseModel):
+    task_id: str
+    page: PageRead
+    because: str
+    way: list[PageRead] = Field(description="the page it was found on, the one that was found on, up to the start")
+
+
+class KeepRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    keep: StrictBool = True
+
+
+class KeepRead(BaseModel):
+    task_id: str
+    keep: bool
+
+
+def crawl_read(
+    run: Run, now: CrawlNow, *, kept: bool, keep_hours: float, waits: tuple[str, str, float] | None = None
+) -> dict[str, Any]:
+    plan, counts = plan_of(run), now.counts
+    took_s = duration_s(run)
+    rate = counts.fetched / took_s if took_s and counts.fetched else None
+    eta = _eta(run, counts, plan, rate, took_s or 0.0)
+    goes_at = None
+    if run.finished_at is not None and keep_hours and not kept:
+        goes_at = run.finished_at + timedelta(hours=keep_hours)
+    return {
+        **progress_read(run, now),
+        "counts": {**_held(run, counts)._asdict(), "discovered": counts.discovered},
+        "bytes": now.size,
+        "pages_per_second": None if rate is None else round(rate, 2),
+        "eta_min_seconds": None if eta is None else round(eta[0], 1),
+        "eta_max_seconds": None if eta is None else round(eta[1], 1),
+        "waiting_for": None if waits is None else _waiting_for(*waits),
+        "stopped_by": run.stats.get("stopped_by"),
+        "held_back": run.stats.get("held_back") or [],
+        "left_out": run.stats.get("left_out") or {},
+        "error_message": run.error_message,
+        "kept": kept,
+        "forgotten_at": goes_at,
+        "plan": plan.document(),
+    }
+
+
+def _waiting_for(host: str, reason: str, seconds: float) -> dict[str, Any]:
+    return {"host": host, "reason": reason, "until": datetime.now(UTC) + timedelta(seconds=seconds)}
+
+
+def _held(run: Run, counts: Counts) -> Counts:
+    """Of a crawl that stands still nobody holds anything, whatever was in hand when it was stopped."""
+    if run.state is RunState.RUNNING:
+        return counts
+    return counts._replace(pending=counts.waiting, leased=0)
+
+
+def _eta(run: Run, counts: Counts, plan: CrawlPlan, rate: float | None, took_s: float) -> tuple[float, float] | None:
+    if run.state is not RunState.RUNNING or rate is None:
+        return None
+    known = counts.discovered - counts.skipped - len(plan.start_urls)
+    new_per_page = max(0.0, known / counts.fetched)
+    return eta_range(counts, plan, pages_per_s=rate, new_per_page=new_per_page, elapsed_s=took_s)

@@ -1,0 +1,59 @@
+"""The defaults of new jobs over the wire."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from corral.api.schemas.common import Attempts, PriorityName, Seconds, StrategyName
+from corral.domain.jobs.defaults import JobDefaults
+from corral.settings import Settings
+
+Runs = Annotated[int, Field(strict=True, ge=1, le=100_000)]
+# As clients call them, and as they are stored.
+_NAMES = {
+    "default_strategy": "strategy",
+    "default_timeout": "timeout_s",
+    "default_max_attempts": "max_attempts",
+    "default_priority": "priority",
+    "respect_robots": "respect_robots",
+    "max_concurrent_runs": "max_concurrent_runs",
+}
+
+
+class SettingsChange(BaseModel):
+    """What is left out stays as it is; null goes back to what the installation says."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    default_strategy: StrategyName | None = None
+    default_timeout: Seconds | None = Field(None, description="in seconds, for one attempt of a new job")
+    default_max_attempts: Attempts | None = None
+    default_priority: PriorityName | None = None
+    respect_robots: StrictBool | None = None
+    max_concurrent_runs: Runs | None = Field(None, description="runs at once on each node")
+
+    def changes(self) -> dict[str, Any]:
+        return {_NAMES[name]: getattr(self, name) for name in self.model_fields_set}
+
+
+class SettingsRead(BaseModel):
+    default_strategy: StrategyName
+    default_timeout: float
+    default_max_attempts: int
+    default_priority: PriorityName
+    respect_robots: bool
+    max_concurrent_runs: int
+
+
+def settings_read(defaults: JobDefaults, settings: Settings) -> dict[str, Any]:
+    """As they take effect."""
+    ours = {
+        "strategy": "auto",
+        "timeout_s": settings.http_timeout_seconds,
+        "max_attempts": settings.default_max_attempts,
+        "priority": "medium",
+        "respect_robots": True,
+        "max_concurrent_runs": settings.workers * settings.concurrency,
+    }
+    said = {name: value for name, value in defaults.document().items() if value is not None}
+    return {shown: (ours | said)[stored] for shown, stored in _NAMES.items()}

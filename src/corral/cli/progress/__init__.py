@@ -1,0 +1,1 @@
+"""Progress on standard error."""

@@ -1,0 +1,103 @@
+"""Secrets from where only their owner sees them: files, standard input, a prompt that does not echo."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corral.domain.errors import BadInput
+from corral.domain.sites.session_text import cookies_of_text
+
+if TYPE_CHECKING:
+    from corral.engine.usecases.sessions import SessionDraft
+
+
+def named_value(text: str, option: str) -> tuple[str, str]:
+    """`NAME=VALUE`; `NAME=@FILE` is what the file holds, `NAME=-` what is typed at the prompt."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        # Without the text: somebody may have written the secret alone.
+        raise BadInput(f"{option} is not NAME=VALUE", field=option.lstrip("-"))
+    if value == "-":
+        return name, _asked(name)
+    if value.startswith("@"):
+        return name, _read(Path(value[1:]), option).strip("\r\n")
+    return name, value
+
+
+def text_or_file(text: str, option: str) -> str:
+    """What was typed; `@FILE` is what the file holds."""
+    return _read(Path(text[1:]), option).strip() if text.startswith("@") else text
+
+
+def read_draft(cookies: Path | None, singles: Sequence[str], name: str) -> "SessionDraft":
+    from corral.engine.usecases.sessions import SessionDraft
+
+    cell = _document(cookies) if cookies is not None else {}
+    found = [*cell.get("cookies", []), *(_single(text) for text in singles)]
+    if not found and not cell:
+        raise BadInput("no session is given", field="cookies", hint="use --cookies FILE.json or --cookie NAME=-")
+    storage = cell.get("storage") or {
+        each["origin"]: {item["name"]: item["value"] for item in each["localStorage"]}
+        for each in cell.get("origins", [])
+    }
+    return SessionDraft(found, storage, cell.get("headers") or {}, name)
+
+
+def _single(text: str) -> dict[str, str]:
+    name, value = named_value(text, "--cookie")
+    return {"name": name, "value": value}
+
+
+def _document(path: Path) -> dict[str, Any]:
+    text = sys.stdin.read() if str(path) == "-" else _read(path, "--cookies")
+    wrong = BadInput(
+        f"{path} holds neither a list of cookies nor a storage state",
+        field="cookies",
+        hint='for example [{"name": "sid", "value": "…", "domain": "example.com", "path": "/"}]; or a cookies.txt',
+    )
+    if text.lstrip()[:1] not in ("[", "{"):
+        return {"cookies": cookies_of_text(text)}
+    try:
+        cell = json.loads(text)
+    except ValueError:
+        raise wrong from None
+    shape = {"cookies": cell} if isinstance(cell, list) else cell
+    if not isinstance(shape, dict) or not _is_session(shape):
+        raise wrong
+    return shape
+
+
+def _is_session(shape: dict[str, Any]) -> bool:
+    cookies, origins = shape.get("cookies", []), shape.get("origins", [])
+    if not isinstance(cookies, list) or not all(isinstance(each, dict) for each in cookies):
+        return False
+    if not isinstance(origins, list):
+        return False
+    for each in origins:
+        items = each.get("localStorage", []) if isinstance(each, dict) else None
+        if items is None or not all(isinstance(item, dict) and {"name", "value"} <= item.keys() for item in items):
+            return False
+    texts = [*(shape.get("headers") or {}).values()] if isinstance(shape.get("headers") or {}, dict) else [None]
+    held = shape.get("storage") or {}
+    if not isinstance(held, dict) or not all(isinstance(values, dict) for values in held.values()):
+        return False
+    texts += [text for values in held.values() for text in values.values()]
+    return all(isinstance(text, str) for text in texts)
+
+
+def _read(path: Path, option: str) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise BadInput(f"{path} cannot be read ({reason})", field=option.lstrip("-")) from None
+
+
+def _asked(name: str) -> str:
+    from getpass import getpass
+
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    return getpass(f"{name}: ")

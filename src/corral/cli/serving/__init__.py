@@ -1,0 +1,1 @@
+"""Serving until a signal arrives."""

@@ -1,0 +1,198 @@
+"""`corral up --distributed`: a supervisor in this process, and everything else in processes of its own."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from corral.cli import exits
+from corral.cli.running import stops
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from corral.cli.serving.serving import Listener
+    from corral.settings import Settings
+    from corral.supervisor.plan import Service
+    from corral.supervisor.status import ServiceStatus
+    from corral.supervisor.supervisor import Supervisor
+
+_SHOWN_PER_S = 4
+_WAIT_S = 0.2
+_ANSWERING = ("up", "unhealthy", "down")
+_TONES = {"up": "green", "failed": "red", "down": "red", "unhealthy": "yellow", "restarting": "yellow"}
+
+
+def up_distributed(
+    settings: "Settings", listener: "Listener", *, workers: int | None, dry_run: bool, as_json: bool
+) -> NoReturn:
+    """Until it is told to stop."""
+    from corral.log import hide
+    from corral.wiring.services import Installation
+
+    hide(settings.secrets())
+    # The API is a process of its own and takes the port itself; that it is free was all we wanted to know.
+    listener.socket.close()
+    installation = Installation(settings, warn=lambda text: _note(text, as_json=as_json))
+    installation.check()
+    services = installation.services(workers=workers, api=(listener.host, listener.port))
+    if dry_run:
+        _print_plan(services, as_json=as_json)
+        raise typer.Exit(exits.DONE)
+    if not installation.has_postgres:
+        hint = "several machines need PostgreSQL: APP_DATABASE_URL=postgresql://user@host/database"
+        _note(f"the database is a SQLite file: everything has to run on this machine ({hint})", as_json=as_json)
+    code = _supervise(settings, services, listener, as_json=as_json)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # everything has stopped; a check that is still under way would be waited for
+
+
+def _supervise(settings: "Settings", services: "Sequence[Service]", listener: "Listener", *, as_json: bool) -> int:
+    from corral.cli.serving.serving import announcement
+    from corral.supervisor.supervisor import Supervisor
+
+    names = [service.name for service in services]
+    supervisor = Supervisor(services, settings.data_dir.absolute())
+    stop = _Signals(supervisor)
+    is_live = sys.stdout.isatty() and not as_json
+
+    def tell() -> bool:
+        while supervisor.news and not is_live:
+            (_json_line if as_json else _plain_line)(supervisor.news.popleft())
+        return stop.asked.is_set()
+
+    with stop.listening(), _shown(supervisor) if is_live else nullcontext():
+        try:
+            supervisor.claim()
+            supervisor.want(names)
+            supervisor.wait_up(names, unless=tell)
+            if not tell():
+                print(announcement(settings, listener, "up" if as_json else "is up", as_json=as_json), flush=True)
+            while not tell():
+                stop.asked.wait(_WAIT_S)
+        finally:
+            supervisor.close()
+            tell()
+    return stop.exit_code
+
+
+class _Signals:
+    """The first one asks for a stop, each further one for haste."""
+
+    def __init__(self, supervisor: "Supervisor") -> None:
+        self.asked = threading.Event()
+        self._supervisor = supervisor
+        self._first: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        return exits.INTERRUPTED if self._first == signal.SIGINT else exits.DONE
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._receive) for number in stops()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _receive(self, number: int, _: object) -> None:
+        if self._first is None:
+            self._first = number
+            self.asked.set()
+        else:
+            self._supervisor.hurry.set()
+
+
+# -- how it is shown -----------------------------------------------------------------------------------
+
+
+def _note(text: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"warning": text}), flush=True)
+    else:
+        print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+def _json_line(each: "ServiceStatus") -> None:
+    told = each.document()
+    print(json.dumps({"service": told.pop("name"), **told}), flush=True)
+
+
+def _plain_line(each: "ServiceStatus") -> None:
+    whose = _whose(each)
+    print(f"{each.name:<10} {_told(each)}{f' ({whose})' if whose else ''}", flush=True)
+
+
+def _told(each: "ServiceStatus") -> str:
+    from corral.cli.render import printable
+
+    again = None if each.next_start_s is None else f"again in {each.next_start_s:.0f} s"
+    return printable(" - ".join(filter(None, (each.state.value, each.problem, again))))
+
+
+def _whose(each: "ServiceStatus") -> str:
+    if each.pid is not None:
+        return f"process {each.pid}"
+    return "" if each.is_ours or each.state.value not in _ANSWERING else "used, not ours"
+
+
+@contextmanager
+def _shown(supervisor: "Supervisor") -> Iterator[None]:
+    """A living table on a terminal; what is printed meanwhile stands above it."""
+    from rich.live import Live
+
+    from corral.cli.render import console
+
+    with Live(
+        get_renderable=lambda: _table(supervisor.status()), console=console(), refresh_per_second=_SHOWN_PER_S
+    ) as live:
+        yield
+        live.refresh()
+
+
+def _table(services: "Sequence[ServiceStatus]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    from corral.cli.render import ago
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("service", "state", "whose", "restarts", "since", "log"):
+        table.add_column(name, no_wrap=name != "state", overflow="fold")
+    for each in services:
+        state = Text(_told(each), style=_TONES.get(each.state.value, ""))
+        log = os.path.relpath(each.log) if each.log else ""
+        table.add_row(each.name, state, _whose(each), str(each.restarts or ""), ago(each.since), log)
+    return table
+
+
+def _print_plan(services: "Sequence[Service]", *, as_json: bool) -> None:
+    from corral.cli import render
+    from corral.supervisor.plan import start_order, stop_order
+
+    known = {service.name: service for service in services}
+    plan = [_planned(known[name]) for name in start_order(services)]
+    if as_json:
+        render.print_json({"would": "start, in this order", "services": plan, "stops": stop_order(services)})
+        return
+    rows = [(each["name"], each["action"], ", ".join(each["needs"]), each["command"] or "") for each in plan]
+    render.print_table(("service", "action", "needs", "command…"), rows)
+    print(f"stopped in the order {', '.join(stop_order(services))}; nothing was started")
+
+
+def _planned(service: "Service") -> dict[str, Any]:
+    from corral.supervisor.plan import Adopts
+
+    is_there = service.adopts is not Adopts.NEVER and service.check(None).is_well
+    action = "use" if is_there else "start" if service.command else "check"
+    command = " ".join(service.command) if action == "start" else None
+    return {"name": service.name, "action": action, "needs": list(service.needs), "command": command}

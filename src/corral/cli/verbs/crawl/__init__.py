@@ -1,0 +1,1 @@
+"""`corral crawl` and `corral why`."""

@@ -1,0 +1,79 @@
+"""The closing lines of a crawl: what was left out, by which rule, and how to get it."""
+
+from typing import TYPE_CHECKING, Any
+
+from corral.cli.render import printable
+from corral.domain.crawl.crawl import LEFT_OUT
+
+if TYPE_CHECKING:
+    from corral.domain.crawl.crawl import Counts
+    from corral.domain.runs.run import Run
+
+_SHOWN = 5
+_PUT_OFF = "no_new_content"
+_RULES = {
+    "endless_growth": "leads to ever more pages like itself",
+    "calendar": "names a date far from today",
+    "repeated_segments": "repeats a part of its path",
+    "too_many_segments": "has too many parts in its path",
+    "query_variants": "is one of very many queries of one path",
+    "no_new_content": "is like pages that brought nothing new",
+}
+_LISTED = ("failed", "missing", "deferred")
+
+
+def lines_of(run: "Run", counts: "Counts") -> list[str]:
+    """What a reader of the summary has to know beside the counts."""
+    lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
+    held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
+    # Evidence from content only puts addresses off: those that are left were stopped by the budget, not by the rule.
+    late = [each for each in held_back if each["reason"] == _PUT_OFF and run.stats.get("stopped_by")]
+    if trapped := [each for each in held_back if each not in late]:
+        from corral.domain.crawl.summary import TRAP_OPTION
+
+        lines += _held_back(trapped, f"addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:")
+    if late:
+        lines += _held_back(late, "addresses come last and were not reached; a larger budget fetches them:")
+    if dropped := run.stats.get("left_out", {}).get("links_dropped"):
+        bounds = "of one page (APP_MAX_PAGE_LINKS), of one sitemap (50,000), or of one crawl (a larger --max-pages)"
+        lines.append(f"up to {dropped} addresses were not followed, beyond the bound {bounds}")
+    if merged := run.stats.get("merged"):
+        lines.append(f"{merged} addresses differ from others only in a session id; --keep-param NAME tells them apart")
+    if states := _states(counts, held_back):
+        lines.append(f"see `corral crawl pages {run.id} --state {'|'.join(states)}`")
+    return lines
+
+
+def short_of(run: "Run", counts: "Counts") -> str:
+    """Why the crawl is not complete, in one line."""
+    if run.error_message:
+        return run.error_message
+    from corral.cli.verbs.crawl.left_out import left_out_lines
+
+    left_out = {rule: count for rule, count in (run.stats.get("left_out") or {}).items() if rule not in LEFT_OUT}
+    said = [f"{counts.failed} pages failed"] if counts.failed else []
+    said += left_out_lines(run)
+    if left_out:
+        rules = ", ".join(f"{count} {rule}" for rule, count in left_out.items())
+        said.append(f"{sum(left_out.values())} addresses were held back ({rules})")
+    if run.stats.get("stopped_by") == "time":
+        said.append("its time was over")
+    return ", ".join(said)
+
+
+def _held_back(held_back: list[dict[str, Any]], what: str) -> list[str]:
+    lines = [f"{sum(each['count'] for each in held_back)} {what}"]
+    for each in held_back[:_SHOWN]:
+        why = _RULES.get(each["reason"], each["reason"])
+        lines.append(
+            f"  {each['count']} like {printable(str(each['template'] or '(any)'))}: {why}, e.g. "
+            f"{printable(str(each['example']))}"
+        )
+    if len(held_back) > _SHOWN:
+        lines.append(f"  and {len(held_back) - _SHOWN} more templates")
+    return lines
+
+
+def _states(counts: "Counts", held_back: list[dict[str, Any]]) -> list[str]:
+    there = {"failed": counts.failed, "missing": counts.missing, "deferred": len(held_back) or counts.deferred}
+    return [name for name in _LISTED if there[name]]

@@ -1,0 +1,26 @@
+"""What a rule of ours left out of a crawl, in words: how many pages, one of them, and the option that takes them."""
+
+from corral.domain.crawl.crawl import EMPTY_LIST_PAGE, LINK_LIMIT, LIST_LIMIT, SCROLL_LIMIT, SHELL, VALUE_CUT
+from corral.domain.runs.run import Run
+
+_SAID = {
+    LIST_LIMIT: ("of a list that goes on", "--max-pages and --max-items take more of it"),
+    EMPTY_LIST_PAGE: ("of a list without any item on them", "--items selects the links to its items"),
+    VALUE_CUT: ("with a value that was cut", "APP_MAX_VALUE_CHARS says how long a value may be"),
+    SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),
+    LINK_LIMIT: ("with more links than are followed from one page", "APP_MAX_PAGE_LINKS allows more"),
+    SCROLL_LIMIT: ("longer than they were scrolled", "--max-scrolls allows more"),
+}
+
+
+def left_out_lines(run: Run) -> list[str]:
+    examples = run.stats.get("left_out_examples") or {}
+    lines = []
+    for rule, count in (run.stats.get("left_out") or {}).items():
+        if rule in _SAID:
+            what, option = _SAID[rule]
+            example = f" (such as {examples[rule]})" if rule in examples else ""
+            lines.append(f"{count} page{'' if count == 1 else 's'} {what}{example}; {option}")
+    empty = run.stats.get("empty_fields") or {}
+    lines += [f"the field {name} is empty on {count} records" for name, count in empty.items()]
+    return lines

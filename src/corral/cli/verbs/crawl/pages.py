@@ -1,0 +1,69 @@
+"""`corral crawl pages`: the pages of a crawl in one state, and why they are in it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson, checked_id
+
+if TYPE_CHECKING:
+    from corral.settings import Settings
+
+_BATCH = 500
+STATES = ("failed", "skipped", "missing", "deferred", "done", "pending")
+
+StateName = Annotated[str, typer.Option("--state", metavar="STATE", help=f"One of {', '.join(STATES)}.")]
+Most = Annotated[int | None, typer.Option("--limit", min=1, help="Print this many at most.")]
+
+
+def crawl_pages(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a crawl.")],
+    state: StateName = "failed",
+    limit: Most = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the pages of a crawl in one state, in the order they were found in, with the reason.
+
+    `missing` are dead links (404, 410); `deferred` is everything that trap detection held back.
+
+    \b
+    corral crawl pages 0198c7f2-6d5a-7cc1-9f1e-3a5b8c2d4e6f --state failed
+    corral crawl pages 0198c7f2-6d5a-7cc1-9f1e-3a5b8c2d4e6f --state missing --json | jq -r '.[].url'
+    """
+    from corral.cli.running import finish
+    from corral.domain.errors import BadInput
+    from corral.settings import load_settings
+
+    if state not in STATES:
+        raise BadInput(f"{state!r} is no state of a page", field="state", hint=f"use one of {', '.join(STATES)}")
+    finish(_list(load_settings(), checked_id(run_id, "run"), state, limit, as_json=as_json))
+
+
+async def _list(settings: "Settings", run_id: str, state: str, limit: int | None, *, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+    from corral.domain.crawl.crawl import ItemState
+    from corral.views.crawl_pages import page_shape
+
+    found: list[dict[str, Any]] = []
+    after = 0
+    async with read_store(settings) as store:
+        await store.crawl_now(run_id)  # says so where there is no such crawl
+        while limit is None or len(found) < limit:
+            size = _BATCH if limit is None else min(_BATCH, limit - len(found))
+            batch = await store.crawl_pages(run_id, ItemState(state), after, size)
+            if not batch:
+                break
+            after = batch[-1].id
+            found += [page_shape(each) for each in batch]
+    if as_json:
+        render.print_json(found)
+    elif found:
+        rows = [
+            (render.printable(page["url"]), page["reason"] or "", render.printable(page["message"] or ""))
+            for page in found
+        ]
+        render.print_table(("url", "reason", "message"), rows)
+    else:
+        print(f"no page of run {run_id} is {state}")
+    return exits.DONE

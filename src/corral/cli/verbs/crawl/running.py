@@ -1,0 +1,83 @@
+"""A crawl that this command executes: begun or gone on with, watched, paused."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from corral.domain.crawl.crawl import CrawlPlan
+    from corral.domain.runs.run import Run
+    from corral.engine.usecases.crawls import CrawlAccess
+    from corral.wiring.app import App
+
+_BATCH = 200
+_SHOW_EVERY_S = 0.25
+
+
+async def begun(
+    app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], access: "CrawlAccess", *, keep: bool, fresh: bool
+) -> "Run":
+    """A new run, or the one of the same plan that was interrupted."""
+    from corral.cli import exits
+    from corral.domain.crawl.crawl import CrawlPlan
+    from corral.domain.runs.run import HoldReason, Move, RunState
+
+    same = _comparable(plan)
+    for run, now in [] if fresh else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
+        if _comparable(CrawlPlan.of(run.payload["crawl"]), plan.since) == same and run.hold_reason in (
+            HoldReason.PAUSED,
+            None,
+        ):
+            if run.state is RunState.HELD:
+                await app.submitter.move(run.id, Move.RESUME)
+            if keep:
+                await app.store.keep_run(run.id, keep=True)
+            exits.complain(f"going on with run {run.id}: {now.counts.done} pages are done", "--fresh begins anew")
+            return run
+    run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep, access=access)
+    if plan.since is not None and CrawlPlan.of(run.payload["crawl"]).since is None:
+        exits.complain("there is no earlier crawl from this address", "the next one can be compared with this one")
+    return run
+
+
+def _comparable(plan: "CrawlPlan", asked_since: str | None = None) -> dict[str, Any]:
+    """Without the run that `last` stands for, which is another one each time."""
+    from corral.domain.crawl.option_values import LAST
+
+    told = plan.document()
+    return {**told, "since": LAST} if asked_since == LAST else told
+
+
+async def paused(app: "App", run_id: str) -> bool:
+    """False where it ended in the same moment."""
+    from corral.domain.errors import WrongState
+    from corral.domain.runs.run import Move
+
+    try:
+        await app.submitter.move(run_id, Move.PAUSE)
+    except WrongState:
+        return False
+    return True
+
+
+def say_how_to_go_on(run_id: str) -> None:
+    from corral.cli import exits
+
+    hint = f"the same command goes on; so does `corral run resume {run_id}` while `corral up` runs"
+    exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)
+
+
+async def watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
+    from corral.cli.verbs.crawl import progress
+    from corral.domain.runs.run import WAITS_FOR_PERSON
+
+    with progress.shown(plan) as shown:
+        while True:
+            now = await app.store.crawl_now(run_id)
+            run = await app.store.run(run_id)
+            # Asked only while nothing moves: then a reader wants to know why.
+            waits = await app.store.crawl_waiting(run_id) if now.counts.pending and not now.counts.leased else None
+            shown.tick(now, time.monotonic(), waits)
+            # Nobody logs in while this command runs.
+            if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:
+                return
+            await app.pulse.wait(_SHOW_EVERY_S)

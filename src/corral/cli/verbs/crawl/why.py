@@ -1,0 +1,79 @@
+"""`corral why`: what became of a URL in a crawl, and how it was found."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, checked_id
+
+if TYPE_CHECKING:
+    from corral.domain.crawl.item import StoredItem
+    from corral.domain.net.url import Target
+    from corral.domain.runs.run import Run
+    from corral.settings import Settings
+    from corral.store.queries.crawl.crawls import CrawlNow
+    from corral.store.store import Store
+
+_CRAWLS = 200
+
+
+def why(
+    url: Annotated[str, typer.Argument(metavar="URL", help="An address that a crawl may have seen.")],
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="Of this crawl; else of the newest that saw it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what became of a URL in a crawl: done, failed and why, skipped by which rule, or pending for what.
+
+    Below it stands the way it was found by, up to the start. Exit code: 0 it was seen, 1 it was not.
+
+    \b
+    corral why https://example.com/blog/some-page
+    corral why https://example.com/blog/some-page --json | jq -r '.item.reason'
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    checked = None if run_id is None else checked_id(run_id, "run")
+    finish(_why(load_settings(), url, checked, as_json=as_json))
+
+
+async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+    from corral.domain.net.url import parse_target
+    from corral.domain.redaction import masked_result_url
+    from corral.views.crawl_pages import because, page_shape
+
+    target = parse_target(url)
+    async with read_store(settings) as store:
+        found = await _found(store, target, run_id)
+    if found is None:
+        where = f"run {run_id}" if run_id else "any crawl"
+        exits.complain(f"{url} was not seen by {where}", "corral crawl URL starts one; --depth lets it see further")
+        return exits.FAILED
+    run, now, way = found
+    if as_json:
+        about = {"run_id": run.id, "item": page_shape(way[0]), "because": because(run, now, way[0])}
+        render.print_json({**about, "way": [page_shape(each) for each in way[1:]]})
+        return exits.DONE
+    print(f"{way[0].state}: {render.printable(because(run, now, way[0]))}")
+    address = render.printable(masked_result_url(way[0].url))
+    print(f"  {address} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
+    for each in way[1:]:
+        print(f"  found on {render.printable(masked_result_url(each.url))} (depth {each.depth}, {each.state})")
+    return exits.DONE
+
+
+async def _found(
+    store: "Store", target: "Target", run_id: str | None
+) -> "tuple[Run, CrawlNow, list[StoredItem]] | None":
+    from corral.domain.crawl.item import short_key
+    from corral.domain.net.canonical import url_key
+
+    for run, now in await store.newest_crawls(None, _CRAWLS):
+        kept = frozenset(run.payload["crawl"].get("keep_params", ()))
+        if run_id in (None, run.id) and (way := await store.way_to(run.id, short_key(url_key(target, kept)))):
+            return run, now, way
+    return None

@@ -1,0 +1,35 @@
+"""`corral doctor`: is everything as it should be, and if not, what to do."""
+
+from corral.cli.options import AsJson
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Check the settings, the data folder, the database and everything that must hold in it.
+
+    Changes nothing. Exit code 1 where something is wrong (✗), 78 where the settings are; what only deserves a look is
+    marked with !.
+
+    \b
+    corral doctor
+    corral doctor --json | jq '.checks[] | select(.verdict == "wrong")'
+    """
+    from corral.cli.running import finish
+
+    finish(_examined(as_json=as_json))
+
+
+async def _examined(*, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.verbs.doctor.checks import SETTINGS, Verdict, all_checks
+
+    found = [check async for check in all_checks()]
+    wrong = sum(check.verdict is Verdict.WRONG for check in found)
+    if as_json:
+        render.print_json({"ok": not wrong, "checks": [check.shape() for check in found]})
+    else:
+        rows = [(check.verdict.value, check.name, check.found, check.remedy) for check in found]
+        render.print_table(("", "check…", "found…", "what to do…"), rows)
+        print(f"{wrong} thing{'s' if wrong != 1 else ''} wrong" if wrong else "everything is fine")
+    if any(check.verdict is Verdict.WRONG and check.name == SETTINGS for check in found):
+        return exits.BAD_CONFIGURATION
+    return exits.FAILED if wrong else exits.DONE

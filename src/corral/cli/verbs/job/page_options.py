@@ -1,0 +1,78 @@
+"""The options of a job over many pages."""
+
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from corral.domain.errors import BadInput
+from corral.domain.jobs.job import CrawlMode, Job
+
+Items = Annotated[
+    str | None,
+    typer.Option("--items", metavar="CSS", help="Collect from the pages these links lead to; CSS@ATTR takes another."),
+]
+Next = Annotated[
+    str | None, typer.Option("--next", metavar="CSS", help="With --items: the link to the next page of the list.")
+]
+WholeSite = Annotated[bool, typer.Option("--site", help="Collect from every page of the site that has a field.")]
+MaxPages = Annotated[int | None, typer.Option(min=1, help="Pages of the list (10), or of the site with --site (1000).")]
+MaxItems = Annotated[int | None, typer.Option(min=1, help="With --items: so many of them (500).")]
+AllowDomain = Annotated[
+    list[str] | None, typer.Option(metavar="DOMAIN", help="With --items or --site: belongs to them, too.")
+]
+SaveFiles = Annotated[
+    bool, typer.Option("--save-files", help="With --items or --site: keep what is no page as a file, with a record.")
+]
+
+
+NoTrapDetection = Annotated[
+    bool, typer.Option("--no-trap-detection", help="With --site: fetch what looks like a trap, too.")
+]
+
+
+KeepParams = Annotated[
+    list[str] | None,
+    typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
+]
+
+
+class Pages(NamedTuple):
+    items: str | None
+    following: str | None
+    site: bool
+    max_pages: int | None
+    max_items: int | None
+    domains: list[str] | None
+    save_files: bool = False
+    no_trap_detection: bool = False
+    user_agent: str | None = None
+    delay_s: float | None = None
+    keep_params: list[str] | None = None
+
+
+def with_pages(job: Job, pages: Pages) -> Job:
+    """The job, collecting from the pages that the options name; checked as the API checks it."""
+    from corral.engine.usecases.jobs import check_what
+
+    if pages.items and pages.site:
+        raise BadInput("--items and --site are two things", field="site", hint="leave one of them out")
+    links = {"item_links": _selected(pages.items), "pagination": _selected(pages.following)}
+    bounds: dict[str, Any] = {"max_pages": pages.max_pages, "max_items": pages.max_items}
+    bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
+    bounds |= {"avoid_traps": False} if pages.no_trap_detection else {}
+    bounds |= {"user_agent": pages.user_agent, "delay_s": pages.delay_s}
+    bounds["keep_params"] = pages.keep_params or None
+    config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
+    mode = CrawlMode.LIST if pages.items else CrawlMode.CRAWL if pages.site else CrawlMode.SINGLE
+    made = replace(job, crawl_mode=mode, list_config=config or None)
+    check_what(made)
+    return made
+
+
+def _selected(text: str | None) -> dict[str, str] | None:
+    if not text:
+        return None
+    css, at, attr = text.rpartition("@")
+    is_attribute = bool(at) and attr.replace("-", "").replace("_", "").isalnum()
+    return {"css": css, "attr": attr} if is_attribute else {"css": text, "attr": "href"}

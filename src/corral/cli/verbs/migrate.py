@@ -1,0 +1,147 @@
+"""`corral move`: a whole installation from its SQLite file to PostgreSQL."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson, DryRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from corral.domain.finding import Finding
+    from corral.settings import Settings
+    from corral.store.to_postgres.migrate import Moved, Plan, Progress
+
+# Of work that waits: nobody works at the new place yet.
+_WAITS = "a queued run is due later, or being worked towards"
+
+To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="URL",
+        help="An empty PostgreSQL database: postgresql://user:password@host/name; @FILE reads the address from a file.",
+    ),
+]
+
+
+def move(to: To, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Carry everything over from the SQLite file to PostgreSQL, with runs in flight.
+
+    Nothing has to be stopped for it: while it copies, others wait; then the old file refuses every write, and what was
+    being worked on is queued at the new place. Interrupted or killed, it has not happened, or doing it again ends it.
+
+    \b
+    corral move --to postgresql://corral@db.example/corral --dry-run
+    corral move --to @/run/secrets/database_url
+    """
+    from corral.cli.secret_input import text_or_file
+    from corral.settings import load_settings
+
+    settings = load_settings()
+    raise typer.Exit(_move(settings, text_or_file(to, "--to"), dry_run=dry_run, as_json=as_json))
+
+
+def _move(settings: "Settings", url: str, *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli.exits import complain
+    from corral.cli.progress.migration import shown
+    from corral.store.to_postgres import migrate as moving
+
+    path = _source(settings, url)
+    if dry_run:
+        return _told(moving.plan(path, url), as_json=as_json)
+    began = time.monotonic()
+    try:
+        with shown() as progress:
+            moved = moving.move(path, url, _uninterrupted_at_the_end(progress))
+    except KeyboardInterrupt:
+        complain("interrupted: nothing was moved, and the old database goes on as before")
+        raise
+    return _report(path, moved, _findings(url), time.monotonic() - began, as_json=as_json)
+
+
+def _source(settings: "Settings", url: str) -> "Path":
+    from corral.cli.running import database_file
+    from corral.domain.errors import BadConfiguration, BadInput
+
+    if not url.startswith(("postgresql://", "postgresql+psycopg://")):
+        hint = "it looks like postgresql://user:password@host:5432/database"
+        raise BadInput("--to is not an address of a PostgreSQL database", field="to", hint=hint)
+    path = database_file(settings)
+    if path is None:
+        raise BadConfiguration(
+            ["this installation is on PostgreSQL already (APP_DATABASE_URL); only a SQLite file can be moved"]
+        )
+    return path
+
+
+def _uninterrupted_at_the_end(progress: "Progress") -> "Progress":
+    """From the first commit to the last there is a moment; Ctrl-C then would leave it half done."""
+    import signal
+
+    def told(what: str, table: str, done: int, total: int) -> None:
+        if what == "finishing":
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        progress(what, table, done, total)
+
+    return told
+
+
+def _told(plan: "Plan", *, as_json: bool) -> int:
+    from corral.cli import exits, render
+
+    if as_json:
+        about = {"to": plan.place, "tables": plan.rows, "under_way": plan.under_way, "problems": plan.faults}
+        render.print_plan("move", about, as_json=True)
+    else:
+        render.print_table(("table", "rows"), [row for row in plan.rows.items() if row[1]], nothing="there is no row")
+        for fault in plan.faults:
+            print(f"✗ {fault}")
+        print(f"would move {sum(plan.rows.values()):,} rows to PostgreSQL at {plan.place}; nothing was written")
+    return exits.FAILED if plan.faults else exits.DONE
+
+
+def _findings(url: str) -> "list[Finding]":
+    """What `corral doctor` would say of the new place."""
+    import asyncio
+
+    from corral.store.open import open_for_reading
+
+    async def looked() -> "list[Finding]":
+        store = open_for_reading(url)
+        try:
+            return [found for found in await store.findings() if found.rule != _WAITS]
+        finally:
+            await store.close()
+
+    return asyncio.run(looked())
+
+
+def _report(path: "Path", moved: "Moved", findings: "list[Finding]", took_s: float, *, as_json: bool) -> int:
+    from corral.cli import exits, render
+
+    if as_json:
+        told: dict[str, Any] = {
+            "moved": str(path),
+            "to": moved.place,
+            "tables": moved.rows,
+            "requeued": moved.requeued,
+            "was_done_before": moved.was_done_before,
+            "findings": [f"{each.rule}: {each.subject}: {each.what}" for each in findings],
+            "took_s": round(took_s, 1),
+        }
+        render.print_json(told)
+    elif moved.was_done_before:
+        print(f"{path} was moved to PostgreSQL at {moved.place} before; nothing is left to be done")
+    else:
+        rows, tables = sum(moved.rows.values()), sum(1 for count in moved.rows.values() if count)
+        told_of = f"moved {rows:,} rows of {tables} tables to PostgreSQL at {moved.place}"
+        print(f"{told_of} in {took_s:.1f} s, and compared them")
+        if moved.requeued:
+            print(f"{moved.requeued:,} under way: queued there, no attempt counted")
+        print("now set APP_DATABASE_URL to it, keep APP_DATA_DIR, and start Corral again")
+    for finding in findings if not as_json else ():
+        print(f"✗ {finding.rule}: {finding.subject}: {finding.what}; {finding.remedy}")
+    return exits.FAILED if findings else exits.DONE

@@ -1,0 +1,1 @@
+"""`corral run`, `corral events`, `corral records`."""

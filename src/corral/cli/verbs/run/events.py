@@ -1,0 +1,60 @@
+"""`corral events`: the history of a run."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, checked_id
+
+if TYPE_CHECKING:
+    from corral.domain.runs.event import Event
+    from corral.settings import Settings
+
+
+def events(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened to a run, oldest first. With -f and --json: one JSON object a line.
+
+    \b
+    corral events 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    corral events -f 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    finish(_events(load_settings(), checked_id(run_id, "run"), follow=follow, as_json=as_json))
+
+
+async def _events(settings: "Settings", run_id: str, *, follow: bool, as_json: bool) -> int:
+    from corral.cli import exits, render, shapes
+    from corral.cli.progress import history
+    from corral.cli.running import read_store
+
+    async with read_store(settings) as store:
+        await store.run(run_id)
+        if follow:
+            async for event in history.followed(store, run_id):
+                _print(event, as_json=as_json)
+            return exits.DONE
+        found = await history.whole_history(store, run_id)
+    if as_json:
+        render.print_json([shapes.event_shape(event) for event in found])
+    else:
+        for event in found:
+            _print(event, as_json=False)
+    return exits.DONE
+
+
+def _print(event: "Event", *, as_json: bool) -> None:
+    from corral.cli import render, shapes
+    from corral.cli.progress import history
+
+    if as_json:
+        render.print_json(shapes.event_shape(event), compact=True)
+    elif render.on_terminal():
+        render.console().print(history.toned_line(event))
+    else:
+        print(history.line(event), flush=True)

@@ -1,0 +1,70 @@
+"""`corral records`: what a run found."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, checked_id
+
+if TYPE_CHECKING:
+    from corral.domain.runs.record import Record
+    from corral.settings import Settings
+    from corral.store.store import Store
+
+_PAGE = 500
+
+
+def records(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show at most.")] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """Show the records a run found, in the order it found them.
+
+    \b
+    corral records 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    corral records 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --json | jq '.[].data'
+    """
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    finish(_records(load_settings(), checked_id(run_id, "run"), limit, as_json=as_json))
+
+
+async def _records(settings: "Settings", run_id: str, limit: int, *, as_json: bool) -> int:
+    from corral.cli import exits, render, shapes
+    from corral.cli.running import read_store
+
+    async with read_store(settings) as store:
+        run = await store.run(run_id)
+        found = await records_of(store, run_id, limit)
+    if as_json:
+        render.print_json([shapes.record_shape(record) for record in found])
+    elif found:
+        print_records([record.data for record in found])
+    else:
+        print(f"no records; the run is {shapes.run_status(run)}")
+    return exits.DONE
+
+
+async def records_of(store: "Store", run_id: str, limit: int) -> "list[Record]":
+    found: list[Record] = []
+    while len(found) < limit:
+        page = await store.records_of(run_id, found[-1].id if found else "", min(_PAGE, limit - len(found)))
+        if not page:
+            break
+        found += page
+    return found
+
+
+def print_records(found: "list[dict[str, object]]") -> None:
+    """One record as a list of its fields, several as a table."""
+    from corral.cli import render
+
+    if len(found) == 1:
+        shown = {name: value for name, value in found[0].items() if value not in (None, "", [], {})}
+        render.print_properties(shown or {"(no field)": "was found"})
+        return
+    columns = list(dict.fromkeys(name for data in found for name in data))
+    rows = [[render.printable(data.get(name)) for name in columns] for data in found]
+    render.print_table([f"{render.printable(column)}…" for column in columns], rows)

@@ -1,0 +1,242 @@
+"""`corral scrape`: one page, now, without a server."""
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import (
+    AsJson,
+    Css,
+    DryRun,
+    Fields,
+    Jsonpath,
+    MaxAttempts,
+    NoVerifyTls,
+    ProxyOption,
+    StrategyOption,
+    TimeoutS,
+    Xpath,
+)
+from corral.domain.jobs.job import Strategy
+from corral.domain.net.http_cache import CacheMode
+
+if TYPE_CHECKING:
+    from corral.cli.progress import run as progress
+    from corral.cli.running import Stop
+    from corral.domain.jobs.job import Job
+    from corral.domain.runs.record import Record
+    from corral.domain.runs.run import Run
+    from corral.settings import Settings
+    from corral.wiring.app import App
+
+_ALL = 1_000_000
+
+
+OutputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write as .json, .jsonl, .csv, .parquet or .xlsx; - prints lines of JSON.",
+    ),
+]
+Cache = Annotated[
+    CacheMode | None, typer.Option("--cache", help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    path: Path | None
+    as_json: bool
+
+
+def scrape(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
+    *,
+    fields: Fields = "",
+    css: Css = None,
+    xpath: Xpath = None,
+    jsonpath: Jsonpath = None,
+    strategy: StrategyOption = Strategy.AUTO,
+    timeout: TimeoutS = None,
+    max_attempts: MaxAttempts = None,
+    output: OutputFile = None,
+    proxy: ProxyOption = None,
+    no_verify_tls: NoVerifyTls = False,
+    cache: Cache = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Collect fields from one page, now.
+
+    The address was typed by a person, so it may be a private one; only that host is reached.
+    Exit code: 0 all fields found, 3 some of them, 1 failed, 130 interrupted (the run is cancelled).
+
+    \b
+    corral scrape https://example.com --fields title,description
+    corral scrape https://example.com/shop --css price=.price -o prices.csv
+    corral scrape https://example.com/feed.xml --xpath newest=//item/title
+    corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
+    """
+    from corral.cli.options import drafted_job, parse_fields, proxy_of
+    from corral.cli.running import finish
+    from corral.settings import load_settings
+
+    settings = load_settings() if cache is None else load_settings(http_cache=cache)
+    job = drafted_job(
+        settings,
+        url,
+        parse_fields(fields, css, xpath, jsonpath),
+        strategy=strategy,
+        max_attempts=max_attempts,
+        timeout_s=timeout,
+        trusts_host=True,
+        verify_tls=not no_verify_tls,
+        proxy=proxy_of(settings, proxy, dry_run=dry_run),
+    )
+    wanted = Output(_checked(output, as_json=as_json), as_json)
+    if dry_run:
+        _say(job, wanted)
+    else:
+        finish(_scrape(settings, job, wanted))
+
+
+def _checked(output: Path | None, *, as_json: bool) -> Path | None:
+    from corral.cli.verbs.crawl.fetch_options import check_destination
+
+    return check_destination(output, as_json=as_json, keeps_pages=False)
+
+
+def _say(job: "Job", output: Output) -> None:
+    from corral.cli import render, shapes
+
+    if output.as_json:
+        path = None if output.path is None else str(output.path)
+        render.print_json({"would": "scrape", "job": shapes.planned_shape(job), "output": path})
+        return
+    names = ", ".join(spec.name for spec in job.fields)
+    where = f" into {output.path}" if output.path else ""
+    print(f"would collect {names} from {job.target_url} ({job.strategy}){where}; nothing was fetched or written")
+
+
+async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
+    from corral.cli import exits
+    from corral.cli.preflight import check_host
+    from corral.cli.running import Stop
+    from corral.log import configure_logging
+    from corral.wiring.app import opened
+
+    configure_logging("error")
+    stop = Stop()
+    stop.listen()
+    await check_host(settings, job.target_url, job.trusted_hosts)
+    run = await _started(settings, job, stop)
+    if run is None:
+        exits.complain("interrupted before a run was started")
+        return exits.INTERRUPTED
+    async with opened(settings, works=True, only_run=run.id) as app:
+        assert app.node is not None
+        stop.on_haste = app.node.hurry
+        ended = await _executed(app, run, stop)
+        run = await app.store.run(run.id)
+        found = await _records(app, run.id)
+    return _told(run, found, job, output) if ended else exits.INTERRUPTED
+
+
+async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | None":
+    """The run, not yet executed: whoever executes it has to know its id first."""
+    from corral.cli.progress import run as progress
+    from corral.cli.running import first_of
+    from corral.domain.errors import JobNotFound
+    from corral.wiring.app import opened
+
+    made: list[Run] = []
+
+    async def make(app: "App") -> None:
+        stored, _ = await app.jobs.create(job, probes=False)
+        run, _ = await app.submitter.start(stored.job.id)
+        made.append(run)
+
+    async with opened(settings, works=False) as app:
+        with progress.waiting(f"asking {job.target_url} how it answers"):
+            await first_of(make(app), stop)
+        if made:
+            return made[0]
+        with contextlib.suppress(JobNotFound):
+            await app.store.delete_job(job.id)
+    return None
+
+
+async def _executed(app: "App", run: "Run", stop: "Stop") -> bool:
+    """Show the run's progress until it ends. False where a person interrupted, and the run was cancelled."""
+    from corral.cli import exits
+    from corral.cli.progress import run as progress
+    from corral.cli.running import first_of
+    from corral.domain.errors import WrongState
+    from corral.domain.runs.run import Move
+
+    with progress.shown(run.max_attempts) as shown:
+        if await first_of(_watched(app, run.id, shown), stop):
+            return True
+        try:
+            await app.submitter.move(run.id, Move.CANCEL)
+        except WrongState:
+            return True  # it ended in the same moment
+    exits.complain(f"interrupted; run {run.id} is cancelled", f"start it anew with `corral run retry {run.id}`")
+    return False
+
+
+# By name: the command line does not load what these belong to before it is needed.
+_WAITS_FOR_PERSON = frozenset({"waiting", "quarantined"})
+
+
+async def _watched(app: "App", run_id: str, shown: "progress.Progress") -> None:
+    from corral.cli.progress import history
+
+    async def wait(seconds: float) -> None:
+        shown.tick()
+        await app.pulse.wait(seconds)
+
+    async for event in history.followed(app.store, run_id, wait):
+        shown.happened(event)
+        if event.kind in _WAITS_FOR_PERSON:
+            return  # no person resumes it while this command runs
+
+
+async def _records(app: "App", run_id: str) -> "list[Record]":
+    from corral.cli.verbs.run.records import records_of
+
+    return await records_of(app.store, run_id, _ALL)
+
+
+def _told(run: "Run", found: "list[Record]", job: "Job", output: Output) -> int:
+    """Print or write what was found, and say what was not."""
+    import json
+
+    from corral.cli import exits, files, hints, render, shapes
+    from corral.cli.verbs.crawl.fetch_options import is_standard_output
+    from corral.cli.verbs.run.records import print_records
+    from corral.domain.runs.run import RunState
+
+    data = [record.data for record in found]
+    if is_standard_output(output.path):
+        for record in data:
+            print(json.dumps(record, ensure_ascii=False))
+    elif output.path is not None and data:
+        files.write_records(output.path, [spec.name for spec in job.fields], data)
+    if output.as_json:
+        render.print_json({"run": shapes.run_shape(run), "records": data})
+    elif output.path is not None and data and not is_standard_output(output.path):
+        print(f"{len(data)} record{'s' if len(data) != 1 else ''} written to {output.path}")
+    elif data and output.path is None:
+        print_records(data)
+    sys.stdout.flush()
+    if run.state is not RunState.COMPLETED:
+        exits.complain(f"{run.state}: {hints.reason_of(run)}", hints.hint_for(run), hints.history_of(run))
+    return exits.code_of_state(run.state)

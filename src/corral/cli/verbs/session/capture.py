@@ -1,0 +1,128 @@
+"""`corral session capture`: log in once, keep what it leaves."""
+
+import asyncio
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson, DryRun, checked_id
+
+if TYPE_CHECKING:
+    from corral.domain.jobs.job import Job
+    from corral.domain.secret import Secret
+    from corral.settings import Settings
+    from corral.wiring.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    url: str | None
+    fills: "list[tuple[str, Secret[str]]]" = field(default_factory=list)
+    submit: str | None = None
+
+
+def capture(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")],
+    *,
+    login_url: Annotated[
+        str | None, typer.Option("--login-url", metavar="URL", help="The page with the login form.")
+    ] = None,
+    fill: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fill", metavar="FIELD=VALUE", help="Type into a field; FIELD=@FILE reads the value, FIELD=- asks for it."
+        ),
+    ] = None,
+    submit: Annotated[
+        str | None, typer.Option("--submit", metavar="SELECTOR", help="The button (default: the form's own).")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="One of the same name is replaced.")] = "default",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Log in and keep the session: in a window, or by filling in a form.
+
+    The address was typed by a person, so it may be a private one; only that host is reached.
+    Others on this machine can see what is written on a command line; a file or the prompt keeps it to yourself.
+
+    \b
+    corral session capture 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    corral session capture 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --login-url https://example.com/login \\
+      --fill user=me --fill password=-
+    """
+    from corral.cli.running import finish
+    from corral.cli.secret_input import named_value
+    from corral.domain.secret import Secret
+    from corral.settings import load_settings
+
+    pairs = [named_value(text, "--fill") for text in fill or ()]
+    form = Form(login_url, [(field_name, Secret(value)) for field_name, value in pairs], submit)
+    finish(_capture(load_settings(), checked_id(job_id, "job"), form, name, dry_run=dry_run, as_json=as_json))
+
+
+async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+    from corral.cli.verbs.session.command import put
+    from corral.domain.errors import BadInput
+    from corral.engine.usecases.sessions import SessionDraft
+    from corral.fetch.browser.launch_args import has_screen
+    from corral.log import configure_logging
+    from corral.wiring.app import opened
+
+    configure_logging("error")
+    if form.fills and form.url is None:
+        raise BadInput("--fill needs the page with the form", field="login-url", hint="add --login-url URL")
+    if not form.fills and not has_screen():
+        exits.complain(
+            "there is no screen to show a browser on",
+            "log in elsewhere and hand over the cookies: `corral session add JOB --cookies FILE.json`; "
+            "or have a form filled in: --login-url URL --fill user=… --fill password=-",
+        )
+        return exits.FAILED
+    if dry_run:
+        async with read_store(settings) as store:
+            job = (await store.job(job_id)).job
+        at = form.url or job.target_url
+        render.print_plan(f"log in at {at} for job {job_id}", {"job_id": job_id, "url": at}, as_json=as_json)
+        return exits.DONE
+    async with opened(settings, works=False) as app:
+        job = (await app.store.job(job_id)).job
+        state = await _logged_in(app, form, job)
+    draft = SessionDraft(state["cookies"], state["storage"], name=name)
+    return await put(settings, job_id, draft, dry_run=False, as_json=as_json)
+
+
+async def _logged_in(app: "App", form: Form, job: "Job") -> dict[str, Any]:
+    from corral.domain.errors import CorralError
+    from corral.domain.net.url import parse_target
+    from corral.wiring.app import login_browser
+
+    target = parse_target(form.url or job.target_url, field="login-url")
+    hosts = {f"{target.host}:{target.port}", *job.trusted_hosts} if form.url else set(job.trusted_hosts)
+    headed, verifies_tls = not form.fills, job.verify_tls
+    async with login_browser(app.settings, hosts, headed=headed, proxy=job.proxy, verifies_tls=verifies_tls) as page:
+        await page.open(target.url)
+        if form.fills:
+            for field_name, value in form.fills:
+                await page.fill(field_name, value)
+            await page.submit(form.submit)
+            state = await page.state()
+            await page.check_target(job.target_url)
+        else:
+            then = "press Enter here or close it" if sys.stdin.isatty() else "close it"
+            print(f"log in in the window, then {then}", file=sys.stderr, flush=True)
+            state = await page.until_done(_enter_pressed())
+    if not state["cookies"] and not state["storage"]:
+        raise CorralError("the login left no cookie and nothing stored", hint="was it finished?")
+    return state
+
+
+def _enter_pressed() -> asyncio.Event:
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    if sys.stdin.isatty():
+        loop.add_reader(sys.stdin.fileno(), done.set)
+    return done

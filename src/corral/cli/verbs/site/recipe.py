@@ -1,0 +1,115 @@
+"""`corral site recipe`: one recipe, shown, edited, pinned, released, forgotten."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corral.cli.options import AsJson, DryRun, checked_id
+
+if TYPE_CHECKING:
+    from corral.settings import Settings
+
+
+def recipe(
+    recipe_id: Annotated[str, typer.Argument(metavar="RECIPE", help="The id of a recipe; `corral site show HOST`.")],
+    *,
+    document: Annotated[
+        Path | None, typer.Option("--document", metavar="FILE", help="What it is to be, as JSON; - is standard input.")
+    ] = None,
+    pin: Annotated[
+        bool | None, typer.Option("--pin/--no-pin", help="No run overwrites a pinned one; an edited one is pinned.")
+    ] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Remove it; a browser run may record it again.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a recipe, or change what it calls and where its fields stand.
+
+    \b
+    corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b > recipe.json
+    corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --document recipe.json
+    corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --no-pin
+    """
+    from corral.cli.running import finish
+    from corral.domain.errors import BadInput
+    from corral.settings import load_settings
+
+    identity = checked_id(recipe_id, "recipe")
+    if forget and (document is not None or pin is not None):
+        raise BadInput("what is forgotten cannot be changed as well", field="forget", hint="give --forget alone")
+    settings = load_settings()
+    if forget:
+        finish(_forget(settings, identity, dry_run=dry_run, as_json=as_json))
+    if document is None and pin is None:
+        finish(_show(settings, identity, as_json=as_json))
+    given = None if document is None else _read(document)
+    finish(_change(settings, identity, given, pin=True if pin is None else pin, dry_run=dry_run, as_json=as_json))
+
+
+def _read(path: Path) -> Any:
+    import json
+    import sys
+
+    from corral.domain.errors import BadInput
+
+    try:
+        return json.loads(sys.stdin.read() if str(path) == "-" else path.read_text())
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror})", field="document") from None
+    except ValueError:
+        raise BadInput(
+            f"{path} is not JSON", field="document", hint="begin with what `corral site recipe` shows"
+        ) from None
+
+
+async def _show(settings: "Settings", recipe_id: str, *, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+    from corral.views.sites import recipe_read
+
+    async with read_store(settings) as store:
+        stored = await store.recipe(recipe_id)
+    # Without --json the document alone, as --document takes it.
+    render.print_json(recipe_read(stored) if as_json else stored.document)
+    return exits.DONE
+
+
+async def _change(settings: "Settings", recipe_id: str, given: Any, *, pin: bool, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import opened_store, read_store
+    from corral.domain.net.address import EgressPolicy
+    from corral.domain.sites.recipe.edit import edited
+    from corral.views.sites import recipe_read
+
+    async with read_store(settings) as store:
+        stored = await store.recipe(recipe_id)
+    document = None if given is None else edited(stored, given, EgressPolicy(settings.egress_allow))
+    what = f"{'pin' if pin else 'release'} the recipe for {stored.host}{stored.url_pattern}"
+    if dry_run:
+        told = what if document is None else f"edit and {what}"
+        render.print_plan(told, {"recipe_id": recipe_id, "document": document, "pinned": pin}, as_json=as_json)
+        return exits.DONE
+    async with opened_store(settings) as store:
+        changed = await store.change_recipe(recipe_id, document, pinned=pin)
+    if as_json:
+        render.print_json(recipe_read(changed))
+    else:
+        print(f"recipe {recipe_id}: version {changed.version}, {'pinned' if changed.pinned else 'not pinned'}")
+    return exits.DONE
+
+
+async def _forget(settings: "Settings", recipe_id: str, *, dry_run: bool, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import opened_store, read_store
+
+    if dry_run:
+        async with read_store(settings) as store:
+            stored = await store.recipe(recipe_id)
+        what = f"remove the recipe for {stored.host}{stored.url_pattern}"
+        render.print_plan(what, {"recipe_id": recipe_id}, as_json=as_json)
+        return exits.DONE
+    async with opened_store(settings) as store:
+        await store.delete_recipe(recipe_id)
+    render.print_removed("recipe", recipe_id, as_json=as_json)
+    return exits.DONE

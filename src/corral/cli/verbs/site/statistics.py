@@ -1,0 +1,91 @@
+"""`corral site stats`: what crawls got from sites."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corral.cli.options import AsJson, Limit
+
+if TYPE_CHECKING:
+    from corral.cli.render import Cell
+    from corral.domain.crawl.site_statistics import SiteStatistics
+    from corral.settings import Settings
+
+_COLUMNS = ("host…", "done", "failed", "skipped?", "errors", "bytes", "mean", "seen?", "failed for…")
+
+
+def stats(
+    host: Annotated[
+        str | None, typer.Argument(metavar="[HOST]", help="A host, or the URL of a page of it; else the latest ones.")
+    ] = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show what crawls got from sites: pages done and failed, for what, bytes, and how long a page takes.
+
+    \b
+    corral site stats
+    corral site stats example.com --json | jq .failed
+    """
+    from corral.cli.running import finish
+    from corral.domain.net.url import parse_target
+    from corral.settings import load_settings
+
+    name = None if host is None else parse_target(host if "://" in host else f"http://{host}", field="host").host
+    finish(_stats(load_settings(), name, limit, as_json=as_json))
+
+
+async def _stats(settings: "Settings", host: str | None, limit: int, *, as_json: bool) -> int:
+    from corral.cli import exits, render
+    from corral.cli.running import read_store
+    from corral.domain.errors import SiteNotFound
+    from corral.views.site_statistics import site_statistics_read
+
+    async with read_store(settings) as store:
+        one = None if host is None else await store.site_statistics(host)
+        found = [one] if one is not None else await store.latest_site_statistics(limit) if host is None else []
+    if host is not None and one is None:
+        raise SiteNotFound(host)
+    if as_json:
+        told = [site_statistics_read(each) for each in found]
+        render.print_json(told if host is None else told[0])
+    else:
+        print_statistics(found)
+    return exits.DONE
+
+
+def print_statistics(found: "list[SiteStatistics]") -> None:
+    from corral.cli import render
+
+    render.print_table(_COLUMNS, [_row(each) for each in found], nothing="no site has been crawled yet")
+
+
+def _row(site: "SiteStatistics") -> "tuple[Cell, ...]":
+    from datetime import UTC, datetime
+
+    from corral.cli import render
+
+    return (
+        site.host,
+        site.done,
+        site.failed.total(),
+        site.skipped.total(),
+        "-" if site.error_rate is None else f"{site.error_rate:.1%}",
+        _bytes(site.size),
+        "-" if site.mean_ms is None else f"{site.mean_ms:.0f} ms",
+        render.ago(datetime.fromtimestamp(site.seen_at / 1000, UTC)),
+        _kinds(site.failed),
+    )
+
+
+def _kinds(failed: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(failed.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

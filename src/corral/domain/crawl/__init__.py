@@ -1,0 +1,1 @@
+"""Crawls: plan, items, scope, traps, how they end."""

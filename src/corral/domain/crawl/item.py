@@ -1,0 +1,202 @@
+"""One URL of a crawl: found, leased, and what became of it. All items of a run are its frontier."""
+
+import hashlib
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from corral.domain.crawl.crawl import Counts, ItemState
+from corral.domain.crawl.traps import DEFERRING
+
+_KEY_BYTES = 15
+
+# So many rows are written in one transaction at most.
+MAX_ROWS = 1_000
+
+# `due_at` of an item that was deferred and is wanted now: after those that never waited (0), before those that are
+# tried again at a time.
+DEFERRED_DUE = 1
+# `due_at` of an item that waited for its host, which may be asked again.
+FREED_DUE = 2
+
+# `reason` of an item that waits for another host than its own, to which it redirects.
+WAITS_FOR_REDIRECT = "waiting:redirect"
+
+# Kinds of items. Only pages bring records; the others lead to some.
+PAGE = "page"
+ROBOTS = "robots"  # which names sitemaps
+_SITEMAP = "sitemap"  # with its level: an index names sitemaps of the next
+MAX_SITEMAP_LEVEL = 3
+
+
+def sitemap_kind(level: int) -> str:
+    return f"{_SITEMAP}{level}"
+
+
+def sitemap_level(kind: str) -> int | None:
+    """From 1; None for what is no sitemap."""
+    return int(kind.removeprefix(_SITEMAP)) if kind.startswith(_SITEMAP) else None
+
+
+_LISTING = "listing"  # with its number, and how many items those before it have named
+
+
+def listing_kind(number: int, named: int = 0) -> str:
+    return f"{_LISTING}{number}:{named}"
+
+
+def listing_place(kind: str) -> tuple[int, int] | None:
+    """The number of a list page, from 1, and how many items were named before it; None for what is none."""
+    if not kind.startswith(_LISTING):
+        return None
+    number, _, named = kind.removeprefix(_LISTING).partition(":")
+    return int(number), int(named)
+
+
+def listing_key(key: str) -> str:
+    """A list page is another item than the same address as a page."""
+    return short_key(f"{_LISTING} {key}")
+
+
+def short_key(key: str) -> str:
+    """As long for every URL, so that a million of them are found as quickly as a thousand."""
+    return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=_KEY_BYTES).hexdigest()
+
+
+class Change(StrEnum):
+    """What happened to a page since an earlier crawl."""
+
+    NEW = "new"  # it was not recorded then
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    GONE = "gone"  # it was, and answers 404 or 410 now
+
+
+class Found(NamedTuple):
+    """A URL seen on a page, or given at the start. With a `reason` it is not fetched."""
+
+    url: str
+    key: str  # what makes two URLs the same item
+    host: str
+    depth: int
+    reason: str | None = None
+    rank: float = 0.0  # lower is fetched first
+    message: str | None = None  # more of the reason
+    kind: str = PAGE
+    lastmod: str | None = None  # what a sitemap says
+
+
+def state_when_found(found: Found) -> ItemState:
+    if found.reason is None:
+        return ItemState.PENDING
+    return ItemState.DEFERRED if found.reason in DEFERRING else ItemState.SKIPPED
+
+
+class Item(NamedTuple):
+    """What is fetched next."""
+
+    id: int
+    url: str
+    key: str
+    depth: int
+    attempt: int
+    kind: str = PAGE
+    # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
+    known: tuple[str, str | None, str | None] | None = None
+    is_back: bool = False  # it had to wait: others may have gone deeper meanwhile
+    is_deferred: bool = False  # it was suspected of being part of a trap, and everything else was fetched first
+    found_on: str | None = None  # the address of the page that led to it first
+
+
+class Seen(NamedTuple):
+    """What else a page showed, for whoever decides what becomes of it. It stays in the worker."""
+
+    canonical: Found | None = None  # the page of which this one says that it is the same
+    print: int | None = None  # what its text is about, as a number
+    words: tuple[int, ...] = ()  # a sample of them: see domain.crawl.fingerprint
+    loads_more: bool = False  # its scripts probably bring more when it is scrolled
+    scripts: tuple[str, ...] = ()  # addresses of the script files of its own site
+    is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
+    sessions: tuple[tuple[str, str], ...] = ()  # links with a session id that does not count: their addresses and keys
+
+
+class Ended(NamedTuple):
+    """What became of an item: `state` is pending where it is to be tried again, and leased where more will be told."""
+
+    id: int
+    key: str
+    state: ItemState
+    reason: str | None = None  # code:detail of a failure, or the rule
+    message: str | None = None
+    due_in_s: float = 0.0
+    record: dict[str, Any] | str | None = None  # packed as JSON, or still to be
+    found: tuple[Found, ...] = ()
+    http_status: int | None = None
+    size: int = 0  # bytes that arrived
+    is_late: bool = False  # not when its turn had come first: others may have gone deeper meanwhile
+    took_ms: int = 0
+    page: dict[str, Any] | None = (
+        None  # the answer itself, where the plan keeps pages: see domain/crawl/page_archive.py
+    )
+    version: tuple[str, str | None, str | None] | None = None  # as Item.known, for the next crawl
+    change: Change | None = None
+    dropped: int = 0  # links of the page that are not among `found`: there were too many
+    merged: int = 0  # addresses seen on it first that differ from others only in a session id
+    seen: Seen | None = None
+    depth: int | None = None  # it was read as lying so deep, and its links were judged by that
+    counts: bool = True  # as an attempt, where it is to be tried again
+
+
+class Report(NamedTuple):
+    """What a crawl says: what became of items, which it still holds, how many more it wants."""
+
+    ended: tuple[Ended, ...]
+    holding: tuple[int, ...]
+    want: int
+    is_last: bool = False  # the answer says how many items ended for which reason
+    traps: dict[str, Any] | None = None  # what was learned of templates: see engine.worker.kinds.crawl.traps
+    at_once: int = 0  # so many pages may be under way until the answer is heard
+    is_done: bool = False  # it has nothing more to do, as far as it knows
+
+
+class Step(NamedTuple):
+    """The answer to a crawl that told what it did and asked for more."""
+
+    items: tuple[Item, ...]
+    counts: Counts
+    size: int = 0  # bytes fetched so far
+    next_due_s: float | None = None  # until the next item is due, where none is due now
+    left_s: float | None = None  # of the time the crawl may take
+    dropped: int = 0  # links so far that there were too many of
+    merged: int = 0  # addresses so far that differ from others only in a session id
+    traps: dict[str, Any] | None = None  # the answer to what was told of templates
+    reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
+    changes: dict[str, int] | None = None  # and how many changed, since an earlier crawl
+    at_once: int | None = None  # how many pages may be read at once from now on; None is what the plan says
+    is_shared: bool = False  # with other workers
+    is_over: bool = False  # to a helper: there is nothing left to help with
+    helpers: int = 0  # so many runs that will help were queued just now
+    empty_fields: dict[str, int] | None = None  # to the last report: fields that most records lack
+    examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
+    held_back: list[dict[str, Any]] | None = None  # to the last report: addresses that trap detection held back
+
+
+class StoredItem(NamedTuple):
+    """An item as it is shown to people."""
+
+    id: int
+    run_id: str
+    url: str
+    host: str
+    depth: int
+    state: ItemState
+    attempt: int
+    reason: str | None
+    message: str | None
+    http_status: int | None
+    parent: int | None
+    due_in_s: float
+    updated_at: int
+    kind: str = PAGE
+    losses: int = 0  # workers that died while they held it
+    change: str | None = None  # since an earlier crawl
+    lastmod: str | None = None

@@ -1,0 +1,73 @@
+"""What happens to an item of a crawl after an attempt: one pure decision, returned as a value."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from corral.domain.crawl.crawl import CrawlPlan, ItemState
+from corral.domain.hosts.limiter import wait_of
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s, retry_after_s
+
+# Nothing was learned of the page: it goes back as it was.
+_PAGE_BASE_S = 2.0
+_START_S = 1.0
+_NEVER_BETTER = frozenset({"tls", "dns"})  # of a start address: another attempt a second later ends the same way
+_GIVEN_BACK = frozenset({FailureCode.WORKER_LOST, FailureCode.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTransition:
+    to: ItemState
+    due_in_s: float = 0.0
+    counts_attempt: bool = True
+    failure: Failed | None = None
+
+
+def decide_item(
+    attempt: int,
+    outcome: Outcome,
+    plan: CrawlPlan,
+    now: datetime,
+    *,
+    key: str,
+    policy: RetryPolicy | None = None,
+    is_start: bool = False,
+) -> ItemTransition:
+    """`attempt` is the one that just ended, from 1; the key of the item makes its jitter repeatable.
+
+    Where the crawl begins, nobody has to wait to learn that the address is dead.
+    """
+    if not isinstance(outcome, Failed):
+        return ItemTransition(ItemState.DONE)
+    if (held := wait_of(outcome)) is not None:
+        return ItemTransition(ItemState.PENDING, due_in_s=held[1].seconds, counts_attempt=False, failure=outcome)
+    if outcome.code in _GIVEN_BACK:
+        return ItemTransition(ItemState.PENDING, counts_attempt=False, failure=outcome)
+    policy = policy or RetryPolicy()
+    told_s = retry_after_s(outcome.retry_after, now)
+    # Sent away for an hour or more, the item ends and says so; the longest that can be told is an hour.
+    is_sent_away = told_s is not None and told_s >= policy.max_wait_s
+    is_dead = is_start and outcome.code is FailureCode.NETWORK and outcome.detail in _NEVER_BETTER
+    if attempt >= plan.retry_attempts or not _may_retry(outcome) or is_sent_away or is_dead:
+        return ItemTransition(ItemState.FAILED, failure=outcome)
+    wait_s = told_s if told_s is not None else backoff_s(policy, attempt, seed=key)
+    if is_start and outcome.code is FailureCode.NETWORK:
+        wait_s = min(wait_s, _START_S)
+    elif told_s is None and is_of_page(outcome):
+        # The host answers: one page of a crawl is not worth the pause that a host in trouble needs.
+        wait_s = min(wait_s, _PAGE_BASE_S * policy.factor ** (attempt - 1))
+    return ItemTransition(ItemState.PENDING, due_in_s=wait_s, failure=outcome)
+
+
+def is_of_page(failure: Failed) -> bool:
+    """The host answered, and not that it has too much to do: the failure may be of this page alone."""
+    is_answered = failure.http_status is not None and failure.http_status not in (429, 503)
+    return is_answered and failure.code in (FailureCode.BLOCKED, FailureCode.BAD_RESPONSE)
+
+
+def _may_retry(failure: Failed) -> bool:
+    if failure.code is FailureCode.BLOCKED and failure.detail in NEEDS_LOGIN:
+        return False
+    if failure.code is FailureCode.BAD_RESPONSE:
+        return failure.http_status is not None and failure.http_status >= 500
+    return failure.code in RETRIED

@@ -1,0 +1,311 @@
+"""Which addresses belong to a crawl: one decision per link, which names the rule that refuses it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from corral.domain.errors import BadInput
+from corral.domain.net.canonical import canonical_url, unescaped
+from corral.domain.net.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, parse_target
+
+MAX_PATTERNS = 100
+MAX_PATTERN_CHARS = 500
+MAX_STARS = 20
+MAX_DOMAINS = 1_000
+MAX_DEPTH = 100
+
+# Files that hardly any page comes out of, by the end of their names.
+_IMAGES = "png jpg jpeg gif webp avif svg ico bmp tif tiff heic psd ai eps"
+_ARCHIVES = "zip gz tgz bz2 xz zst 7z rar tar jar war deb rpm apk dmg iso img exe msi bin pkg whl"
+_MEDIA = "mp3 m4a ogg oga opus wav flac aac mp4 m4v mov avi mkv webm mpg mpeg wmv flv m3u8"
+_PARTS = "woff woff2 ttf otf eot css js mjs map wasm swf"
+_PAPERS = "pdf doc docx xls xlsx ppt pptx odt ods odp rtf epub mobi csv parquet sqlite"
+_NOT_PAGES = frozenset(" ".join((_IMAGES, _ARCHIVES, _MEDIA, _PARTS, _PAPERS)).split())
+_PATTERN_SAFE = "/%:@!$&'()*+,;=~-._?[]"
+_FIELDS = frozenset({"mode", "include", "exclude", "allowed_domains", "max_depth"})
+
+
+class ScopeMode(StrEnum):
+    SITE = "site"  # the host without its `www.`, and all below it
+    HOST = "host"  # the very host and port
+    PATH = "path"  # below the folder of the start address
+    ANY = "any"  # everywhere
+
+
+class Refusal(StrEnum):
+    """The rules, in the order they are asked."""
+
+    TOO_LONG = "too_long"
+    TOO_DEEP = "too_deep"
+    OUT_OF_SCOPE = "out_of_scope"
+    NOT_A_PAGE = "not_a_page"  # by its answer
+    EXCLUDED = "excluded"
+    NOT_INCLUDED = "not_included"
+    NOFOLLOW = "nofollow"  # the page asks for it: the only one that does not depend on the address alone
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """`*` stands for any characters, `/` too; everything else for itself. One that begins with `/` is compared with
+    the path (with the query where the pattern has a `?`), any other with the whole address.
+
+    There are no regular expressions: a pattern of the user's must not be able to stall a crawl.
+    """
+
+    text: str
+
+    @cached_property
+    def _pieces(self) -> tuple[str, ...]:
+        return tuple(_spelled(self.text).split("*"))
+
+    def matches(self, url: str, path_at: int) -> bool:
+        """`url` is canonical, and its path begins at `path_at`."""
+        if self.text[0] == "/":
+            url = url[path_at:]
+            if "?" not in self.text:
+                url = url.partition("?")[0]
+        first, *others = self._pieces
+        if not others:
+            return url == first
+        last = others.pop()
+        if len(url) < len(first) + len(last) or not (url.startswith(first) and url.endswith(last)):
+            return False
+        # The leftmost place of each piece leaves the most room for the next, so nothing is tried twice.
+        at, end = len(first), len(url) - len(last)
+        for piece in others:
+            found = url.find(piece, at, end)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return True
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`allowed_domains` are reached beside the start's own site; with `any`, they and that site are all there is.
+
+    The start addresses are at depth 0, and in scope whatever the rules say.
+    """
+
+    starts: tuple[str, ...]
+    mode: ScopeMode = ScopeMode.SITE
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    allowed_domains: tuple[str, ...] = ()
+    max_depth: int = 1
+
+    def document(self) -> dict[str, Any]:
+        """All but the starts, which the plan of the crawl has."""
+        return {
+            "mode": self.mode.value,
+            "include": list(self.include),
+            "exclude": list(self.exclude),
+            "allowed_domains": list(self.allowed_domains),
+            "max_depth": self.max_depth,
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any], starts: Sequence[str], *, field: str = "scope") -> "Scope":
+        """A scope from plain values, or BadInput that names the field."""
+        for name in document:
+            if name not in _FIELDS:
+                raise BadInput(
+                    f"{str(name)[:80]!r} is no rule of a scope",
+                    field=f"{field}.{str(name)[:80]}",
+                    hint=f"known are {', '.join(sorted(_FIELDS))}",
+                )
+        include = _patterns(document.get("include"), f"{field}.include")
+        exclude = _patterns(document.get("exclude"), f"{field}.exclude")
+        domains = _texts(document.get("allowed_domains"), f"{field}.allowed_domains", MAX_DOMAINS)
+        return Scope(
+            starts=tuple(canonical_url(parse_target(start, field="url")) for start in starts),
+            mode=_mode(document.get("mode", ScopeMode.SITE), f"{field}.mode"),
+            include=include,
+            exclude=exclude,
+            allowed_domains=tuple(_domain(each, f"{field}.allowed_domains") for each in domains),
+            max_depth=_depth(document.get("max_depth", 1), f"{field}.max_depth"),
+        )
+
+    @cached_property
+    def _targets(self) -> tuple[Target, ...]:
+        return tuple(parse_target(start) for start in self.starts)
+
+    @cached_property
+    def _spellings(self) -> frozenset[str]:
+        """The starts as pages link to them: over http and https, with a slash at the end and without."""
+        found = set()
+        for start in self.starts:
+            for scheme in DEFAULT_PORTS:
+                place, mark, query = f"{scheme}{start[start.index(':') :]}".partition("?")
+                found |= {f"{bare}{mark}{query}" for bare in (place, place.rstrip("/"), place.rstrip("/") + "/")}
+        return frozenset(found)
+
+    @cached_property
+    def _homes(self) -> tuple["_Home", ...]:
+        unlimited = self.mode is ScopeMode.ANY and not self.allowed_domains
+        return () if unlimited else tuple(dict.fromkeys(_home(each, self.mode) for each in self._targets))
+
+    @cached_property
+    def _included(self) -> tuple[Pattern, ...]:
+        return tuple(Pattern(text) for text in self.include)
+
+    @cached_property
+    def _excluded(self) -> tuple[Pattern, ...]:
+        return tuple(Pattern(text) for text in self.exclude)
+
+    def refuses(self, url: str, depth: int) -> Refusal | None:
+        """The rule that keeps this canonical address out of the crawl, None where none does."""
+        path_at = url.find("/", 8)  # behind `http://h`, the shortest there is
+        refusal = self._refusal(url, path_at, depth)
+        return None if refusal is not None and url in self._spellings else refusal
+
+    def _refusal(self, url: str, path_at: int, depth: int) -> Refusal | None:
+        if depth > self.max_depth:
+            return Refusal.TOO_DEEP
+        if self._homes and not self._is_home(url, path_at):
+            return Refusal.OUT_OF_SCOPE
+        # After the rules that a person chose: this one is ours, and what it leaves out makes a crawl partial.
+        if len(url) > MAX_URL_CHARS:
+            return Refusal.TOO_LONG
+        if self.exclude and any(pattern.matches(url, path_at) for pattern in self._excluded):
+            return Refusal.EXCLUDED
+        if self.include and not any(pattern.matches(url, path_at) for pattern in self._included):
+            return Refusal.NOT_INCLUDED
+        return None
+
+    def _is_home(self, url: str, path_at: int) -> bool:
+        host, port = _split(url[:path_at])
+        for home in self._homes:
+            if home.has(host, port) and (home.folder == "/" or home.holds(url, path_at)):
+                return True
+        return bool(self.allowed_domains) and any(_is_below(host, domain) for domain in self.allowed_domains)
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    host: str
+    port: int  # 0 for the usual one of the scheme: the scheme itself does not count
+    with_subdomains: bool
+    folder: str
+
+    def has(self, host: str, port: int) -> bool:
+        if port != self.port:
+            return False
+        return host == self.host or (self.with_subdomains and host.endswith(self.host) and _is_below(host, self.host))
+
+    def holds(self, url: str, path_at: int) -> bool:
+        """True below the folder, and for the folder itself written without its slash."""
+        if url.startswith(self.folder, path_at):
+            return True
+        return url[path_at:].partition("?")[0] + "/" == self.folder
+
+
+def _home(target: Target, mode: ScopeMode) -> _Home:
+    port = 0 if target.port == DEFAULT_PORTS[target.scheme] else target.port
+    folder = "/"
+    if mode is ScopeMode.PATH:
+        path = canonical_url(target)[len(target.origin) :].partition("?")[0]
+        folder = path[: path.rfind("/") + 1]
+    if mode in (ScopeMode.SITE, ScopeMode.ANY) and not target.is_literal_ip:
+        return _Home(target.host.removeprefix("www."), port, with_subdomains=True, folder=folder)
+    return _Home(target.host, port, with_subdomains=False, folder=folder)
+
+
+@lru_cache(maxsize=4096)
+def _split(origin: str) -> tuple[str, int]:
+    target = parse_target(origin)
+    return target.host, 0 if target.port == DEFAULT_PORTS[target.scheme] else target.port
+
+
+def _is_below(host: str, domain: str) -> bool:
+    return host == domain or host.endswith("." + domain)
+
+
+def is_named_as_file(url: str) -> bool:
+    """The name ends as those of files do. `/why-node.js` and `/wiki/File:Photo.jpg` are pages all the same: only the
+    answer can tell, so such addresses are fetched after others of their depth, and no more than the head of them.
+    """
+    path_at = url.find("/", 8)
+    end = url.find("?", path_at)
+    if end < 0:
+        end = len(url)
+    dot = url.rfind(".", max(path_at, end - 8), end)
+    if dot < 0:
+        return False
+    # An ending with a slash in it is none, and not in the list either.
+    return url[dot + 1 : end].lower() in _NOT_PAGES
+
+
+def _spelled(text: str) -> str:
+    """A pattern as canonical addresses are spelled."""
+    text = unescaped(quote(text, safe=_PATTERN_SAFE))
+    if text[0] == "/":
+        return text
+    scheme, mark, rest = text.partition("://")
+    host, slash, tail = rest.partition("/")
+    return f"{scheme.lower()}{mark}{host.lower()}{slash}{tail}"
+
+
+def _mode(value: object, field: str) -> ScopeMode:
+    try:
+        return ScopeMode(str(value))
+    except ValueError:
+        known = ", ".join(ScopeMode)
+        raise BadInput(f"{str(value)[:80]!r} is no scope", field=field, hint=f"write one of {known}") from None
+
+
+def _depth(value: object, field: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_DEPTH:
+        raise BadInput("the depth is not a whole number in its range", field=field, hint=f"write 1 to {MAX_DEPTH}")
+    return value
+
+
+def _texts(value: object, field: str, most: int) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise BadInput("this is not a list of texts", field=field, hint='write it as ["…", "…"]')
+    if len(value) > most:
+        raise BadInput(f"there are {len(value)}, more than {most}", field=field, hint="combine or drop some")
+    return tuple(value)
+
+
+def _patterns(value: object, field: str) -> tuple[str, ...]:
+    texts = _texts(value, field, MAX_PATTERNS)
+    for place, text in enumerate(texts):
+        problem = _problem(text)
+        if problem is not None:
+            raise BadInput(
+                f"the pattern {text[:80]!r} {problem}",
+                field=f"{field}[{place}]",
+                hint="write a path such as /articles/* or an address such as https://example.com/a/*; * is any text",
+                code="bad_pattern",
+            )
+    return tuple(dict.fromkeys(texts))
+
+
+def _problem(text: str) -> str | None:
+    if not text.strip():
+        return "is empty"
+    if len(text) > MAX_PATTERN_CHARS:
+        return f"has {len(text)} characters, more than {MAX_PATTERN_CHARS}"
+    if text.count("*") > MAX_STARS:
+        return f"has more than {MAX_STARS} stars"
+    if not text.isprintable() or any(char in text for char in " \\#"):
+        return "has a space, a backslash, a # or an unprintable character"
+    if not text.lower().startswith(("/", "*", "http://", "https://")):
+        return "begins with none of / * http:// https://"
+    return None
+
+
+def _domain(text: str, field: str) -> str:
+    try:
+        target = parse_target(f"https://{text.strip().removeprefix('*.').removeprefix('.')}", field=field)
+    except BadInput:
+        target = None
+    if target is None or target.path != "/" or target.query is not None or target.port != 443:
+        raise BadInput(f"{text[:80]!r} is no domain", field=field, hint="write it as example.com, without http://")
+    return target.host

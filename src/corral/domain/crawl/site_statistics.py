@@ -1,0 +1,84 @@
+"""What crawls got from a site, in numbers: so many rows as there are ways a page can end, however many pages."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.item import Ended
+
+
+class Tally(NamedTuple):
+    """Pages of one host that ended in the same way. `state` is pending where they are tried again."""
+
+    host: str
+    state: ItemState
+    kind: str  # the code of a failure, or the rule that skipped it; empty for what is done
+    pages: int
+    size: int  # bytes that arrived
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatistics:
+    host: str
+    done: int = 0
+    failed: "Counter[str]" = field(default_factory=Counter)  # by the code of the failure
+    skipped: "Counter[str]" = field(default_factory=Counter)  # by the rule
+    retried: "Counter[str]" = field(default_factory=Counter)  # attempts after which there was another
+    size: int = 0
+    took_ms: int = 0
+    seen_at: int = 0
+
+    @property
+    def attempts(self) -> int:
+        return self.done + self.failed.total() + self.skipped.total() + self.retried.total()
+
+    @property
+    def mean_ms(self) -> float | None:
+        return self.took_ms / self.attempts if self.attempts else None
+
+    @property
+    def error_rate(self) -> float | None:
+        """Of the pages that were to be had, how many were not."""
+        ended = self.done + self.failed.total()
+        return self.failed.total() / ended if ended else None
+
+
+def host_of(authority: str) -> str:
+    """Without the port: what is learnt of a site elsewhere is kept by host, too."""
+    host, _, port = authority.rpartition(":")
+    return host if host and port.isdigit() else authority
+
+
+def tallied(ended: Iterable[tuple[str, Ended]]) -> list[Tally]:
+    """Pages with their authority, added up; in one order for everybody."""
+    sums: dict[tuple[str, str, str], list[int]] = {}
+    for authority, each in ended:
+        if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:
+            continue  # some of its links are told beforehand, or it only waits for its turn
+        kind = (each.reason or "").partition(":")[0]
+        sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0, 0, 0])
+        sum_[0] += 1
+        sum_[1] += each.size
+        sum_[2] += each.took_ms
+    return [Tally(host, ItemState(state), kind, *sums[host, state, kind]) for host, state, kind in sorted(sums)]
+
+
+def statistics_of(host: str, tallies: Iterable[Tally], seen_at: int) -> SiteStatistics:
+    by_state: dict[ItemState, Counter[str]] = {state: Counter() for state in ItemState}
+    size = took_ms = 0
+    for each in tallies:
+        by_state[each.state][each.kind] += each.pages
+        size, took_ms = size + each.size, took_ms + each.took_ms
+    return SiteStatistics(
+        host,
+        by_state[ItemState.DONE].total(),
+        by_state[ItemState.FAILED],
+        by_state[ItemState.SKIPPED] + by_state[ItemState.MISSING],
+        by_state[ItemState.PENDING],
+        size,
+        took_ms,
+        seen_at,
+    )

@@ -1,0 +1,80 @@
+"""Work on the pages of a site that somebody has listed: which plan it is, and how far it has come."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from corral.domain.crawl.crawl import Counts, CrawlPlan
+from corral.domain.errors import BadInput
+from corral.domain.net.canonical import url_key
+from corral.domain.net.url import parse_target
+from corral.domain.runs.run import Run
+
+MAX_NAME_CHARS = 200
+# Of the pages that were tried, the share that failed: from here on a site is not well, and from there it fails.
+_DEGRADED = 0.1
+_FAILING = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWork:
+    site: str
+    plan: CrawlPlan
+
+    @staticmethod
+    def of(site: str, urls: Sequence[str]) -> "SiteWork":
+        """These pages and no others: nothing is followed, left out as a copy, or held back for being alike."""
+        if not 1 <= len(site.strip()) <= MAX_NAME_CHARS:
+            raise BadInput("a site has no name", field="site", hint=f"1 to {MAX_NAME_CHARS} characters")
+        if isinstance(urls, str) or not urls:
+            raise BadInput(f"no addresses are given for {site}", field="urls", hint='write ["https://…", "https://…"]')
+        pages = {url_key(parse_target(url, field="urls")) for url in urls}
+        plan = {
+            "start_urls": list(urls),
+            "max_pages": len(pages),
+            "scope": {"mode": "host", "exclude": ["*"]},
+            "use_canonical": False,
+            "obey_noindex": False,
+            "avoid_traps": False,
+        }
+        return SiteWork(site.strip(), CrawlPlan.of(plan))
+
+    @property
+    def about(self) -> dict[str, object]:
+        return {"site": self.site, "pages": self.plan.max_pages}
+
+
+def progress(run: Run, counts: Counts) -> dict[str, Any]:
+    """Derived from the rows, so that it is true whoever asks and never goes backwards."""
+    about = run.payload.get("about", {})
+    total = int(about.get("pages", counts.fetched + counts.waiting))
+    tried = counts.done + counts.failed
+    pending = 0 if run.state.is_terminal else min(counts.waiting, total - tried)
+    ended = total - pending
+    return {
+        "job_id": run.id,
+        "site": about.get("site"),
+        "status": run.state.value,
+        "total": total,
+        "done": counts.done,
+        "failed": counts.failed,
+        "skipped": max(0, ended - tried),
+        "pending": pending,
+        "percent": round(100.0 * ended / total, 1) if total else 100.0,
+        "error_rate": round(counts.failed / tried, 4) if tried else 0.0,
+        "health": _health(counts, tried),
+        "started_at": _spelled(run.started_at),
+        "finished_at": _spelled(run.finished_at),
+    }
+
+
+def _health(counts: Counts, tried: int) -> str:
+    if not tried:
+        return "unknown"
+    rate = counts.failed / tried
+    return "healthy" if rate < _DEGRADED else "degraded" if rate < _FAILING else "failing"
+
+
+def _spelled(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")

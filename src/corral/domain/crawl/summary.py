@@ -1,0 +1,27 @@
+"""What a crawl left out by a rule of ours, and how to get it: a crawl that left something out is not complete."""
+
+from collections.abc import Mapping
+
+from corral.domain.crawl.crawl import LEFT_OUT, SITEMAP_CUT
+from corral.domain.crawl.scope import Refusal
+from corral.domain.crawl.traps import PROVEN
+from corral.domain.runs.outcome import FailureCode
+
+LINKS_DROPPED = "links_dropped"
+# The site's own rules, and what the caller asked for, are none of ours.
+_NOT_OURS = frozenset({"robots", Refusal.OUT_OF_SCOPE.value})
+_RULES = frozenset({*(trap.value for trap in PROVEN), Refusal.TOO_LONG.value, SITEMAP_CUT, *LEFT_OUT})
+# How to get what a rule holds back: on the command line, and in a job or over HTTP.
+TRAP_OPTION = "--no-trap-detection"
+TRAP_FIELD = "avoid_traps"
+
+
+def left_out_by(reasons: Mapping[str, int], links_dropped: int) -> dict[str, int]:
+    """By rule, how many addresses a rule of ours left out. Depth, patterns and budgets are rules of the caller."""
+    found = {reason: count for reason, count in reasons.items() if _is_ours(reason) and count}
+    return {**found, LINKS_DROPPED: links_dropped} if links_dropped else found
+
+
+def _is_ours(reason: str) -> bool:
+    code, _, detail = reason.partition(":")
+    return reason in _RULES or (code == FailureCode.POLICY and detail not in _NOT_OURS)

@@ -1,0 +1,387 @@
+"""What the templates of a crawl cost and bring: which addresses come last, and which templates never end.
+
+Content is evidence, never proof. A template whose pages bring nothing new is *starved*: its addresses are deferred, and
+fetched in order when nothing else is left. Only growth proves that it has no end. A finite set drains: its pages lead
+to fewer and fewer new addresses of their own kind, and the number that waits reaches a peak once. A trap reaches new
+peaks for ever.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
+from corral.domain.crawl.sharing import place_of_template
+from corral.domain.crawl.template_growth import Spread, Yields
+from corral.domain.crawl.traps import DEFERRING, Trap, family_of, names_of, variants_of
+
+_SOME_NUMBERS = 3
+_WORDS_FOR_ONE = 30
+_FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
+_FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something new
+# Of a chain that drains by less than this nobody can tell that it drains: some links are taken for known by mistake.
+_TOLERANCE = 20
+_NEAR_PEAK = 0.7  # calendars come in waves: a page for each day of a month, and then the next month
+_KEPT_WORDS = 256
+_BRANCHING = 2.0  # new addresses for each page; a chain has one
+
+
+@dataclass(frozen=True, slots=True)
+class TrapLimits:
+    query_variants: int = 500  # addresses of one path that differ in the query only, before more of them are deferred
+    barren_pages: int = 12  # without anything new: the template is starved
+    templates: int = 500  # remembered; the one unused for longest is forgotten first
+    prints: int = 8  # remembered of one template
+    words: int = 256  # remembered of one template
+    # How many barren pages of a template may be fetched while it keeps growing.
+    chain: int = 620  # each page leads to one more: long galleries and archives look like this
+    chain_alone: int = 920  # where nothing else is suspected
+    branching: int = 300  # each page leads to several more, and as many as at first
+    branching_found: int = 1_840  # or until those have led to this many
+    combined: int = 300  # several parameters in all combinations
+    dated: int = 250
+    # Once all others but chains have grown for this many pages, each may use the least only.
+    others: int = 100
+    least_branching: int = 64
+    least_branching_found: int = 640
+    least_repeated_found: int = 400  # where all pages have the same content
+    least: int = 32
+    # The limits hold for crawls of this many pages, and rise with larger ones.
+    pages: int = 5_000
+
+
+@dataclass(slots=True)
+class _Tally:
+    admitted: int = 0  # addresses with a query that were let in, less those that were worth it
+    barren: int = 0  # pages that brought nothing new, less some for each that did
+    prints: list[int] = field(default_factory=list)  # of different contents, the last seen last
+    words: dict[int, None] = field(default_factory=dict)  # the oldest first
+    tried: int = 0  # barren pages
+    waiting: int = 0  # addresses of its own kind that those led to, less the pages themselves
+    peak: int = 0  # the most of them that ever waited
+    grown: int = 0  # barren pages until the last peak
+    yields: Yields = field(default_factory=Yields)
+    extensions: int = 0  # times its limit was doubled because it slowed down
+    is_endless: bool = False
+    is_dated: bool = False
+    query: str | None = None  # of a path with queries: the names of the parameters, empty where they differ
+    spread: Spread = field(default_factory=Spread)
+    memory: WordMemory | None = None  # of a folder or of a path with queries; learned again after a restart
+
+    def document(self) -> list[Any]:
+        words = [*self.words][-_KEPT_WORDS:]
+        growth = [self.tried, self.waiting, self.peak, self.grown, self.yields.document(), self.extensions]
+        flags = [int(self.is_endless), int(self.is_dated), self.query]
+        return [self.admitted, self.barren, self.prints[:], words, *growth, *flags, self.spread.document()]
+
+    @staticmethod
+    def of(document: Sequence[Any]) -> "_Tally":
+        if len(document) != 14:
+            return _Tally()  # as an earlier version wrote it: it is learned again
+        admitted, barren, prints, words, tried, waiting, peak, grown, yields, extensions, *flags, spread = document
+        tally = _Tally(admitted, barren, [*prints], dict.fromkeys(words), tried, waiting, peak, grown)
+        tally.yields, tally.extensions = Yields.of(yields), extensions
+        tally.is_endless, tally.is_dated, tally.query = bool(flags[0]), bool(flags[1]), flags[2]
+        tally.spread = Spread.of(spread)
+        return tally
+
+    @property
+    def is_combined(self) -> bool:
+        """Several parameters: all their combinations are addresses."""
+        return self.query is not None and (not self.query or "&" in self.query)
+
+
+class TemplateBudget:
+    """Counts what each template of a crawl costs and brings. Its memory, and its document, are bounded.
+
+    `admit` is called once for every new address, `hold` once before an address is fetched, `observe` for every page.
+
+    A page is counted twice: by its template, and by the folder it is in (mazes made of words have no template twice)
+    or, where it has a query, by its path (facets combine their parameters without end). It is barren if it has no word
+    that was not there before, or if its content is near to what the same name brought before (for a path with queries
+    that does not count: the same things come in another order), or the same as that of any page of the crawl. One that
+    leads to anything new elsewhere is never barren: lists are alike, and all that matters is behind them.
+    """
+
+    def __init__(self, limits: TrapLimits | None = None) -> None:
+        self.limits = limits or TrapLimits()
+        self.fetched = 0  # pages of the whole crawl
+        self._tallies: dict[str, _Tally] = {}
+        self._touched: set[str] = set()
+        self._suspects: dict[str, int] = {}  # growth of names that are no chains
+
+    def admit(self, template: str) -> Trap | None:
+        """Why this new address is deferred, or refused; None lets it in and counts it."""
+        if self._endless(template) is not None:
+            return Trap.ENDLESS
+        variants = variants_of(template)
+        if variants is not None:
+            tally = self._tally(variants)
+            if tally.admitted >= self.limits.query_variants:
+                return Trap.QUERY_VARIANTS
+            tally.admitted += 1
+        return Trap.NO_NEW_CONTENT if self._starved(template) is not None else None
+
+    def hold(self, template: str, *, is_deferred: bool) -> Trap | None:
+        """Why an address is not fetched now. One that was deferred before is fetched, unless it proved to be a trap."""
+        if self._endless(template) is not None:
+            return Trap.ENDLESS
+        return Trap.NO_NEW_CONTENT if not is_deferred and self._starved(template) is not None else None
+
+    def behind(self, template: str, trap: Trap) -> str:
+        """The name that an address of this template is held back by."""
+        if trap is Trap.QUERY_VARIANTS:
+            return variants_of(template) or template
+        found = self._endless(template) if trap is Trap.ENDLESS else self._starved(template)
+        return template if found is None else found
+
+    def observe(
+        self,
+        template: str,
+        print_: int,
+        *,
+        words: Sequence[int] = (),
+        led_to: Sequence[str] = (),
+        is_again: bool = False,
+        is_dated: bool = False,
+        found_on: str | None = None,
+    ) -> list[str]:
+        """Count a page by the fingerprint of its content, a sample of its words, the templates of all new addresses
+        it led to, whether any page of the crawl had that content before, and the template of the page it was found on.
+
+        Returns the names (`names_of`) that this proves to be endless.
+        """
+        variants = variants_of(template)
+        led_by_name = [names_of(each) for each in led_to]
+        parents = () if found_on is None else names_of(found_on)
+        are_new = []
+        endless = []
+        for name in names_of(template):
+            tally = self._tally(name)
+            # Both are remembered, whatever the other says.
+            is_new = self._has_new_word(tally, words, is_template=name == template)
+            is_new = (name == variants or self._is_new_print(tally, print_)) and is_new
+            own = sum(name in names for names in led_by_name)
+            # Filters lead from one set of parameters to another: all addresses of the path count as growth.
+            spread = own if variants is None else sum(variants in names for names in led_by_name)
+            tally.spread.add(spread, is_again=is_again)
+            is_new = own < len(led_by_name) or (is_new and not is_again)
+            are_new.append(is_new)
+            tally.is_dated = is_dated
+            _note_query(tally, template)
+            self._count(tally, is_new=is_new)
+            # Only what a template produces itself is growth: what lists name is as finite as they are.
+            if name in parents:
+                tally.waiting += own - 1
+                if not is_new and self._grows_without_end(name, tally, own):
+                    endless.append(name)
+        if variants is not None and all(are_new):
+            # It does not count against the others of its path.
+            tally = self._tally(variants)
+            tally.admitted = max(0, tally.admitted - 1)
+        return endless
+
+    # -- growth ------------------------------------------------------------------------------------------
+
+    def growth(self, names: Collection[str]) -> dict[str, float]:
+        """How suspect each of these names is by its growth; deferred addresses of the least suspect come first."""
+        return {name: self._growth_of(name) for name in names if name in self._tallies}
+
+    def _growth_of(self, name: str) -> float:
+        growth = _suspicion_of(self._tallies[name])
+        if growth or "?" in name:
+            return growth
+        # The days of a calendar add nothing themselves; the months beside them in their folder do.
+        folder = self._tallies.get(family_of(name))
+        return 0.0 if folder is None or name.endswith("…") else _suspicion_of(folder) / 2
+
+    def _grows_without_end(self, name: str, tally: _Tally, yielded: int) -> bool:
+        """Count a barren page that led to so many new addresses of its own kind; whether that is proof."""
+        if tally.is_endless:
+            return False
+        tally.yields.add(yielded)
+        tally.tried += 1
+        if tally.waiting < _NEAR_PEAK * tally.peak - 1 - tally.tried // _TOLERANCE:
+            return False  # it drains
+        tally.peak = max(tally.peak, tally.waiting)
+        tally.grown = tally.tried
+        limit = self._limit_of(name, tally)
+        if tally.grown < limit << tally.extensions:
+            return False
+        if not (tally.is_combined or tally.is_dated) and tally.yields.slow_down:
+            tally.extensions += 1
+            return False
+        # A page at the root of a host belongs to no folder that could be a trap as a whole.
+        tally.is_endless = name != _root_of(name)
+        return tally.is_endless
+
+    def _limit_of(self, name: str, tally: _Tally) -> int:
+        limits, scale = self.limits, max(1.0, self.fetched / self.limits.pages)
+        if tally.is_combined:
+            limit, least = limits.combined, limits.least
+        elif tally.is_dated:
+            limit, least = limits.dated, limits.least
+        elif tally.yields.mean >= _BRANCHING:
+            # A set in which each page leads to two others grows until half of it is fetched, and then drains.
+            rate = tally.yields.mean
+            limit = max(limits.branching, round(limits.branching_found / rate))
+            found = limits.least_repeated_found if tally.spread.is_repeated else limits.least_branching_found
+            least = max(limits.least_branching, round(found / rate))
+        else:
+            self._suspects.pop(name, None)
+            return round(max(limits.chain, limits.chain_alone - 2 * self._grown_beside(name)) * scale)
+        self._suspects[name] = tally.grown
+        is_used_up = self._grown_beside(name) >= limits.others * scale
+        return round((min(limit, least) if is_used_up else limit) * scale)
+
+    def _grown_beside(self, name: str) -> int:
+        """Pages of growth of all suspects that do not count the same pages as this name."""
+        own, grown = _place_of(name), Counter[str]()
+        for suspect, pages in self._suspects.items():
+            place = _place_of(suspect)
+            if place != own:
+                grown[place] = max(grown[place], pages)
+        return grown.total()
+
+    # -- content -----------------------------------------------------------------------------------------
+
+    def _count(self, tally: _Tally, *, is_new: bool) -> None:
+        if is_new:
+            tally.barren = 0 if self._is_starved(tally) else max(0, tally.barren - _FORGIVEN)
+            forgiven = min(_FORGIVEN_GROWTH, tally.grown)
+            tally.grown -= forgiven
+            tally.tried -= min(forgiven, tally.tried)
+        else:
+            tally.barren = min(tally.barren + 1, self.limits.barren_pages)
+
+    def _is_new_print(self, tally: _Tally, print_: int) -> bool:
+        near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
+        if near is not None:
+            # What keeps coming back is what has to be remembered.
+            tally.prints.remove(near)
+            tally.prints.append(near)
+            return False
+        tally.prints.append(print_)
+        del tally.prints[: -self.limits.prints]
+        return True
+
+    def _has_new_word(self, tally: _Tally, words: Sequence[int], *, is_template: bool) -> bool:
+        """One word is enough, for that may be the name of a thing; of numbers it has to be some.
+
+        Of a long text in a folder it has to be more than one: mazes write at random, from all the words they know.
+        """
+        if is_template:
+            unseen = [word for word in words if word not in tally.words]
+            tally.words.update(dict.fromkeys(unseen))
+            while len(tally.words) > self.limits.words:
+                # What is forgotten will be new again: rather one page too many than one too few.
+                del tally.words[next(iter(tally.words))]
+        else:
+            if tally.memory is None:
+                tally.memory = WordMemory()
+            unseen = tally.memory.add(words)
+        numbers = sum(word >= NUMBERS_FROM for word in unseen)
+        least = 0 if is_template else len(words) // _WORDS_FOR_ONE
+        return len(unseen) - numbers > least or numbers >= _SOME_NUMBERS or not words
+
+    def _is_starved(self, tally: _Tally) -> bool:
+        return tally.barren >= self.limits.barren_pages
+
+    def _starved(self, template: str) -> str | None:
+        tallies = self._tallies
+        for name in names_of(template):
+            if (tally := tallies.get(name)) is not None and self._is_starved(tally):
+                return name
+        return None
+
+    def _endless(self, template: str) -> str | None:
+        tallies = self._tallies
+        for name in names_of(template):
+            if (tally := tallies.get(name)) is not None and tally.is_endless:
+                return name
+        return None
+
+    def held(self) -> dict[str, Trap]:
+        """Every name whose addresses are deferred or refused now, with the rule."""
+        found: dict[str, Trap] = {}
+        for name, tally in self._tallies.items():
+            if tally.is_endless:
+                found[name] = Trap.ENDLESS
+            elif self._is_starved(tally):
+                found[name] = Trap.NO_NEW_CONTENT
+            elif tally.admitted >= self.limits.query_variants:
+                found[name] = Trap.QUERY_VARIANTS
+        return found
+
+    # -- memory ------------------------------------------------------------------------------------------
+
+    def document(self) -> dict[str, Any]:
+        return {"templates": [[name, *tally.document()] for name, tally in self._tallies.items()]}
+
+    @staticmethod
+    def of(document: Mapping[str, Any], limits: TrapLimits | None = None) -> "TemplateBudget":
+        budget = TemplateBudget(limits)
+        budget.take_over(document)
+        return budget
+
+    def take_over(self, document: Mapping[str, Any]) -> None:
+        """Add what another worker has learned."""
+        for name, *tally in document.get("templates", ()):
+            self._tallies[name] = _Tally.of(tally)
+
+    def forget(self, places: Collection[str]) -> None:
+        """Everything of these places; the worker that has them now keeps it."""
+        self._tallies = {name: tally for name, tally in self._tallies.items() if place_of_template(name) not in places}
+        self._touched = {name for name in self._touched if place_of_template(name) not in places}
+
+    def changes(self) -> dict[str, list[Any] | None]:
+        """By name, what is to be kept of all that were touched since the last call; None for what is forgotten."""
+        touched, self._touched = self._touched, set()
+        tallies = self._tallies
+        return {name: tallies[name].document() if name in tallies else None for name in touched}
+
+    def _tally(self, name: str) -> _Tally:
+        tally = self._tallies.pop(name, None)
+        if tally is None:
+            tally = _Tally()
+            if len(self._tallies) >= self.limits.templates:
+                self._forget_oldest()
+        self._touched.add(name)
+        # Put last: the order of the dictionary is the order of use.
+        self._tallies[name] = tally
+        return tally
+
+    def _forget_oldest(self) -> None:
+        """Names that hold addresses back are kept as long as there is anything else to forget."""
+        tallies = self._tallies.items()
+        free = (name for name, tally in tallies if not (tally.is_endless or self._is_starved(tally)))
+        oldest = next(free, next((name for name, tally in tallies if not tally.is_endless), None))
+        oldest = next(iter(self._tallies)) if oldest is None else oldest
+        del self._tallies[oldest]
+        self._suspects.pop(oldest, None)
+        self._touched.add(oldest)
+
+
+def _suspicion_of(tally: _Tally) -> float:
+    return tally.spread.suspicion(is_dated=tally.is_dated, is_combined=tally.is_combined)
+
+
+def is_deferring(reason: str | None) -> bool:
+    return reason in DEFERRING
+
+
+def _root_of(name: str) -> str:
+    """The name that all pages directly below the host of this one are counted by."""
+    return family_of(name.partition("/")[0] + "/x")
+
+
+def _place_of(name: str) -> str:
+    """What a template has in common with its path with queries, or with its folder."""
+    return name.partition("?")[0] if "?" in name else family_of(name)
+
+
+def _note_query(tally: _Tally, template: str) -> None:
+    query = template.partition("?")[2]
+    if query and tally.query != query:
+        tally.query = query if tally.query is None else ""

@@ -1,0 +1,140 @@
+"""Addresses that never end: those that show it by their shape, and the templates by which the others are counted.
+
+What a template costs and brings is counted in domain.crawl.template_budget.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from enum import StrEnum
+
+MAX_SEGMENTS = 20
+MAX_REPEATS = 3  # of one segment, anywhere in the path: links that lack their first slash come back to the same folder
+# Events are announced, archives reach back; beyond these only machines go.
+YEARS_AHEAD = 2
+YEARS_BACK = 150
+
+_MAX_PATH_CHARS = 120
+_MAX_QUERY_CHARS = 60
+_MAX_SEGMENT_CHARS = 64
+# A whole date anywhere; a year and a month only where they stand alone, for part numbers look like them.
+_DAY = re.compile(r"(?<![0-9])([12][0-9]{3})([-_/.])(?:0?[1-9]|1[0-2])\2(?:0?[1-9]|[12][0-9]|3[01])(?![0-9])")
+_MONTH = re.compile(r"[/=]([12][0-9]{3})[-_/](?:0?[1-9]|1[0-2])(?=[/?&]|$)")
+_FOUR_DIGITS = re.compile("[12][0-9]{3}")
+_YEAR = re.compile(r"([12][0-9]{3})(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9])?)?(?![0-9])")
+_DATE_NAMES = frozenset(
+    {"year", "month", "date", "day", "week", "y", "yr", "from", "to", "start", "end", "cal", "when"}
+)
+
+_DATE = re.compile(r"[12][0-9]{3}[-_.][01]?[0-9](?:[-_.][0-3]?[0-9])?(?![0-9])")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+# Letters and digits mixed, as no word is.
+_TOKEN = re.compile(r"(?<![0-9a-z])(?=[a-z_-]*[0-9])(?=[0-9_-]*[a-z])[0-9a-z_-]{8,}(?![0-9a-z])")
+_NUMBER = re.compile(r"[0-9]+")
+
+
+class Trap(StrEnum):
+    # Proven by the shape of the address.
+    REPEATED_SEGMENTS = "repeated_segments"
+    TOO_MANY_SEGMENTS = "too_many_segments"
+    CALENDAR = "calendar"
+    # Suspected: the address is fetched after all others.
+    QUERY_VARIANTS = "query_variants"
+    NO_NEW_CONTENT = "no_new_content"
+    # Proven by growth: the pages of the template bring nothing but ever more addresses of the same template.
+    ENDLESS = "endless_growth"
+
+
+DEFERRING = frozenset({Trap.QUERY_VARIANTS, Trap.NO_NEW_CONTENT})
+PROVEN = frozenset(Trap) - DEFERRING
+
+
+def shape_of(url: str, today: date) -> Trap | None:
+    """The trap this canonical address shows by its shape alone."""
+    if url.count("/") >= 6:  # two of them before the host
+        segments = url.partition("?")[0].split("/")[3:]
+        if len(segments) - (not segments[-1]) > MAX_SEGMENTS:
+            return Trap.TOO_MANY_SEGMENTS
+        surplus = len(segments) - len(set(segments))
+        if surplus >= MAX_REPEATS and any(segments.count(each) > MAX_REPEATS for each in set(segments)):
+            return Trap.REPEATED_SEGMENTS
+    return Trap.CALENDAR if _is_far_date(url, today.year) else None
+
+
+def _is_far_date(url: str, this_year: int) -> bool:
+    path_at = url.find("/", 8)
+    if not _FOUR_DIGITS.search(url, path_at):
+        return False  # most of them, at one glance
+    first, last = this_year - YEARS_BACK, this_year + YEARS_AHEAD
+    if any(not first <= int(match[1]) <= last for match in _DAY.finditer(url, path_at)):
+        return True
+    if any(int(match[1]) > last for match in _MONTH.finditer(url, path_at)):
+        return True
+    _, mark, query = url.partition("?")
+    return bool(mark) and any(not first <= year <= last for year in _years(query))
+
+
+def _years(query: str) -> Iterator[int]:
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        if name.lower() in _DATE_NAMES and (match := _YEAR.match(value)):
+            yield int(match[1])
+
+
+def is_dated(url: str) -> bool:
+    """The address names a day or a month, or has a parameter that does: calendars are made of these."""
+    path_at = url.find("/", 8)
+    if _FOUR_DIGITS.search(url, path_at) and (_DAY.search(url, path_at) or _MONTH.search(url, path_at)):
+        return True
+    _, mark, query = url.partition("?")
+    return bool(mark) and any(part.partition("=")[0].lower() in _DATE_NAMES for part in query.split("&"))
+
+
+def template_of(url: str) -> str:
+    """What addresses of one making have in common: host, path and the names of the parameters, in small letters.
+
+    Numbers, dates, hashes and the words of a long name are left out, and so are the values of parameters.
+    """
+    start = url.find("://") + 3
+    path, mark, query = url[start:].lower().partition("?")
+    host, slash, rest = path.partition("/")
+    template = host + slash + "/".join([_blurred(segment) if segment else "" for segment in rest.split("/")])
+    if mark:
+        names = sorted({part.partition("=")[0] for part in query.split("&")})
+        asked = "&".join([_NUMBER.sub("{n}", name) for name in names])
+        return f"{template[:_MAX_PATH_CHARS]}?{asked[:_MAX_QUERY_CHARS]}"
+    return template[:_MAX_PATH_CHARS]
+
+
+def family_of(template: str) -> str:
+    """All templates below one folder of the host: mazes are made of words, too, and then no template comes twice."""
+    path = template.partition("?")[0]
+    host, _, rest = path.partition("/")
+    folder, slash, _ = rest.partition("/")
+    return f"{host}/{folder}/…" if slash else f"{host}/…"
+
+
+def variants_of(template: str) -> str | None:
+    """All templates of one path with any query: what the links of a search form or of facets have in common."""
+    path, mark, _ = template.partition("?")
+    return f"{path}?…" if mark else None
+
+
+def names_of(template: str) -> tuple[str, ...]:
+    """Everything that a page of this template is counted by. The ellipsis is in no address."""
+    return (template, variants_of(template) or family_of(template))
+
+
+def _blurred(segment: str) -> str:
+    if segment.isalpha():
+        return segment
+    # The patterns below look twice at what they see; nobody shall make them look at much.
+    if len(segment) > _MAX_SEGMENT_CHARS:
+        return "{name}"
+    is_slug = "." not in segment and segment.count("-") + segment.count("_") >= 2
+    if is_slug and not _DATE.search(segment) and not _UUID.fullmatch(segment):
+        return "{name}"
+    segment = _UUID.sub("{id}", segment)
+    segment = _DATE.sub("{date}", segment)
+    segment = _TOKEN.sub("{id}", segment)
+    return _NUMBER.sub("{n}", segment)

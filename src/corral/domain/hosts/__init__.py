@@ -1,0 +1,1 @@
+"""How fast a host is asked: rate limit, circuit breaker, quotas of nodes."""

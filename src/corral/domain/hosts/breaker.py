@@ -1,0 +1,155 @@
+"""The breaker of a host: after five failures in a row it is left alone for five minutes, then asked with one request.
+
+A page that fails while its neighbours succeed says nothing about the host. Where the host answered (403, 5xx), as many
+failures in a row are needed as half of the successes that came before them, five at least and a hundred at most.
+
+A value: every change makes a new one, and its document is what the store keeps, so that a restart forgets nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.net.proxy import Route
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.retry import NEEDS_LOGIN
+
+
+class Sign(StrEnum):
+    """What an outcome says of the host."""
+
+    WELL = "well"  # it answers, though perhaps not what we hoped for
+    ILL = "ill"
+    NOTHING = "nothing"  # the fault is ours, or a proxy's
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"
+    OPEN = "open"  # nothing is sent
+    PROBING = "probing"  # one request is on its way, and nothing else
+
+
+_ILL = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED, FailureCode.TIMEOUT, FailureCode.NETWORK})
+_PROXY = frozenset({"proxy", "no_proxy"})
+_MOST_WELLS = 200
+
+
+def sign_of(outcome: Outcome, route: Route = Route.DIRECT) -> Sign:
+    """A page that is missing, forbidden to strangers, or not as expected is not the host's failure.
+
+    Through a proxy only a 5xx that certainly came from the host counts against it. Everything else can be the proxy's
+    doing, or be meant for the proxy's address: refused and cut connections, timeouts, blocks, made-up answers.
+    """
+    sign = _sign_of(outcome)
+    if sign is not Sign.ILL or route is Route.DIRECT:
+        return sign
+    status = outcome.http_status if isinstance(outcome, Failed) else None
+    is_own = route is Route.PROXY_TLS and status is not None and status >= 500
+    return Sign.ILL if is_own else Sign.NOTHING
+
+
+def _sign_of(outcome: Outcome) -> Sign:
+    if not isinstance(outcome, Failed):
+        return Sign.WELL
+    if outcome.code is FailureCode.NETWORK and outcome.detail in _PROXY:
+        return Sign.NOTHING
+    if outcome.code is FailureCode.BLOCKED and (outcome.http_status == 401 or outcome.detail in NEEDS_LOGIN):
+        return Sign.WELL
+    if outcome.code in _ILL:
+        return Sign.ILL
+    if outcome.code is FailureCode.BAD_RESPONSE:
+        status = outcome.http_status
+        return Sign.WELL if status is not None and status < 500 else Sign.ILL
+    return Sign.WELL if outcome.code is FailureCode.EXTRACTION else Sign.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerRules:
+    opens_after: int = 5  # failures in a row
+    open_s: float = 300.0
+    closes_after: int = 1  # probes that went well
+    # A probe whose worker died tells nothing; after this another is sent.
+    probe_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Times are seconds of the steady clock. `opened_at` is None while it is closed."""
+
+    failures: int = 0
+    opened_at: float | None = None
+    probed_at: float | None = None  # a probe is on its way since then
+    successes: int = 0  # probes in a row that went well
+    wells: int = 0  # answers before the failures in a row that were well, up to a bound
+
+    @property
+    def state(self) -> BreakerState:
+        if self.opened_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self.probed_at is None else BreakerState.PROBING
+
+    def wait_s(self, now: float, rules: BreakerRules) -> float:
+        """How long nothing may be sent; 0 where something may. In an open breaker that is the probe, told by `started`.
+
+        A clock that was set back makes nobody wait longer than the rules say.
+        """
+        if self.opened_at is None:
+            return 0.0
+        if self.probed_at is not None:
+            return min(max(0.0, self.probed_at + rules.probe_s - now), rules.probe_s)
+        return min(max(0.0, self.opened_at + rules.open_s - now), rules.open_s)
+
+    def started(self, now: float) -> "Breaker":
+        """A request was sent: where the breaker is open, it is the probe, and there is no other beside it."""
+        return self if self.opened_at is None else replace(self, probed_at=now)
+
+    def after(
+        self, sign: Sign, now: float, rules: BreakerRules, *, was_probe: bool = False, of_page: bool = False
+    ) -> "Breaker":
+        """After an answer; `of_page` where the host answered, so that the failure may be of this page alone.
+
+        What was under way when the breaker opened says nothing new; only the probe does.
+        """
+        if self.opened_at is not None:
+            return self._after_probe(sign, now, rules) if was_probe else self
+        if sign is Sign.NOTHING:
+            return self
+        if sign is Sign.WELL:
+            return self.noted(1)
+        failures = self.failures + 1
+        most = max(rules.opens_after, self.wells // 2) if of_page else rules.opens_after
+        return Breaker(failures, opened_at=now) if failures >= most else Breaker(failures, wells=self.wells)
+
+    def noted(self, wells: int) -> "Breaker":
+        """After so many good answers."""
+        if not wells or self.opened_at is not None or (self.failures == 0 and self.wells == _MOST_WELLS):
+            return self
+        return Breaker(wells=min(_MOST_WELLS, self.wells + wells))
+
+    def _after_probe(self, sign: Sign, now: float, rules: BreakerRules) -> "Breaker":
+        if sign is Sign.NOTHING:
+            return replace(self, probed_at=None)  # the next one may go at once
+        if sign is Sign.ILL:
+            return Breaker(self.failures + 1, opened_at=now)
+        successes = self.successes + 1
+        return Breaker() if successes >= rules.closes_after else replace(self, probed_at=None, successes=successes)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "failures": self.failures,
+            "opened_at": self.opened_at,
+            "probed_at": self.probed_at,
+            "successes": self.successes,
+            "wells": self.wells,
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "Breaker":
+        return Breaker(
+            failures=int(document.get("failures", 0)),
+            opened_at=document.get("opened_at"),
+            probed_at=document.get("probed_at"),
+            successes=int(document.get("successes", 0)),
+            wells=int(document.get("wells", 0)),
+        )

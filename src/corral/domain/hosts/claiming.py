@@ -1,0 +1,100 @@
+"""Which of the due runs a node may claim: in the order of the queue, within the room of lanes and hosts."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from corral.domain.hosts.limiter import Wait
+from corral.domain.runs.loss import Suspicion
+from corral.domain.runs.queues import Lane
+from corral.domain.runs.run import Lanes
+
+# Suspects that are tried together before each is tried alone.
+GROUP_SIZE = 8
+# A claim sets aside no more runs than this of a band: on SQLite it keeps the event loop busy meanwhile. The node claims
+# again at once after one that has reached it.
+MOST_SET_ASIDE = 1_000
+
+
+class Candidate(NamedTuple):
+    """A due run, as a claim sees it."""
+
+    due_at: int
+    id: str
+    lane: Lane
+    host_key: str | None
+    suspicion: Suspicion = Suspicion.NONE
+
+
+class Waiting(NamedTuple):
+    """A due run that is not claimed because its host has no room for it."""
+
+    id: str
+    host_key: str
+    wait: Wait
+
+
+class HostRoom(Protocol):
+    """How many more runs may be claimed for each host. The store calls it from the thread that writes."""
+
+    def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:
+        """Of all hosts that runs in the database wait for: those with room, and for how many runs."""
+        ...
+
+    def take(self, host_key: str) -> Wait | None:
+        """Reserve room for one run, or say why there is none."""
+        ...
+
+
+class AnyHost:
+    """Every host has room: for tests, and for callers that ask the host limiter later."""
+
+    def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:  # noqa: ARG002
+        return {}
+
+    def take(self, host_key: str) -> Wait | None:  # noqa: ARG002
+        return None
+
+
+ANY_HOST = AnyHost()
+
+
+class LaneRoom:
+    """What is left of the room while a claim takes runs."""
+
+    def __init__(self, limit: int, lanes: Lanes) -> None:
+        self.total = limit
+        most = {Lane.LIGHT: lanes.light, Lane.BROWSER: lanes.browsers, Lane.CRAWL: lanes.crawls}
+        self._left = {lane: limit if count is None else count for lane, count in most.items()}
+
+    def of(self, lane: Lane) -> int:
+        return min(self.total, self._left[lane])
+
+    def take(self, lane: Lane) -> None:
+        self.total -= 1
+        self._left[lane] -= 1
+
+
+def choose(candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom) -> tuple[list[Candidate], list[Waiting]]:
+    """Those to claim, and those that have to wait for their host. What fits no lane is left as it is."""
+    chosen: list[Candidate] = []
+    waiting: list[Waiting] = []
+    for candidate in candidates:
+        if room.total <= 0:
+            break
+        if room.of(candidate.lane) <= 0:
+            continue
+        wait = None if candidate.host_key is None else hosts.take(candidate.host_key)
+        if candidate.host_key is not None and wait is not None:
+            waiting.append(Waiting(candidate.id, candidate.host_key, wait))
+        else:
+            room.take(candidate.lane)
+            chosen.append(candidate)
+    return chosen, waiting
+
+
+def choose_suspects(candidates: Sequence[Candidate], lanes: Lanes) -> list[Candidate]:
+    """The next to be tried apart: the oldest alone, or with others that are tried in a group."""
+    served = [candidate for candidate in candidates if LaneRoom(1, lanes).of(candidate.lane) > 0]
+    if not served or served[0].suspicion is Suspicion.ALONE:
+        return served[:1]
+    return [candidate for candidate in served if candidate.suspicion is Suspicion.GROUP][:GROUP_SIZE]

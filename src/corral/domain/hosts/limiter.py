@@ -1,0 +1,291 @@
+"""The gate of a host: one answer to whether it may be asked now, made of its pace and its breaker.
+
+A gate belongs to a *place*: a host with its port where that is not the usual one, without a leading `www.`. One
+server behind two ports is two places, http and https of one name are one.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from corral.domain.errors import BadInput
+from corral.domain.hosts.breaker import Breaker, BreakerRules, BreakerState, Sign
+from corral.domain.hosts.order import HostOrder
+from corral.domain.hosts.pace import Pace, PaceRules
+from corral.domain.net.proxy import Route
+from corral.domain.net.url import Target, parse_target
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.run import Lease
+
+# Whoever has to wait longer than this goes back and lets others use the slot.
+MOMENT_S = 0.25
+_LONGEST_MOMENT_S = 1.0
+
+
+class WaitReason(StrEnum):
+    """What a run waits for, as it is shown."""
+
+    BREAKER = "breaker"
+    PACE = "pace"
+    RETRY_AFTER = "retry_after"
+    BUSY = "busy"
+
+
+_SAID = {
+    WaitReason.BREAKER: "it failed several times in a row and is left alone for a while",
+    WaitReason.PACE: "it is asked no faster than its pace allows",
+    WaitReason.RETRY_AFTER: "it asked to be left alone (Retry-After)",
+    WaitReason.BUSY: "all its slots are in use",
+}
+
+
+class RunRoom(NamedTuple):
+    """How many more runs of a host may be claimed; where none, why, and when to look again."""
+
+    runs: int
+    reason: WaitReason = WaitReason.BUSY
+    ready_in_s: float = math.inf
+
+
+class Wait(NamedTuple):
+    reason: WaitReason
+    seconds: float  # infinite: until a request that is under way has ended
+
+
+def place_of(target: Target) -> str:
+    return target.authority.removeprefix("www.")
+
+
+def place_of_url(url: object) -> str | None:
+    """For addresses that may be anything; None where there is no host to ask."""
+    try:
+        return place_of(parse_target(url, max_chars=8192)) if isinstance(url, str) else None
+    except BadInput:
+        return None
+
+
+def waiting(place: str, reason: WaitReason, seconds: float) -> Failed:
+    """Nothing was tried and nothing failed: it is not the time to ask this host."""
+    message = f"{place} is not asked for now: {_SAID[reason]}"
+    return Failed(FailureCode.WAITING, message, reason.value, stats={"wait_s": round(seconds, 3), "host": place})
+
+
+def wait_of(outcome: Outcome) -> tuple[str, Wait] | None:
+    """The place that a run has to wait for, and how long; None for every real outcome."""
+    if not isinstance(outcome, Failed) or outcome.code is not FailureCode.WAITING:
+        return None
+    reason = WaitReason(outcome.detail or WaitReason.PACE)
+    return str(outcome.stats.get("host", "")), Wait(reason, float(outcome.stats.get("wait_s", MOMENT_S)))
+
+
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    pace: PaceRules = field(default_factory=lambda: PaceRules(concurrency=32))
+    breaker: BreakerRules = field(default_factory=BreakerRules)
+
+
+@dataclass(frozen=True, slots=True)
+class SitePace:
+    """What a person has said about the pace of one site; None leaves it to the settings."""
+
+    concurrency: int | None = None
+    delay_s: float | None = None
+
+    def over(self, rules: PaceRules) -> PaceRules:
+        concurrency = rules.concurrency if self.concurrency is None else self.concurrency
+        delay_s = rules.delay_s if self.delay_s is None else self.delay_s
+        return replace(rules, concurrency=concurrency, delay_s=delay_s, max_delay_s=max(rules.max_delay_s, delay_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How one visit to a host ended. Without a status, nobody answered, or nobody was asked."""
+
+    sign: Sign = Sign.NOTHING
+    status: int | None = None
+    latency_s: float | None = None
+    retry_after_s: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """True for what needs no telling at once: the host is well, and was so quickly."""
+        return self.sign is not Sign.ILL and self.status not in (429, 503)
+
+
+@dataclass(frozen=True, slots=True)
+class HostGate:
+    """Pace and breaker of one host. Every change makes a new one. `pace.active` counts what is lent out, too."""
+
+    pace: Pace = field(default_factory=Pace)
+    breaker: Breaker = field(default_factory=Breaker)
+
+    def wait(self, now: float, rules: GateRules) -> Wait | None:
+        """Why nobody may go in now; None where one may. Where the breaker is open, that one is the probe."""
+        closed_s = self.breaker.wait_s(now, rules.breaker)
+        if closed_s > 0:
+            return Wait(WaitReason.BREAKER, closed_s)
+        seconds = self.pace.may_start(now, rules.pace)
+        told_s = min(self.pace.blocked_until - now, seconds)
+        if told_s > 0:
+            return Wait(WaitReason.RETRY_AFTER, told_s)
+        # The delay that was learned while it failed is not for the probe, which has waited long enough.
+        if seconds <= 0 or self.breaker.opened_at is not None:
+            return None
+        return Wait(WaitReason.PACE, seconds)
+
+    def is_plain(self, now: float, rules: GateRules) -> bool:
+        """True where nothing needs watching but how many ask at once: nearly always."""
+        pace = self.pace
+        return (
+            self.breaker.opened_at is None
+            and pace.delay_s == 0.0
+            and rules.pace.least_delay_s == 0.0
+            and pace.blocked_until <= now
+            and pace.allowed >= rules.pace.most_at_once
+        )
+
+    def run_room(self, now: float, rules: GateRules, held: int, slots: float = math.inf) -> "RunRoom":
+        """How many more runs of this host are worth claiming where `held` are claimed already.
+
+        `slots` bounds it where the host's slots are split between nodes.
+        """
+        wait, moment_s = self.wait(now, rules), self.moment_s(rules)
+        if wait is not None and moment_s < wait.seconds < math.inf:
+            return RunRoom(0, wait.reason, wait.seconds - moment_s)
+        if self.breaker.opened_at is not None:
+            return RunRoom(0 if held else 1, WaitReason.BREAKER)
+        at_once = min(self.pace.at_once(rules.pace), slots)
+        if self.delay_s(rules) > 0:
+            # One after the other; and one where others keep the host busy, or none would ever queue for a slot.
+            return RunRoom(int(not held or held <= self.pace.active < at_once), WaitReason.PACE)
+        if self.is_plain(now, rules):
+            # What workers have borrowed says nothing of what they use.
+            return RunRoom(max(0, int(at_once) - held))
+        return RunRoom(max(int(at_once) - max(held, self.pace.active), int(not held), 0))
+
+    def delay_s(self, rules: GateRules) -> float:
+        return max(self.pace.delay_s, rules.pace.least_delay_s)
+
+    def moment_s(self, rules: GateRules) -> float:
+        """How long somebody may stand and wait: at least as long as jitter makes a booked time late."""
+        return max(MOMENT_S, min(_LONGEST_MOMENT_S, self.delay_s(rules) * rules.pace.jitter))
+
+    def interval_s(self, rules: GateRules) -> float:
+        """How far apart starts are, about: for times to come back at."""
+        between_s = self.pace.latency_s / self.pace.at_once(rules.pace)
+        return max(self.delay_s(rules), between_s, 0.01)
+
+    def lent(self, count: int) -> "HostGate":
+        return replace(self, pace=replace(self.pace, active=max(0, self.pace.active + count)))
+
+    def started(self, now: float, rules: GateRules, chance: float) -> "HostGate":
+        return HostGate(self.pace.started(now, rules.pace, chance), self.breaker.started(now))
+
+    def after(self, answer: Answer, now: float, rules: GateRules, *, was_probe: bool = False) -> "HostGate":
+        """What an answer teaches; how many are under way stays as it is."""
+        pace = replace(self.pace, active=self.pace.active + 1).ended(
+            now, rules.pace, status=answer.status, latency_s=answer.latency_s, retry_after_s=answer.retry_after_s
+        )
+        breaker = self.breaker.after(
+            answer.sign, now, rules.breaker, was_probe=was_probe, of_page=answer.status not in (None, 429)
+        )
+        if self.breaker.opened_at is not None and breaker.opened_at is None:
+            # What was learned from a host that could not answer says nothing about one that does.
+            pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
+        return HostGate(pace, breaker)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredHost:
+    """What the store knows of a host; times are seconds from now."""
+
+    place: str
+    failures: int
+    opened_ago_s: float | None
+    probed_ago_s: float | None
+    blocked_for_s: float
+    said: SitePace
+    updated_at: datetime
+
+    @property
+    def state(self) -> BreakerState:
+        return Breaker(opened_at=self.opened_ago_s, probed_at=self.probed_ago_s).state
+
+    @property
+    def is_remarkable(self) -> bool:
+        """True where a node has to know of it although it has never asked this host."""
+        return self.opened_ago_s is not None or self.blocked_for_s > 0 or self.said != SitePace()
+
+    def is_of(self, host: str) -> bool:
+        """True at any port of the host."""
+        name, colon, port = self.place.rpartition(":")
+        here = name if colon and port.isdigit() else self.place
+        return here.strip("[]") == host.removeprefix("www.")
+
+    def opens_in_s(self, rules: BreakerRules) -> float:
+        """Until an open breaker lets one request through; 0 for one that is closed, or that waits for somebody."""
+        return self.breaker(0.0).wait_s(0.0, rules)
+
+    def breaker(self, now: float) -> Breaker:
+        """On the clock of whoever asks."""
+        opened_at = None if self.opened_ago_s is None else now - self.opened_ago_s
+        probed_at = None if self.probed_ago_s is None else now - self.probed_ago_s
+        return Breaker(self.failures, opened_at, probed_at)
+
+
+class Parking(NamedTuple):
+    """A run that goes back to the queue because its host is not to be asked yet."""
+
+    lease: Lease
+    place: str
+    reason: WaitReason
+    wait_s: float
+
+
+class Visit(Protocol):
+    """One page's way past the gates of the hosts it asks; from the first request to the last, one turn at each host."""
+
+    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:
+        """Wait for a turn at this host; `waiting` where that takes longer than a moment."""
+        ...
+
+    def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
+
+    def slow_down(self, target: Target, delay_s: float) -> None:
+        """The host asks for so much time between requests (Crawl-delay)."""
+        ...
+
+
+class Turn(Visit, Protocol):
+    def end(self, outcome: Outcome | None) -> None:
+        """It is over; without an outcome it was broken off."""
+        ...
+
+
+class Gates(Protocol):
+    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> Turn:
+        """Begin one; `at_once` is how many visits a crawl may make at one host, `order` keeps its pages in order."""
+        ...
+
+
+class _Free:
+    """Where nobody keeps a gate."""
+
+    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:  # noqa: ARG002
+        return None
+
+    def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
+
+    def slow_down(self, target: Target, delay_s: float) -> None: ...
+
+    def end(self, outcome: Outcome | None) -> None: ...
+
+
+class NoGates:
+    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> Turn:  # noqa: ARG002
+        return _Free()
+
+
+NO_GATES = NoGates()

@@ -1,0 +1,1 @@
+"""What to collect: jobs, schedules, field types."""

@@ -1,0 +1,122 @@
+"""A job says what to collect. It changes rarely; each execution of it is a run."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from corral.domain.ids import JobId
+from corral.domain.net.proxy import ProxyPolicy
+
+MAX_SELECTOR_CHARS = 1_000
+
+
+class Strategy(StrEnum):
+    AUTO = "auto"  # resolved to one of the others when a run is submitted
+    HTTP = "http"
+    BROWSER = "browser"
+    API_REPLAY = "api_replay"
+
+
+class OnTrouble(StrEnum):
+    """What a run does where only a person can help: end as it is, or wait for that person."""
+
+    FAIL = "fail"
+    WAIT = "wait"
+
+
+class CrawlMode(StrEnum):
+    """From which pages a job collects: see domain.crawl.job_pages."""
+
+    SINGLE = "single"  # its target
+    LIST = "list"  # the items of a list that begins there
+    CRAWL = "crawl"  # all pages of the site
+
+
+class Priority(IntEnum):
+    """Strict bands: a lower number is served first."""
+
+    CRITICAL = 0
+    HIGH = 1
+    MEDIUM = 2
+    LOW = 3
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """A field to fill: a bare name, or a name with a recipe.
+
+    One of `css`, `xpath` and `jsonpath` says where to look, `attr` at which attribute; `regex` is searched for in what
+    was found there, or in the text of the page.
+    """
+
+    name: str
+    css: str | None = None
+    attr: str | None = None
+    all: bool = False
+    regex: str | None = None
+    xpath: str | None = None
+    jsonpath: str | None = None
+    type: str | None = None  # what the value is made into: see domain.jobs.field_types
+
+    @property
+    def selector(self) -> str | None:
+        """Where to look, in whichever language."""
+        return self.css or self.xpath or self.jsonpath
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored, and sent to workers."""
+        return {
+            "name": self.name,
+            "css": self.css,
+            "xpath": self.xpath,
+            "jsonpath": self.jsonpath,
+            "attr": self.attr,
+            "all": self.all,
+            "regex": self.regex,
+            "type": self.type,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: JobId
+    target_url: str
+    fields: tuple[FieldSpec, ...]
+    created_at: datetime
+    requires_auth: bool = False
+    frequency: str = "on_demand"
+    strategy: Strategy = Strategy.AUTO
+    priority: Priority = Priority.MEDIUM
+    max_attempts: int = 3
+    timeout_s: float | None = None
+    respect_robots: bool = True
+    verify_tls: bool = True  # False takes every certificate, for this job only
+    proxy: ProxyPolicy | None = None  # None: as the installation does, which is directly
+    crawl_mode: CrawlMode = CrawlMode.SINGLE
+    list_config: dict[str, Any] | None = None
+    on_captcha: OnTrouble = OnTrouble.FAIL
+    on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
+    # Hosts a person typed at the terminal; the job may reach them even where they are private.
+    trusted_hosts: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job with what became of its latest run."""
+
+    job: Job
+    latest_state: str | None
+    latest_hold: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueJob:
+    """A scheduled job whose slot has come."""
+
+    job: Job
+    slot_ms: int

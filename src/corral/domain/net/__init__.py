@@ -1,0 +1,1 @@
+"""Addresses, URLs, cookies, proxies, HTTP caching rules."""

@@ -1,0 +1,139 @@
+"""Through whom a job's pages are fetched."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import unquote
+
+from corral.domain.errors import BadInput
+from corral.domain.net.url import Target, parse_target
+from corral.domain.secret import SHOWN, Secret
+
+DIRECT = "direct"
+
+
+class Route(StrEnum):
+    """How a request reached its host: what decides whose fault a failure can be."""
+
+    DIRECT = "direct"
+    PROXY = "proxy"  # a proxy can have made up the whole answer
+    PROXY_TLS = "proxy_tls"  # an answer is the host's own: its certificate was verified through the proxy
+
+    @staticmethod
+    def through_proxy(scheme: str, *, verifies_tls: bool) -> "Route":
+        return Route.PROXY_TLS if scheme == "https" and verifies_tls else Route.PROXY
+
+
+SCHEMES = ("http", "https", "socks5")
+_FORM = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://(?:([^@/?#]*)@)?([^@/?#]+:[0-9]{1,5})/?")
+_HINT = "write direct, or http://host:port, https://host:port or socks5://host:port, with user:password@ where needed"
+_MAX_PART_BYTES = 255  # what SOCKS5 can carry
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyPolicy:
+    """As it is kept with a job: where the proxy is in the open, who we are to it sealed."""
+
+    address: str  # `direct`, or scheme://host:port
+    sealed: str | None = None  # user and password, as the vault sealed them for this address
+
+    @property
+    def is_direct(self) -> bool:
+        return self.address == DIRECT
+
+    @property
+    def shown(self) -> str:
+        return self.address if self.sealed is None else self.address.replace("://", f"://{SHOWN}@", 1)
+
+    @property
+    def kid(self) -> str | None:
+        """The key of the vault that opens it."""
+        return None if self.sealed is None else self.sealed.partition(".")[0]
+
+    @property
+    def bound(self) -> str:
+        """What the seal holds for: put beside the address of another proxy, it does not open."""
+        return f"proxy|{self.address}"
+
+    def document(self) -> dict[str, Any]:
+        return {"address": self.address, "sealed": self.sealed}
+
+    @staticmethod
+    def of(cell: Mapping[str, Any]) -> "ProxyPolicy":
+        return ProxyPolicy(str(cell["address"]), cell.get("sealed"))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProxy:
+    """As a worker uses it: nothing of it is written down."""
+
+    scheme: str
+    target: Target  # where it is; checked like every other address
+    user: Secret[str] | None = None
+    password: Secret[str] | None = None
+
+    @property
+    def address(self) -> str:
+        host = f"[{self.target.host}]" if ":" in self.target.host else self.target.host
+        return f"{self.scheme}://{host}:{self.target.port}"
+
+    @property
+    def shown(self) -> str:
+        return ProxyPolicy(self.address, None if self.user is None else "").shown
+
+    def secrets(self) -> list[str]:
+        return [part.reveal() for part in (self.user, self.password) if part is not None]
+
+
+def parse_proxy(text: str, field: str = "proxy_policy") -> OpenProxy | None:
+    """The proxy this names, None for `direct`. BadInput never quotes it: it may hold a password."""
+    if text == DIRECT:
+        return None
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise BadInput(
+            "this is neither direct nor the address of a proxy; named pools are not available in this version",
+            field=field,
+            hint=_HINT,
+        )
+    scheme = match[1].lower()
+    if scheme not in SCHEMES:
+        raise BadInput("this kind of proxy is not known", field=field, hint=_HINT)
+    try:
+        target = parse_target(f"http://{match[3]}/", field=field)
+    except BadInput:
+        raise BadInput("the proxy has no usable host and port", field=field, hint=_HINT) from None
+    return OpenProxy(scheme, target, *_credentials(match[2], field))
+
+
+def credentials_text(proxy: OpenProxy) -> str | None:
+    """What is sealed of it; None where there is nothing to hide."""
+    if proxy.user is None or proxy.password is None:
+        return None
+    return f"{proxy.user.reveal()}:{proxy.password.reveal()}"
+
+
+def with_credentials(policy: ProxyPolicy, text: str | None) -> OpenProxy:
+    proxy = parse_proxy(policy.address)
+    assert proxy is not None, "a direct policy has no proxy"
+    if text is None:
+        return proxy
+    user, _, password = text.partition(":")
+    return OpenProxy(proxy.scheme, proxy.target, Secret(user), Secret(password))
+
+
+def _credentials(text: str | None, field: str) -> tuple[Secret[str] | None, Secret[str] | None]:
+    if text is None:
+        return None, None
+    user, colon, password = text.partition(":")
+    parts = [unquote(user), unquote(password)]
+    is_sendable = all(len(part.encode()) <= _MAX_PART_BYTES and part.isprintable() for part in parts)
+    if not user or not colon or not is_sendable or ":" in parts[0]:
+        raise BadInput(
+            "the proxy has no user and password that could be sent",
+            field=field,
+            hint="write them as user:password@, with special characters percent-encoded",
+        )
+    return Secret(parts[0]), Secret(parts[1])

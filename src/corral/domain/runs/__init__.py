@@ -1,0 +1,1 @@
+"""Runs: states, events, outcomes, retries, claims, queues."""

@@ -1,0 +1,110 @@
+"""What the death of a worker process says about the runs it held.
+
+A loss counts against a run only on evidence that the run caused it: the process died by its own doing, while it was
+executing this run. Everything else is an interruption: the run goes back to the queue and nothing counts.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TypeVar
+
+from corral.domain.runs.run import CRAWL, SHARE, Lease
+
+Key = TypeVar("Key")
+
+# Losses with certain blame after which a run is held for a person.
+LOSS_CAP = 3
+# A crawl is held later: its pages are tried apart first, and every page that lands resets the count.
+CRAWL_LOSS_CAP = 3 * LOSS_CAP
+
+# A delay costs the run its place in the queue, so it is for those that are interrupted again and again.
+_INTERRUPTIONS_WITHOUT_DELAY = 10
+_FIRST_BACKOFF_S = 0.25
+_MAX_BACKOFF_S = 2.0
+
+
+class DeathCause(StrEnum):
+    """Why a worker process died, as its node saw it."""
+
+    CRASH = "crash"  # a crash signal, or it exited although it was not asked to
+    SILENCE = "silence"  # we killed it: no heartbeat
+    MEMORY = "memory"  # we, or the kernel's OOM killer, killed it for the memory it used
+    OUTSIDE = "outside"  # killed or stopped by somebody else
+
+    @property
+    def names_the_run(self) -> bool:
+        """True where the run that was executing at this moment is the one that did it.
+
+        Memory is the exception: what filled it may have been allocated by a run that waits now.
+        """
+        return self in (DeathCause.CRASH, DeathCause.SILENCE)
+
+
+# Signals that a process gets for what it does itself.
+_CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS", "SIGTRAP", "SIGXCPU"})
+
+
+def cause_of_exit(signal_name: str | None, *, oom_kills: int) -> DeathCause:
+    """Judge a process that we did not kill. Without a signal it exited, which no worker does unless asked."""
+    if signal_name is None or signal_name in _CRASH_SIGNALS:
+        return DeathCause.CRASH
+    return DeathCause.MEMORY if signal_name == "SIGKILL" and oom_kills > 0 else DeathCause.OUTSIDE
+
+
+class Blame(StrEnum):
+    CERTAIN = "certain"  # the worker was executing this run, or held no other
+    SUSPECTED = "suspected"  # one of several runs did it, and it is not known which
+    NONE = "none"  # an interruption
+
+
+class Suspicion(IntEnum):
+    """How a run is executed after a worker died with it: the fewer runs together, the surer the next blame."""
+
+    NONE = 0
+    GROUP = 1  # in the isolation worker, with a few others
+    ALONE = 2  # in the isolation worker, by itself
+
+    def raised(self) -> "Suspicion":
+        return Suspicion(min(self + 1, Suspicion.ALONE))
+
+
+def assign_blame(cause: DeathCause, held: Collection[Key], executing: Key | None) -> Mapping[Key, Blame]:
+    """Who is to blame for the death of a worker that held these runs and was executing that one."""
+    if cause is DeathCause.OUTSIDE:
+        return dict.fromkeys(held, Blame.NONE)
+    if len(held) == 1:
+        return dict.fromkeys(held, Blame.CERTAIN)
+    if cause.names_the_run and executing in held:
+        return {key: Blame.CERTAIN if key == executing else Blame.NONE for key in held}
+    return dict.fromkeys(held, Blame.SUSPECTED)
+
+
+def suspicion_after(blame: Blame, kind: str, before: Suspicion) -> Suspicion:
+    """How far apart a run is executed from now on. A crawl tries its pages apart; it only must not be in company."""
+    if kind == SHARE:
+        return Suspicion.NONE
+    if blame is Blame.SUSPECTED:
+        return Suspicion.ALONE if kind == CRAWL else before.raised()
+    return Suspicion.ALONE if blame is Blame.CERTAIN and kind != CRAWL else before
+
+
+def loss_cap(kind: str) -> int:
+    return CRAWL_LOSS_CAP if kind in (CRAWL, SHARE) else LOSS_CAP
+
+
+def interruption_backoff_s(interruptions: int) -> float:
+    """How long a run waits after so many interruptions in a row. The first ones are retried at once."""
+    repeated = interruptions - _INTERRUPTIONS_WITHOUT_DELAY
+    # The exponent is bounded: a run may be interrupted thousands of times.
+    return 0.0 if repeated <= 0 else min(_MAX_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(repeated - 1, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A worker process died, or a whole node vanished, holding this lease."""
+
+    lease: Lease
+    blame: Blame
+    exit_status: str
+    stderr_tail: str = ""

@@ -1,0 +1,144 @@
+"""Who works, and what waits: nodes on record, what each of them holds, and the queues they serve."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from corral.domain.ids import Owner
+from corral.domain.jobs.job import Priority
+from corral.domain.runs.queues import Queue
+
+# Four times the pause between two signs of life: one that comes late on a busy machine is no loss.
+LOST_AFTER_S = 10.0
+FORGOTTEN_AFTER_S = 3600.0
+# A start takes a few seconds; work that waits longer waits for nobody.
+NEGLECTED_AFTER_S = 30.0
+
+
+class WorkerRole(StrEnum):
+    EMBEDDED = "embedded"  # beside the API, in `corral up`
+    WORKER = "worker"  # by itself
+    SINGLE = "single"  # for one run that somebody waits for at a terminal
+
+
+class WorkerState(StrEnum):
+    LIVE = "live"
+    STOPPING = "stopping"  # it finishes what it has and takes nothing more
+    LOST = "lost"  # not seen for a while: it died, or cannot reach the database
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCard:
+    """What a node says of itself when it starts."""
+
+    owner: Owner
+    host: str
+    pid: int
+    role: WorkerRole
+    transport: str
+    queues: tuple[str, ...]  # those it takes any run of
+    concurrency: int  # runs at once, over all of its processes
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    id: str
+    kind: str
+    job_id: str | None
+    since: datetime | None  # its claim
+    lease_left_s: float  # below zero: it has run out, and the next sweep takes the run back
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerNow:
+    card: WorkerCard
+    processes: int  # that were alive when it was last seen
+    is_stopping: bool
+    started_at: datetime
+    seen_s: float  # ago
+    holding: int = 0
+    runs: tuple[HeldRun, ...] = ()  # the oldest of them
+
+    @property
+    def state(self) -> WorkerState:
+        if self.seen_s > LOST_AFTER_S:
+            return WorkerState.LOST
+        return WorkerState.STOPPING if self.is_stopping else WorkerState.LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What waits in a queue with one priority."""
+
+    priority: Priority
+    due: int = 0
+    later: int = 0  # queued, for a moment that has not come
+    held: int = 0  # for a person, or for its host
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNow:
+    name: Queue
+    bands: tuple[Band, ...]
+    running: int = 0
+    oldest_s: float | None = None  # for how long the oldest that is due has waited
+
+    @property
+    def due(self) -> int:
+        return sum(band.due for band in self.bands)
+
+    @property
+    def later(self) -> int:
+        return sum(band.later for band in self.bands)
+
+    @property
+    def held(self) -> int:
+        return sum(band.held for band in self.bands)
+
+
+@dataclass(frozen=True, slots=True)
+class Neglect:
+    """Due work in a queue that no living worker serves."""
+
+    queue: Queue
+    waited_s: float
+
+    @property
+    def sentence(self) -> str:
+        return f"runs of the queue {self.queue.value} have waited for {self.waited_s:.0f} s and no worker serves it"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNow:
+    """The broker beside the database, where there is one; what it says is a hint, and the database decides."""
+
+    messages: Mapping[Queue, int] | None  # None where it does not say
+    problem: str | None = None
+
+
+REMEDY = "start one with `corral worker`, or everything with `corral up`"
+
+
+def served(workers: Iterable[WorkerNow]) -> frozenset[str]:
+    """The queues that somebody takes runs of."""
+    return frozenset(queue for worker in workers if worker.state is WorkerState.LIVE for queue in worker.card.queues)
+
+
+def neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) -> list[Neglect]:
+    return [
+        Neglect(name, waited_s) for name, waited_s in oldest_s.items() if name.value not in by and waited_s >= after_s
+    ]
+
+
+def troubles(workers: Sequence[WorkerNow], queues: Sequence[QueueNow]) -> list[str]:
+    """What is wrong, a sentence each. Somebody who looks wants to know at once, whatever has waited how long."""
+    oldest_s = {queue.name: queue.oldest_s for queue in queues if queue.oldest_s is not None}
+    by = served(workers)
+    told = []
+    for queue in queues:
+        if neglected({queue.name: oldest_s[queue.name]} if queue.name in oldest_s else {}, by, 0.0):
+            are = "1 run is" if queue.due == 1 else f"{queue.due:,} runs are"
+            told.append(f"{are} due in the queue {queue.name.value} and no worker serves it; {REMEDY}")
+    return told

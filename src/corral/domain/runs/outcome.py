@@ -1,0 +1,90 @@
+"""What an attempt found, as a value: fetched or failed."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from corral.domain.net.proxy import OpenProxy
+from corral.domain.runs.artifact import Artifact
+from corral.domain.sites.session import SealedSession, SessionState
+
+if TYPE_CHECKING:
+    from corral.domain.hosts.limiter import Visit
+    from corral.domain.hosts.order import HostOrder
+
+
+class FailureCode(StrEnum):
+    BLOCKED = "blocked"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    NETWORK = "network"
+    BAD_RESPONSE = "bad_response"
+    EXTRACTION = "extraction"
+    POLICY = "policy"  # our own refusal
+    LIMIT = "limit"  # a budget of ours
+    WORKER_LOST = "worker_lost"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"  # our bug
+    WAITING = "waiting"  # the gate of the host is closed: nothing was tried, and no run ends with it
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The target answered well. `missing` names asked fields that were not found."""
+
+    stats: dict[str, Any] = field(default_factory=dict)
+    records: tuple[dict[str, Any], ...] = ()
+    missing: tuple[str, ...] = ()
+    # How to get the same without a browser, where a browser saw it: `url_pattern`, `calls`, `fields` of a recipe.
+    recipe: dict[str, Any] | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    # What did not go well of a run with items, where the rest is a result all the same.
+    problems: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """`detail` is the precise reason behind the code (`connect`, `body_too_large`), `message` for people."""
+
+    code: FailureCode
+    message: str
+    detail: str | None = None
+    http_status: int | None = None
+    retry_after: str | None = None  # the header as it came
+    stats: dict[str, Any] = field(default_factory=dict)
+    traceback: str | None = None
+    artifacts: tuple[Artifact, ...] = ()  # what the page looked like
+
+
+Outcome = Fetched | Failed
+
+# Our own refusals show nothing of the page, and what we refused to look at is not kept either.
+_SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST, FailureCode.WAITING})
+
+
+def wants_evidence(outcome: Outcome) -> bool:
+    """True where a person will want to see the page: it failed, or asked fields are not on it."""
+    if isinstance(outcome, Fetched):
+        return bool(outcome.missing)
+    return outcome.code not in _SHOWS_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an executor needs to know of a run; it crosses the process boundary."""
+
+    run_id: str
+    epoch: int
+    kind: str
+    strategy: str
+    attempt: int
+    payload: dict[str, Any]
+    timeout_s: float
+    # Sealed on its way; opened only inside the worker that needs it.
+    session: SealedSession | SessionState | None = None
+    # Opened from the payload inside the worker; it never crosses the boundary.
+    proxy: OpenProxy | None = None
+    # How it gets past the gates of hosts; made inside the worker, too.
+    visit: "Visit | None" = None
+    # Of a crawl: the order in which its pages ask each host; made inside the worker, too.
+    order: "HostOrder | None" = None

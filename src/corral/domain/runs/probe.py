@@ -1,0 +1,14 @@
+"""What a first look at a target told us, before a strategy is chosen."""
+
+from dataclasses import dataclass
+
+from corral.domain.runs.outcome import Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    status: int | None  # None where nothing answered
+    is_shell: bool = False
+    what: str = "a page that is there without scripts"  # of an answer that is good
+    failure: Failed | None = None
+    resolved: bool = True  # False where the name has no address

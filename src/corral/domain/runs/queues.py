@@ -1,0 +1,90 @@
+"""Where runs wait: lanes in the database, by what they cost, and queues at a broker, by who serves them."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from corral.domain.errors import BadInput
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.run import CRAWL, Lanes
+
+SCRIPT = "script"  # the kind of a run that executes somebody's program
+
+
+class Lane(StrEnum):
+    LIGHT = "light"
+    BROWSER = "browser"
+    CRAWL = "crawl"
+
+
+class Queue(StrEnum):
+    HTTP = "http"
+    BROWSER = "browser"
+    SCRIPT = "script"
+
+
+EVERY_QUEUE = tuple(Queue)
+
+
+class Waiting(Protocol):
+    """What has to be known of a run to tell somebody of it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def resolved_strategy(self) -> Strategy: ...
+    @property
+    def priority(self) -> Priority: ...
+
+
+class Hint(NamedTuple):
+    """That a run waits. It may get lost, come twice or come late: the database decides who works on what."""
+
+    run_id: str
+    queue: Queue
+    lane: Lane
+    priority: Priority = Priority.MEDIUM
+    epoch: int = 0
+
+
+class Waker(Protocol):
+    """Tell whoever may execute them that these runs wait; without any, that something may have become due."""
+
+    def __call__(self, *waiting: Waiting) -> None: ...
+
+
+def lane_of(kind: str, strategy: Strategy) -> Lane:
+    if kind == CRAWL:
+        return Lane.CRAWL
+    return Lane.BROWSER if strategy is Strategy.BROWSER else Lane.LIGHT
+
+
+def queue_of(kind: str, strategy: Strategy) -> Queue:
+    if kind == SCRIPT:
+        return Queue.SCRIPT
+    return Queue.BROWSER if lane_of(kind, strategy) is Lane.BROWSER else Queue.HTTP
+
+
+def hint_of(run: Waiting) -> Hint:
+    kind, strategy = run.kind, run.resolved_strategy
+    return Hint(run.id, queue_of(kind, strategy), lane_of(kind, strategy), run.priority)
+
+
+def served(lanes: Lanes, queues: Sequence[Queue]) -> Lanes:
+    """What is left of the room for somebody who serves only these queues."""
+    if Queue.HTTP not in queues:
+        lanes = lanes._replace(light=0, crawls=0)
+    return lanes if Queue.BROWSER in queues else lanes._replace(browsers=0)
+
+
+def parse_queues(text: str) -> tuple[Queue, ...]:
+    """`http,browser` as a person writes it."""
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in set(Queue)]
+    if unknown or not names:
+        known = ", ".join(Queue)
+        what = f"there is no queue {', '.join(unknown)}" if unknown else "no queue is named"
+        raise BadInput(f"{what}; the queues are {known}", field="queues", hint="e.g. --queues http,browser")
+    return tuple(Queue(name) for name in dict.fromkeys(names))

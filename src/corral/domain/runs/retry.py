@@ -1,0 +1,365 @@
+"""What happens to a run after an attempt: one pure decision, returned as a value."""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from corral.domain.jobs.job import OnTrouble, Strategy
+from corral.domain.redaction import masked
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.found_before import carried, found_before, is_filled
+from corral.domain.runs.intervention import InterventionDraft, InterventionKind
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.run import Move, Run, RunState, target
+
+# What the problems of an answer say of a field whose selector was cut off.
+TOO_SLOW = "limit:selector"
+# And of a field whose value was longer than a value may be.
+VALUE_CUT = "limit:value_chars"
+ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
+
+# Codes after which the same request may well succeed.
+RETRIED = frozenset(
+    {
+        FailureCode.BLOCKED,
+        FailureCode.RATE_LIMITED,
+        FailureCode.TIMEOUT,
+        FailureCode.NETWORK,
+        FailureCode.UNKNOWN,
+    }
+)
+_ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
+# A replay that ends so is not repeated: the browser gets the page. Where the host asks for patience it gets it.
+_GIVES_UP_REPLAY = frozenset(
+    {
+        FailureCode.BLOCKED,
+        FailureCode.BAD_RESPONSE,
+        FailureCode.EXTRACTION,
+        FailureCode.LIMIT,
+        FailureCode.NETWORK,
+        FailureCode.TIMEOUT,
+    }
+)
+# Blocked for want of a login: trying again changes nothing until somebody has logged in.
+NEEDS_LOGIN = frozenset({"no_session", "session_dead"})
+CAPTCHA = "captcha"
+FIELDS_MISSING = "fields_missing"
+# The details of failures that a person can help with: see OnTrouble.
+HELD_FOR_PAGE = frozenset({CAPTCHA, FIELDS_MISSING})
+# Its browser ended under it, by itself or by another page: that says little about this one.
+_BROWSER_CRASH = "browser_crash"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    base_s: float = 10.0
+    factor: float = 3.0
+    cap_s: float = 300.0
+    jitter: float = 0.2
+    # The longest a target may send us away for; told to wait longer, the run ends and says so.
+    max_wait_s: float = 3600.0
+    # What this installation can do: escalating to a browser that is not there would only hide the real failure.
+    offers: frozenset[Strategy] = frozenset(Strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A move of the state machine with all that has to be written beside it."""
+
+    move: Move
+    events: tuple[EventDraft, ...]
+    due_in_s: float = 0.0
+    strategy: Strategy | None = None  # None keeps the one it has
+    failure: Failed | None = None
+    stats: dict[str, Any] = field(default_factory=dict)
+    records: tuple[dict[str, Any], ...] = ()
+    intervention: InterventionDraft | None = None  # what a person has to do before it goes on
+
+    @property
+    def to(self) -> RunState:
+        return target(self.move)
+
+
+def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
+    """The transition a running run makes after this outcome, with what was noticed on the way."""
+    transition = _decided(run, outcome, policy, now)
+    if transition.move is Move.FAIL and transition.failure is not None:
+        transition = _with_what_was_found(run, transition.failure) or transition
+    elif not transition.to.is_terminal:
+        transition = replace(transition, stats={**transition.stats, **carried(run, outcome)})
+    noticed = _noticed(outcome.stats)
+    return replace(transition, events=(*noticed, *transition.events)) if noticed else transition
+
+
+def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
+    """A run whose browser failed, or did not even start, keeps the fields that an attempt before it found."""
+    found = found_before(run)
+    if found is None:
+        return None
+    records, missing = found
+    problems = {**failure.stats.get("problems", {}), "missing": missing, "last_attempt": failure.message}
+    stats = {**failure.stats, "problems": problems}
+    return Transition(
+        move=Move.COMPLETE_PARTLY,
+        events=(EventDraft(EventKind.PARTIAL, {"stats": stats, "problems": problems, **_described(failure)}),),
+        failure=failure,
+        stats=stats,
+        records=records,
+    )
+
+
+def _noticed(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
+    """What an executor has to say that changes nothing."""
+    cut = stats.get("robots_cut")
+    return (EventDraft(EventKind.ROBOTS_CUT, cut),) if isinstance(cut, dict) else ()
+
+
+def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
+    if isinstance(outcome, Fetched):
+        return _after_answer(run, outcome, policy, now)
+    if outcome.code is FailureCode.BLOCKED and outcome.detail in NEEDS_LOGIN:
+        return _hold(run, outcome, InterventionKind.LOGIN)
+    if _is_stuck_at_captcha(run, outcome, policy):
+        return _hold(run, outcome, InterventionKind.CAPTCHA)
+    if _fell_with_its_browser(run, outcome):
+        return _give_back(outcome)
+    if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
+        return _give_to_the_browser(run, outcome)
+    if not _may_retry(run, outcome):
+        return _fail(outcome)
+    told_s = _told_to_wait_s(outcome.retry_after, now)
+    if told_s is not None and told_s > policy.max_wait_s:
+        return _fail(outcome, retry_after_s=round(told_s, 3))
+    wait_s = retry_after_s(outcome.retry_after, now)
+    escalates = outcome.code in _ESCALATED and _can_escalate(run, policy)
+    return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
+
+
+def _awaits_person(run: Run, option: str) -> bool:
+    return run.payload.get(option) == OnTrouble.WAIT.value
+
+
+def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime) -> Transition:
+    if outcome.problems:
+        return Transition(
+            move=Move.COMPLETE_PARTLY,
+            events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": outcome.problems}),),
+            stats={**outcome.stats, "problems": outcome.problems},
+        )
+    if not outcome.missing:
+        if cut := _cut_fields(outcome):
+            return _complete_partly(outcome, _of_cut(outcome, cut), outcome.stats["problems"])
+        return Transition(
+            move=Move.COMPLETE,
+            events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
+            stats=outcome.stats,
+            records=outcome.records,
+        )
+    failure = _of_missing(outcome)
+    is_page = not outcome.stats.get("is_binary")
+    if is_page and run.resolved_strategy is Strategy.API_REPLAY and _can_escalate(run, policy):
+        return _give_to_the_browser(run, failure)
+    may_escalate = failure.code is FailureCode.EXTRACTION and is_page and _can_escalate(run, policy)
+    if run.attempt < run.max_attempts and may_escalate:
+        return _retry(run, failure, policy, now, wait_s=None, escalates=True)
+    if _awaits_person(run, "on_missing"):
+        return _hold(run, failure, InterventionKind.MISSING_FIELD)
+    found = any(is_filled(record) for record in outcome.records)
+    if not found:
+        return _fail(failure)
+    # By field, why it was not looked for to the end; and what is not there.
+    problems = {**outcome.stats.get("problems", {}), "missing": list(outcome.missing)}
+    return _complete_partly(outcome, failure, problems)
+
+
+def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]) -> Transition:
+    return Transition(
+        move=Move.COMPLETE_PARTLY,
+        events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": problems}),),
+        failure=failure,
+        stats={**outcome.stats, "problems": problems},
+        records=outcome.records,
+    )
+
+
+def _cut_fields(outcome: Fetched) -> list[str]:
+    problems = outcome.stats.get("problems", {})
+    return [name for name, problem in problems.items() if problem == VALUE_CUT]
+
+
+def _of_cut(outcome: Fetched, cut: list[str]) -> Failed:
+    message = f"cut, because a value may not be longer: {', '.join(cut)}"
+    return Failed(FailureCode.LIMIT, message, VALUE_CUT.partition(":")[2], stats=outcome.stats)
+
+
+def _of_missing(outcome: Fetched) -> Failed:
+    """Not there, or there is no knowing: a selector that takes too long here will do so in a browser, too.
+
+    Of what is no page a browser finds nothing either; it would only refuse the download.
+    """
+    problems = outcome.stats.get("problems", {})
+    names = ", ".join(outcome.missing)
+    if all(problems.get(name) == TOO_SLOW for name in outcome.missing):
+        message = f"the selector or pattern takes too long on this page: {names}"
+        return Failed(FailureCode.LIMIT, message, "selector", stats=outcome.stats)
+    return Failed(
+        FailureCode.EXTRACTION, f"{_why_missing(outcome.stats)}: {names}", FIELDS_MISSING, stats=outcome.stats
+    )
+
+
+def _why_missing(stats: dict[str, Any]) -> str:
+    if stats.get("is_packed"):
+        return "not found, because the answer is packed with gzip and does not say so"
+    if stats.get("is_binary"):
+        return f"not found, because it is no page but {stats.get('content_type') or 'binary data'}"
+    if stats.get("content_length") == 0:
+        return f"not found, because the target answered {stats.get('http_status')} with nothing at all"
+    return "not found on the page"
+
+
+def _can_escalate(run: Run, policy: RetryPolicy) -> bool:
+    return ESCALATES_TO.get(run.resolved_strategy) in policy.offers
+
+
+def _recipe_is_useless(run: Run, failure: Failed) -> bool:
+    """True where the page may be had although its replay failed, or could not be tried for want of a recipe."""
+    if run.resolved_strategy is not Strategy.API_REPLAY:
+        return False
+    if (failure.code, failure.detail) == (FailureCode.NETWORK, "proxy"):
+        return False  # the browser would go through the same proxy
+    return failure.code in _GIVES_UP_REPLAY or (failure.code, failure.detail) == (FailureCode.POLICY, "no_recipe")
+
+
+def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
+    """At once, and the attempt is not counted: a run does not fail for what was tried to spare the browser."""
+    to = ESCALATES_TO[run.resolved_strategy]
+    return Transition(
+        move=Move.RELEASE,
+        events=(
+            EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": to.value}),
+            EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_described(failure)}),
+        ),
+        strategy=to,
+        failure=failure,
+        stats=failure.stats,
+    )
+
+
+def _may_retry(run: Run, failure: Failed) -> bool:
+    if run.attempt >= run.max_attempts:
+        return False
+    if failure.code is FailureCode.BAD_RESPONSE:
+        return failure.http_status is not None and failure.http_status >= 500
+    return failure.code in RETRIED
+
+
+def _is_stuck_at_captcha(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
+    """A browser may be let through where plain HTTP is not, so the person is asked after the browser was tried."""
+    if failure.code is not FailureCode.BLOCKED or failure.detail != CAPTCHA or not _awaits_person(run, "on_captcha"):
+        return False
+    return run.attempt >= run.max_attempts or not _can_escalate(run, policy)
+
+
+def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
+    url = run.payload.get("url")
+    return Transition(
+        move=Move.HOLD,
+        events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_described(failure)}),),
+        failure=failure,
+        stats=failure.stats,
+        intervention=InterventionDraft(kind, failure.message, masked(url) if isinstance(url, str) else None),
+    )
+
+
+def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
+    """True the first time; a page whose browser falls again is taken for the reason."""
+    if failure.code is not FailureCode.UNKNOWN or failure.detail != _BROWSER_CRASH:
+        return False
+    return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)
+
+
+def _give_back(failure: Failed) -> Transition:
+    return Transition(
+        move=Move.RELEASE,
+        events=(EventDraft(EventKind.RELEASED, {"reason": _BROWSER_CRASH, **_described(failure)}),),
+        failure=failure,
+        stats=failure.stats,
+    )
+
+
+def _fail(failure: Failed, **more: Any) -> Transition:
+    return Transition(
+        move=Move.FAIL,
+        events=(EventDraft(EventKind.FAILED, {**_described(failure), **more}),),
+        failure=failure,
+        stats={**failure.stats, **more},
+    )
+
+
+def _retry(
+    run: Run, failure: Failed, policy: RetryPolicy, now: datetime, *, wait_s: float | None, escalates: bool
+) -> Transition:
+    delay_s = wait_s if wait_s is not None else backoff_s(policy, run.attempt, seed=run.id)
+    events = []
+    strategy = ESCALATES_TO[run.resolved_strategy] if escalates else None
+    if strategy is not None:
+        events.append(EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": strategy.value}))
+    due_at = now + timedelta(seconds=delay_s)
+    meta = {
+        "attempt": run.attempt + 1,
+        "delay_s": round(delay_s, 3),
+        "due_at": due_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **_described(failure),
+    }
+    events.append(EventDraft(EventKind.RETRY_SCHEDULED, meta))
+    return Transition(
+        move=Move.RETRY,
+        events=tuple(events),
+        due_in_s=delay_s,
+        strategy=strategy,
+        failure=failure,
+        stats=failure.stats,
+    )
+
+
+def _described(failure: Failed) -> dict[str, Any]:
+    meta: dict[str, Any] = {"failure_code": failure.code.value, "error_message": failure.message}
+    if failure.detail:
+        meta["failure_detail"] = failure.detail
+    if failure.traceback:
+        meta["traceback"] = failure.traceback
+    return meta
+
+
+def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
+    """`min(cap, base·factor^(attempt-1))`, spread by the jitter; the seed makes it repeatable."""
+    # The exponent is bounded because a float power overflows long before attempts run out.
+    plain_s = min(policy.cap_s, policy.base_s * policy.factor ** min(attempt - 1, 64))
+    digest = hashlib.blake2b(f"{seed}:{attempt}".encode(), digest_size=8).digest()
+    unit = int.from_bytes(digest, "big") / 2**64
+    return plain_s * (1 + policy.jitter * (2 * unit - 1))
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """Seconds from a Retry-After header, between one second and one hour; None where it says nothing usable."""
+    told_s = _told_to_wait_s(value, now)
+    return None if told_s is None else max(1.0, min(3600.0, told_s))
+
+
+def _told_to_wait_s(value: str | None, now: datetime) -> float | None:
+    """What the header says, however absurd."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        # More than twelve digits cannot be meant; int() of a megabyte of digits is an attack.
+        return float(int(text[:12]))
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return (when - now).total_seconds()

@@ -1,0 +1,208 @@
+"""One execution of a job, and the table of states it may go through."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from corral.domain.errors import WrongState
+from corral.domain.ids import Owner, RunId
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.runs.outcome import Task
+from corral.domain.sites.session import SealedSession
+
+
+class RunState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    HELD = "held"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in TERMINAL
+
+
+TERMINAL = frozenset({RunState.COMPLETED, RunState.PARTIAL, RunState.FAILED, RunState.CANCELLED})
+LIVE = frozenset(RunState) - TERMINAL
+
+
+class HoldReason(StrEnum):
+    PAUSED = "paused"  # by a person, until a person resumes it
+    WAITING_FOR_HUMAN = "waiting_for_human"  # captcha, login
+    QUARANTINED = "quarantined"  # it killed too many workers; a person decides
+
+
+# Whoever waits for the end of a run need not wait any longer: a person has to act first.
+WAITS_FOR_PERSON = frozenset({HoldReason.WAITING_FOR_HUMAN, HoldReason.QUARANTINED})
+
+
+class Move(StrEnum):
+    """Everything that can happen to a run's state."""
+
+    CLAIM = "claim"
+    COMPLETE = "complete"
+    COMPLETE_PARTLY = "complete_partly"
+    FAIL = "fail"
+    RETRY = "retry"  # counts an attempt
+    RELEASE = "release"  # does not
+    HOLD = "hold"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+
+
+_EDGES: dict[Move, tuple[frozenset[RunState], RunState]] = {
+    Move.CLAIM: (frozenset({RunState.QUEUED}), RunState.RUNNING),
+    Move.COMPLETE: (frozenset({RunState.RUNNING}), RunState.COMPLETED),
+    Move.COMPLETE_PARTLY: (frozenset({RunState.RUNNING}), RunState.PARTIAL),
+    Move.FAIL: (frozenset({RunState.RUNNING}), RunState.FAILED),
+    Move.RETRY: (frozenset({RunState.RUNNING}), RunState.QUEUED),
+    Move.RELEASE: (frozenset({RunState.RUNNING}), RunState.QUEUED),
+    Move.HOLD: (frozenset({RunState.RUNNING}), RunState.HELD),
+    Move.PAUSE: (frozenset({RunState.QUEUED, RunState.RUNNING}), RunState.HELD),
+    Move.RESUME: (frozenset({RunState.HELD}), RunState.QUEUED),
+    Move.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD}), RunState.CANCELLED),
+}
+
+
+def sources(move: Move) -> frozenset[RunState]:
+    """The states from which this move is allowed: the guard of its UPDATE."""
+    return _EDGES[move][0]
+
+
+def target(move: Move) -> RunState:
+    return _EDGES[move][1]
+
+
+def spoken(state: str, hold: str | None) -> str:
+    """A state in the words everybody outside hears: a held run says what holds it."""
+    if state != RunState.HELD.value:
+        return state
+    # That it is quarantined is in its failure code and in the intervention.
+    return HoldReason.WAITING_FOR_HUMAN.value if hold in WAITS_FOR_PERSON else HoldReason.PAUSED.value
+
+
+def advance(state: RunState, move: Move, hold: HoldReason | None = None) -> RunState:
+    """The state after the move, or WrongState where the table has no such edge."""
+    allowed, to = _EDGES[move]
+    if state not in allowed:
+        raise WrongState(move.value.replace("_", " "), spoken(state, hold), terminal=state.is_terminal)
+    return to
+
+
+class NewRun(NamedTuple):
+    """A run about to be written."""
+
+    id: RunId
+    job_id: str | None
+    kind: str
+    priority: Priority
+    max_attempts: int
+    requested_strategy: Strategy
+    resolved_strategy: Strategy
+    payload: dict[str, Any]
+    retry_of: RunId | None = None
+    parent_id: RunId | None = None
+
+
+class Run(NamedTuple):
+    """A row as it was read. A tuple: one is made for every claim, and a frozen dataclass takes six times as long."""
+
+    id: RunId
+    job_id: str | None
+    kind: str
+    state: RunState
+    priority: Priority
+    attempt: int
+    max_attempts: int
+    requested_strategy: Strategy
+    resolved_strategy: Strategy
+    payload: dict[str, Any]
+    epoch: int
+    losses: int
+    suspect: int  # a domain.runs.loss.Suspicion: how far apart from others it is executed
+    due_at: datetime
+    created_at: datetime
+    stats: dict[str, Any]
+    hold_reason: HoldReason | None = None
+    owner: Owner | None = None
+    lease_until: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    failure_code: str | None = None
+    failure_detail: str | None = None
+    error_message: str | None = None
+    attempts: tuple[dict[str, Any], ...] = ()
+    retry_of: RunId | None = None
+    parent_id: RunId | None = None
+    waiting_reason: str | None = None  # queued, because its host is not to be asked yet
+    interruptions: int = 0  # in a row: workers and nodes that went away under it, not by its doing
+    host_key: str | None = None  # the host it fetches from, where that is one
+
+
+CRAWL = "crawl"  # the kind of a run with items that are URLs
+SHARE = "share"  # of one that helps with a crawl: its parent has the items
+WITH_ITEMS = frozenset({CRAWL, SHARE})
+
+
+class Lanes(NamedTuple):
+    """How many runs of each kind may be claimed; None is as many as any."""
+
+    browsers: int | None = None
+    crawls: int | None = None
+    light: int | None = None
+    suspects: int | None = None  # 0: the isolation worker is not free
+
+
+EVERY_LANE = Lanes()
+
+
+class Lease(NamedTuple):
+    """The right to work on a run until a time. Its epoch rises with each claim and fences every later write."""
+
+    run: Run
+    owner: Owner
+    session: SealedSession | None = None  # of the job, where the run needs one
+    seq: int = 0  # the number of the run's last event when it was claimed
+
+    @property
+    def run_id(self) -> RunId:
+        return self.run.id
+
+    @property
+    def epoch(self) -> int:
+        return self.run.epoch
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return (self.run.id, self.run.epoch)
+
+    @property
+    def login(self) -> SealedSession | None:
+        """Of its job, or its own where it has no job."""
+        own = self.run.payload.get("login")
+        return self.session or (SealedSession(**own) if own else None)
+
+    @property
+    def kids(self) -> set[str]:
+        """The keys of the vault that whoever executes it needs."""
+        proxy, session = self.run.payload.get("proxy"), self.login
+        sealed = [session.kid if session else None, ProxyPolicy.of(proxy).kid if proxy else None]
+        return {kid for kid in sealed if kid is not None}
+
+    def task(self, timeout_s: float) -> Task:
+        run = self.run
+        return Task(
+            run_id=run.id,
+            epoch=run.epoch,
+            kind=run.kind,
+            strategy=run.resolved_strategy,
+            attempt=run.attempt,
+            payload=run.payload,
+            timeout_s=timeout_s,
+            session=self.login,
+        )

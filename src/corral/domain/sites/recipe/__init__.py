@@ -1,0 +1,1 @@
+"""Recipes: the API calls that fill a page, recorded, edited and replayed."""

@@ -1,0 +1,233 @@
+"""Where in a JSON answer a value that a page shows comes from."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from corral.domain.json_path import Path, Where, at, is_name, shown
+from corral.domain.sites.recipe.text import NumberFormat, Ref, Template, number_of, paths_of, rendered
+
+_MAX_LEAVES = 20_000
+_MAX_PLACES = 50  # of one value in one answer
+_MAX_DEPTH = 24
+_MAX_COMPOSED_CHARS = 300
+_MAX_SPAN = 8
+WEAK_CHARS = 3
+WORDS = re.compile(r"[^\W_]+")
+_ATOM = re.compile(r"[0-9](?:[0-9.,' ]*[0-9])?|[^\W\d_]+")
+_CURRENCY = re.compile(
+    "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KRW|MXN|MYR|NOK|NZD|PHP|PLN|"
+    "RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR"
+)
+_STYLES = (("", "."), (",", "."), (".", ","), (" ", ","), ("'", "."), ("", ","))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a field is written from an answer; with `each`, once per element of that array."""
+
+    source: Template
+    each: Path | None
+    cost: tuple[int, ...]  # the less the better: foreign text, other names, places in arrays, length
+
+
+def slot_for(text: str, slots: Mapping[str, str]) -> str | None:
+    return next((name for name, value in slots.items() if value == text), None)
+
+
+def plain_name(name: str) -> str:
+    return "".join(WORDS.findall(name)).lower()
+
+
+class Answer:
+    """One answer with its values looked up by how they would read on a page."""
+
+    def __init__(self, document: Any, slots: Mapping[str, str]) -> None:
+        self._document = document
+        self._slots = slots
+        self._by_text: dict[str, list[Path]] = {}
+        self._by_number: dict[Decimal, list[Path]] = {}
+        self._arrays: list[Path] = []
+        self._walk()
+
+    def _walk(self) -> None:
+        """Breadth first, so that of equal values the shortest paths are kept."""
+        waiting: deque[tuple[Path, Any]] = deque([((), self._document)])
+        left = _MAX_LEAVES
+        while waiting and left > 0:
+            path, value = waiting.popleft()
+            left -= 1
+            if isinstance(value, dict | list):
+                if isinstance(value, list):
+                    self._arrays.append(path)
+                if len(path) < _MAX_DEPTH:
+                    inside = value.items() if isinstance(value, dict) else enumerate(value)
+                    waiting.extend(((*path, step), each) for step, each in inside if each is not None)
+                continue
+            text, number = shown(value), number_of(value)
+            if text is not None:
+                _keep(self._by_text, text, path)
+            if number is not None:
+                _keep(self._by_number, number, path)
+
+    def source_of(self, name: str, value: Any) -> Found | None:
+        if isinstance(value, str):
+            found = [each for each in self._texts(name, value) if each is not None]
+            return min(found, key=lambda each: (each.cost, str(each.source)), default=None)
+        if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+            return self._listed(name, value)
+        return None
+
+    def _texts(self, name: str, text: str) -> Iterator[Found | None]:
+        for template in self._templates(text):
+            stable = tuple(part if isinstance(part, str) else self._stable_ref(part) for part in template)
+            kept = tuple(part for part in stable if part is not None)
+            if len(kept) == len(template):
+                yield _judged(name, text, kept, None)
+
+    def _templates(self, text: str, within: Path = ()) -> Iterator[Template]:
+        for path in _below(self._by_text.get(text, ()), within):
+            yield (Ref(path),)
+        if len(text) <= _MAX_COMPOSED_CHARS and text not in self._by_text:
+            yield from self._composed(text, within)
+
+    def _composed(self, text: str, within: Path) -> Iterator[Template]:
+        """A text of several values, with nothing of its own but punctuation and the sign of a currency."""
+        pieces = self._pieces(text, within)
+        if not pieces:
+            return
+        homes = [{home for ref in refs for home in _homes(ref.path)} for _, _, refs in pieces]
+        for home in set.intersection(*homes):
+            parts: list[str | Ref] = []
+            place = 0
+            for start, end, refs in pieces:
+                if text[place:start]:
+                    parts.append(text[place:start])
+                near = [ref for ref in refs if ref.path[: len(home)] == home]
+                parts.append(min(near, key=lambda ref: (len(ref.path), str(ref.path))))
+                place = end
+            if text[place:]:
+                parts.append(text[place:])
+            if all(_is_foreign(part) for part in parts if isinstance(part, str)):
+                yield tuple(parts)
+
+    def _pieces(self, text: str, within: Path) -> list[tuple[int, int, list[Ref]]]:
+        """From left to right the longest stretches that are values of the answer."""
+        atoms = list(_ATOM.finditer(text))
+        pieces = []
+        place = 0
+        while place < len(atoms):
+            for end in range(min(place + _MAX_SPAN, len(atoms)), place, -1):
+                start_char, end_char = atoms[place].start(), atoms[end - 1].end()
+                refs = self._refs(text[start_char:end_char], within)
+                if refs:
+                    pieces.append((start_char, end_char, refs))
+                    place = end - 1
+                    break
+            place += 1
+        return pieces
+
+    def _refs(self, text: str, within: Path) -> list[Ref]:
+        exact = [Ref(path) for path in _below(self._by_text.get(text, ()), within)]
+        if exact or not text[0].isdigit():
+            return exact
+        found = []
+        for style in _readings(text):
+            value, number = style
+            found += [Ref(path, number) for path in _below(self._by_number.get(value, ()), within)]
+        return found
+
+    def _listed(self, name: str, values: list[str]) -> Found | None:
+        """An array of which every element reads like the value in its place."""
+        found = []
+        for array in self._arrays:
+            stable = self._stable(array)
+            elements = at(self._document, array, {})
+            if stable is None or not len(values) <= len(elements) <= _MAX_LEAVES:
+                continue
+            home = (*array, 0)
+            for template in self._templates(values[0], home):
+                relative = tuple(_relative(part, len(home)) for part in template)
+                texts = [rendered(relative, each, {}) for each in elements]
+                if [text for text in texts if isinstance(text, str)] == values:
+                    found.append(_judged(name, " ".join(values), relative, stable))
+        return min((each for each in found if each), key=lambda each: (each.cost, str(each.source)), default=None)
+
+    def _stable_ref(self, ref: Ref) -> Ref | None:
+        path = self._stable(ref.path)
+        return None if path is None else Ref(path, ref.number)
+
+    def _stable(self, path: Path) -> Path | None:
+        """Places in arrays that mean something on another page too: the one the URL names, or the first."""
+        steps: list[Any] = []
+        for depth, step in enumerate(path):
+            if isinstance(step, int):
+                array = at(self._document, path[:depth], {})
+                named = self._named_by_url(array, step)
+                if named is None and step != 0:
+                    return None
+                steps.append(named or 0)
+            else:
+                steps.append(step)
+        return tuple(steps)
+
+    def _named_by_url(self, array: list[Any], place: int) -> Where | None:
+        element = array[place]
+        for key, value in element.items() if isinstance(element, dict) else ():
+            text = shown(value)
+            slot = slot_for(text, self._slots) if text and is_name(key) else None
+            if slot and sum(isinstance(each, dict) and shown(each.get(key)) == text for each in array) == 1:
+                return Where(key, slot)
+        return None
+
+
+def _keep(places: dict[Any, list[Path]], key: Any, path: Path) -> None:
+    known = places.setdefault(key, [])
+    if len(known) < _MAX_PLACES:
+        known.append(path)
+
+
+def _below(paths: Iterable[Path], within: Path) -> Iterator[Path]:
+    return (path for path in paths if path[: len(within)] == within)
+
+
+def _homes(path: Path) -> set[Path]:
+    """Values that are shown together stand near each other."""
+    return {path[:-1], path[:-2]} if path else {()}
+
+
+def _relative(part: str | Ref, depth: int) -> str | Ref:
+    return part if isinstance(part, str) else Ref(part.path[depth:], part.number)
+
+
+def _is_foreign(text: str) -> bool:
+    """True for text that a page may add to a value without changing what it says."""
+    return all(_CURRENCY.fullmatch(word) for word in WORDS.findall(text))
+
+
+def _readings(text: str) -> Iterator[tuple[Decimal, NumberFormat]]:
+    """What a written number may mean, by every way of writing that gives exactly this text."""
+    for group, point in _STYLES:
+        whole, has_point, rest = text.partition(point)
+        plain = whole.replace(group, "") if group else whole
+        if not plain.isdigit() or not plain.isascii() or len(text) > 20 or (has_point and not rest.isdigit()):
+            continue
+        written = NumberFormat(len(rest), point, group)
+        value = Decimal(plain + (f".{rest}" if rest else ""))
+        if len(rest) <= 6 and written.write(str(value)) == text and (not group or group in whole):
+            yield value, written
+
+
+def _judged(name: str, text: str, template: Template, each: Path | None) -> Found | None:
+    paths = [*paths_of(template), each or ()]
+    keys = {plain_name(step) for path in paths for step in path if isinstance(step, str)}
+    is_named = plain_name(name) in keys
+    foreign = sum(len(part) for part in template if isinstance(part, str))
+    # A value as short as "5" is found everywhere; it counts where its name says so too.
+    if not is_named and sum(map(len, WORDS.findall(text))) < WEAK_CHARS:
+        return None
+    places = sum(isinstance(step, int) for path in paths for step in path)
+    return Found(template, each, (int(foreign > 0), int(not is_named), places, sum(map(len, paths)), foreign))

@@ -1,0 +1,336 @@
+"""A recipe: the calls that fill a page and where each field stands in their answers. Pure: nothing is fetched here."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from corral.domain.errors import BadInput
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.json_path import ABSENT, Path, at, parse_path, path_text
+from corral.domain.net.url import Target, parse_target
+from corral.domain.sites.recipe.shape import shape_of
+from corral.domain.sites.recipe.text import (
+    Template,
+    check_slots,
+    filled,
+    filled_document,
+    fragment_of,
+    parse_template,
+    query_pairs,
+    rendered,
+    segments,
+    slots_of,
+    template_text,
+)
+from corral.domain.sites.site import fields_key
+
+MAX_CALLS = 5
+MAX_FIELDS = 200
+_MAX_TEXT = 8192
+_MAX_PATTERN = 2048
+_MAX_DEPTH = 32
+# Whatever identifies somebody is never a part of a recipe, so what may be sent is listed, not what may not.
+HEADERS = frozenset({"accept", "content-type", "x-requested-with"})
+METHODS = frozenset({"GET", "POST"})
+# Parts of a query that say where a reader came from, and change nothing.
+_TRACKING = frozenset({"gclid", "fbclid", "msclkid", "ref"})
+
+
+@dataclass(frozen=True, slots=True)
+class CallTemplate:
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSource:
+    """Which call a field comes from, and how it is written; with `each`, once per element of that array."""
+
+    call: int
+    value: Template
+    each: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeChange:
+    """What is not where the recipe says."""
+
+    field: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    url_pattern: str
+    calls: tuple[CallTemplate, ...]
+    fields: Mapping[str, FieldSource]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "calls": [
+                {"method": call.method, "url": call.url, "headers": dict(call.headers), "body": call.body}
+                for call in self.calls
+            ],
+            "fields": {name: _source_document(source) for name, source in sorted(self.fields.items())},
+        }
+
+    def requests(self, target: Target) -> list[Request] | ShapeChange:
+        """The calls for this page."""
+        if not matches(self.url_pattern, target):
+            return ShapeChange("url", f"the recipe is for {self.url_pattern}")
+        slots = slots_of(target)
+        made = []
+        for call in self.calls:
+            url = filled(call.url, slots, quoted=True)
+            body = filled_document(call.body, slots)
+            if url is None or body is ABSENT:
+                return ShapeChange("url", "the page's URL lacks a part that the recipe needs")
+            made.append(Request(call.method, url, dict(call.headers), body))
+        return made
+
+    def read(self, answers: Sequence[Any], target: Target) -> dict[str, Any] | ShapeChange:
+        """What the fields are, from the answers to the requests in their order; None where one is empty."""
+        slots = slots_of(target)
+        values: dict[str, Any] = {}
+        for name, source in self.fields.items():
+            value = _read(source, answers[source.call], slots)
+            if value is ABSENT:
+                where = path_text(source.each or ()) if source.each is not None else template_text(source.value)
+                return ShapeChange(name, f"nothing is at {where[:200]}")
+            values[name] = value
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a browser run taught about a site, on its way to the store."""
+
+    host: str
+    fields_key: str
+    url_pattern: str
+    document: dict[str, Any]
+    memory_key: str  # under which the site's memory knows these fields
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecipe:
+    id: str
+    host: str
+    url_pattern: str
+    fields_key: str
+    document: dict[str, Any]
+    pinned: bool  # by a person: no browser run overwrites it
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    failed_shape: str | None = None  # what its calls looked like when a replay last failed
+
+    @property
+    def is_offered(self) -> bool:
+        """False once it has failed, until a recording of another shape, or a person, replaces it."""
+        return self.failed_shape is None or self.failed_shape != shape_of(self.document)
+
+    def payload(self) -> dict[str, Any]:
+        """What a run carries of it."""
+        return {"id": self.id, "version": self.version, "url_pattern": self.url_pattern, **self.document}
+
+
+def recipe_key(fields: Iterable[FieldSpec]) -> str:
+    """Like the key of the site's memory; where a field has a selector, that is a part of what is asked."""
+    return fields_key(
+        spec.name
+        if not (spec.selector or spec.attr or spec.all or spec.regex)
+        else f"{spec.name}\x1e{spec.css}\x1e{spec.attr}\x1e{spec.all}" + _beyond_css(spec)
+        for spec in fields
+    )
+
+
+def _beyond_css(spec: FieldSpec) -> str:
+    """Each kind marked by its own sign: keys that were written before it was there stay as they are."""
+    said = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
+    return "".join(f"\x1e{mark}{text}" for mark, text in said if text)
+
+
+def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | None:
+    """The recipe to take for a page: a pinned one before others, then the one that says most about the URL."""
+    fitting = [recipe for recipe in recipes if recipe.is_offered and matches(recipe.url_pattern, target)]
+    return min(fitting, key=lambda each: (not each.pinned, each.url_pattern.count("*"), each.id), default=None)
+
+
+def _read(source: FieldSource, answer: Any, slots: Mapping[str, str]) -> Any:
+    if source.each is None:
+        return rendered(source.value, answer, slots)
+    elements = at(answer, source.each, slots)
+    if not isinstance(elements, list):
+        return ABSENT
+    texts = [rendered(source.value, element, slots) for element in elements]
+    if texts and all(text is ABSENT for text in texts):
+        return ABSENT
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _source_document(source: FieldSource) -> dict[str, Any]:
+    each = {} if source.each is None else {"each": path_text(source.each)}
+    return {"call": source.call, **each, "value": template_text(source.value)}
+
+
+# -- which pages it is for ----------------------------------------------------------------------------------
+
+
+def _literal(segment: str) -> str:
+    return quote(segment, safe="")
+
+
+def _page_pairs(target: Target) -> list[tuple[str, str]]:
+    """What of the query makes it another page, as patterns write it."""
+    pairs = query_pairs(target.query)
+    kept = [pair for pair in pairs if pair[0] not in _TRACKING and not pair[0].startswith("utm_")]
+    return sorted((_literal(name), _literal(value)) for name, value in kept)
+
+
+def pattern_of(target: Target, varying: Iterable[str]) -> str:
+    """The target's path, query and fragment with `*` for the parts named by these slots."""
+    free = {".".join(slot.split(".")[:2]) for slot in varying}
+
+    def written(kind: str, text: str) -> str:
+        pieces = enumerate(segments(text))
+        return "/".join("*" if f"{kind}.{place}" in free else _literal(piece) for place, piece in pieces)
+
+    pairs = "&".join(f"{name}={'*' if f'query.{name}' in free else value}" for name, value in _page_pairs(target))
+    fragment = written("hash", fragment_of(target))
+    return f"/{written('path', target.path)}" + (f"?{pairs}" if pairs else "") + (f"#{fragment}" if fragment else "")
+
+
+def matches(pattern: str, target: Target) -> bool:
+    before, _, fragment = pattern.partition("#")
+    path, _, query = before.partition("?")
+    if not _same(path, segments(target.path)) or not _same(fragment, segments(fragment_of(target))):
+        return False
+    wanted = [tuple(piece.partition("=")[::2]) for piece in query.split("&")] if query else []
+    found = _page_pairs(target)
+    return len(wanted) == len(found) and all(
+        name == key and value in ("*", text) for (key, value), (name, text) in zip(sorted(wanted), found, strict=True)
+    )
+
+
+def _same(pattern: str, found: list[str]) -> bool:
+    wanted = [piece for piece in pattern.strip("/").split("/") if piece]
+    return len(wanted) == len(found) and all(
+        piece in ("*", _literal(text)) for piece, text in zip(wanted, found, strict=True)
+    )
+
+
+# -- from a document ----------------------------------------------------------------------------------------
+
+
+def recipe_of(url_pattern: str, document: Any) -> Recipe:
+    """The recipe a document describes, or BadInput naming what is wrong with it."""
+    calls, fields = _entry(document, "calls", list, "document"), _entry(document, "fields", dict, "document")
+    _nothing_else(document, {"calls", "fields"}, "document")
+    _check_pattern(url_pattern)
+    if not 1 <= len(calls) <= MAX_CALLS:
+        raise BadInput(f"a recipe has 1 to {MAX_CALLS} calls", field="document.calls")
+    if not 1 <= len(fields) <= MAX_FIELDS:
+        raise BadInput(f"a recipe has 1 to {MAX_FIELDS} fields", field="document.fields")
+    parsed = tuple(_call_of(call, f"document.calls.{place}") for place, call in enumerate(calls))
+    sources = {name: _source_of(cell, len(parsed), f"document.fields.{_said(name)}") for name, cell in fields.items()}
+    return Recipe(url_pattern, parsed, sources)
+
+
+def _said(name: str) -> str:
+    """A key as it may stand in an error: whatever it is, that can be written."""
+    return name[:80].encode("ascii", "backslashreplace").decode()
+
+
+def _check_pattern(pattern: str) -> None:
+    if not pattern.startswith("/") or len(pattern) > _MAX_PATTERN or not pattern.isprintable():
+        raise BadInput("a URL pattern is a path such as /shop/*", field="url_pattern")
+
+
+def _entry(document: Any, key: str, kind: type, field: str, *, default: Any = None) -> Any:
+    if not isinstance(document, dict):
+        raise BadInput("this has to be an object", field=field)
+    value = document.get(key, default)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        names = {list: "a list", dict: "an object", str: "a text", int: "a whole number"}
+        raise BadInput(f"{key} has to be {names[kind]}", field=f"{field}.{key}")
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        raise BadInput(f"{key} has more than {_MAX_TEXT} characters", field=f"{field}.{key}")
+    return value
+
+
+def _nothing_else(document: dict[str, Any], known: set[str], field: str) -> None:
+    unknown = sorted(document.keys() - known)
+    if unknown:
+        raise BadInput(f"there is no {_said(unknown[0])!r} here", field=f"{field}.{_said(unknown[0])}")
+
+
+def _call_of(cell: Any, field: str) -> CallTemplate:
+    method = _entry(cell, "method", str, field, default="GET")
+    url = check_slots(_entry(cell, "url", str, field), f"{field}.url")
+    headers = _entry(cell, "headers", dict, field, default={})
+    _nothing_else(cell, {"method", "url", "headers", "body"}, field)
+    if method not in METHODS:
+        raise BadInput(f"the method is one of {', '.join(sorted(METHODS))}", field=f"{field}.method")
+    body = cell.get("body")
+    if method == "GET" and body is not None:
+        raise BadInput("a GET has no body", field=f"{field}.body")
+    _check_url(url, f"{field}.url")
+    _check_body(body, f"{field}.body", _MAX_DEPTH)
+    return CallTemplate(method, url, _checked_headers(headers, f"{field}.headers"), body)
+
+
+def _check_url(url: str, field: str) -> None:
+    """Slots may stand anywhere but in the host: where a recipe sends its calls is not up to a page's URL."""
+    rest = url.removeprefix("{origin}")
+    is_own = rest != url
+    whole = f"http://host.invalid{rest}" if is_own else url
+    authority = whole.partition("//")[2].partition("/")[0].partition("?")[0]
+    if "{" in authority or (is_own and rest[:1] not in ("", "/", "?")):
+        raise BadInput("the host of a call is {origin} or written out", field=field, hint="{origin}/api/items/{path.1}")
+    parse_target(whole.replace("{", "").replace("}", ""), field=field, max_chars=_MAX_TEXT + 100)
+
+
+def _checked_headers(headers: dict[str, Any], field: str) -> dict[str, str]:
+    for name, value in headers.items():
+        if name.lower() not in HEADERS:
+            allowed = ", ".join(sorted(HEADERS))
+            raise BadInput(f"a recipe may only send {allowed}", field=f"{field}.{_said(name)}")
+        if not isinstance(value, str) or len(value) > 500 or not value.isprintable() or not value.isascii():
+            raise BadInput("a header is a line of ASCII text", field=f"{field}.{_said(name)}")
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _check_body(value: Any, field: str, depth: int) -> None:
+    if depth == 0:
+        raise BadInput("the body is nested too deeply", field=field)
+    if isinstance(value, dict):
+        for key, each in value.items():
+            _check_body(each, f"{field}.{_said(key)}", depth - 1)
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            _check_body(each, f"{field}.{place}", depth - 1)
+    elif isinstance(value, str):
+        check_slots(value.replace(":number}", "}"), field)
+
+
+def _source_of(cell: Any, calls: int, field: str) -> FieldSource:
+    call = _entry(cell, "call", int, field, default=0)
+    value = parse_template(_entry(cell, "value", str, field), f"{field}.value")
+    _nothing_else(cell, {"call", "value", "each"}, field)
+    if not 0 <= call < calls:
+        raise BadInput(f"there is no call {call}; they are counted from 0", field=f"{field}.call")
+    each = parse_path(_entry(cell, "each", str, field), f"{field}.each") if "each" in cell else None
+    return FieldSource(call, value, each)

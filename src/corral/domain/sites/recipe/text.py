@@ -1,0 +1,235 @@
+"""The small languages of a recipe: slots filled from a page's URL, paths into JSON, text made of both.
+
+A slot is `{path.1}`, `{query.id}` or `{origin}`; a path is `$.items[0].name` or `$.items[id=path.1].name`; the text of
+a field is `{$.price.amount:0.00} {$.price.currency}`. Braces that are meant as such are doubled.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+from urllib.parse import quote, unquote, unquote_plus
+
+from corral.domain.errors import BadInput
+from corral.domain.json_path import ABSENT, SLOT, Absent, Path, Slots, at, path_text, scan_path, shown
+from corral.domain.net.url import Target
+
+_SLOT_REF = re.compile(rf"\{{\{{|\}}\}}|\{{({SLOT})\}}|[{{}}]")
+_NUMBER_SLOT = re.compile(rf"\{{({SLOT}):number\}}")
+_FORMAT = re.compile(r"(?:1([,.' ])000|0)(?:([.,])(0{1,6}))?")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,12})?")
+_DIGITS = re.compile(r"[0-9]+")
+_QUERY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+# -- slots --------------------------------------------------------------------------------------------------
+
+
+def segments(path: str) -> list[str]:
+    return [unquote(each) for each in path.strip("/").split("/")] if path.strip("/") else []
+
+
+def query_pairs(query: str | None) -> list[tuple[str, str]]:
+    if not query:
+        return []
+    pairs = [piece.partition("=") for piece in query.split("&") if piece]
+    return [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
+
+
+def fragment_of(target: Target) -> str:
+    return target.url.partition("#")[2]
+
+
+def slots_of(target: Target) -> dict[str, str]:
+    """Everything a recipe may take from the URL of its page."""
+    slots = {"origin": target.origin}
+    for kind, text in (("path", target.path), ("hash", fragment_of(target))):
+        for place, segment in enumerate(segments(text)):
+            slots |= _segment_slots(f"{kind}.{place}", segment)
+    pairs = query_pairs(target.query)
+    names = [name for name, _ in pairs]
+    slots |= {f"query.{name}": value for name, value in pairs if _QUERY_NAME.fullmatch(name) and names.count(name) == 1}
+    return slots
+
+
+def _segment_slots(name: str, segment: str) -> dict[str, str]:
+    """The segment, and what of it may be the id: its only number, or itself without an ending."""
+    found = {name: segment}
+    numbers = _DIGITS.findall(segment)
+    if len(numbers) == 1 and numbers[0] != segment:
+        found[f"{name}.digits"] = numbers[0]
+    stem, dot, _ = segment.rpartition(".")
+    if dot and stem:
+        found[f"{name}.stem"] = stem
+    return found
+
+
+def escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def slots_in(text: str) -> set[str]:
+    return {found[1] for found in _SLOT_REF.finditer(text) if found[1]}
+
+
+def check_slots(text: str, field: str) -> str:
+    """The text, or BadInput where a brace in it is neither a slot nor doubled."""
+    for found in _SLOT_REF.finditer(text):
+        if found[0] in ("{", "}"):
+            raise BadInput(
+                f"{text[:100]!r} has a brace that opens no slot",
+                field=field,
+                hint="slots are {origin}, {path.0}, {query.NAME} and {hash.0}; double a brace that is meant as such",
+            )
+    return text
+
+
+def filled(text: str, slots: Slots, *, quoted: bool) -> str | None:
+    """The text with its slots filled; None where the page has no such part."""
+    if not slots_in(text) <= slots.keys():
+        return None
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if not name:
+            return found[0][0]
+        return quote(slots[name], safe="") if quoted and name != "origin" else slots[name]
+
+    return _SLOT_REF.sub(value, text)
+
+
+def filled_document(value: Any, slots: Slots) -> Any:
+    """A JSON body with the slots in its texts filled; ABSENT where the page has no such part."""
+    if isinstance(value, dict):
+        made = {key: filled_document(each, slots) for key, each in value.items()}
+        return ABSENT if ABSENT in made.values() else made
+    if isinstance(value, list):
+        listed = [filled_document(each, slots) for each in value]
+        return ABSENT if ABSENT in listed else listed
+    if not isinstance(value, str):
+        return value
+    number = _NUMBER_SLOT.fullmatch(value)
+    if number is None:
+        text = filled(value, slots, quoted=False)
+        return ABSENT if text is None else text
+    digits = slots.get(number[1], "")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else ABSENT
+
+
+# -- how values read ----------------------------------------------------------------------------------------
+
+
+def number_of(value: Any) -> Decimal | None:
+    if isinstance(value, str):
+        text = value.strip()
+        return Decimal(text) if _PLAIN_NUMBER.fullmatch(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    number = Decimal(repr(value))
+    return number if number.is_finite() and abs(number) < Decimal(10) ** 18 else None
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How a page writes a number, said by writing a thousand or nothing: `1,000.00`, `0,0`, `1 000`."""
+
+    decimals: int
+    point: str = "."
+    group: str = ""
+
+    @property
+    def text(self) -> str:
+        whole = f"1{self.group}000" if self.group else "0"
+        return whole + (self.point + "0" * self.decimals if self.decimals else "")
+
+    def write(self, value: Any) -> str | None:
+        number = number_of(value)
+        if number is None:
+            return None
+        rounded = number.quantize(Decimal(1).scaleb(-self.decimals), rounding=ROUND_HALF_UP)
+        whole, _, rest = f"{rounded:,.{self.decimals}f}".partition(".")
+        return whole.replace(",", self.group) + (self.point + rest if rest else "")
+
+
+def parse_format(text: str) -> NumberFormat | None:
+    found = _FORMAT.fullmatch(text)
+    if found is None or (found[1] and found[1] == found[2]):
+        return None
+    return NumberFormat(len(found[3] or ""), found[2] or ".", found[1] or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    path: Path
+    number: NumberFormat | None = None
+
+    @property
+    def text(self) -> str:
+        return path_text(self.path) + (f":{self.number.text}" if self.number else "")
+
+
+Template = tuple[str | Ref, ...]
+
+
+def template_text(template: Template) -> str:
+    return "".join(escaped(part) if isinstance(part, str) else f"{{{part.text}}}" for part in template)
+
+
+def parse_template(text: str, field: str) -> Template:
+    parts: list[str | Ref] = []
+    literal, place = "", 0
+    while place < len(text):
+        char = text[place]
+        if char in "{}" and text.startswith(char * 2, place):
+            literal, place = literal + char, place + 2
+        elif char in "{}":
+            ref, place = _scan_ref(text, place, field)
+            parts += [literal, ref] if literal else [ref]
+            literal = ""
+        else:
+            literal, place = literal + char, place + 1
+    parts += [literal] if literal else []
+    if not any(isinstance(part, Ref) for part in parts):
+        raise BadInput(
+            f"{text[:100]!r} takes nothing from the answer", field=field, hint="for example {$.price.amount}"
+        )
+    return tuple(parts)
+
+
+def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
+    found = scan_path(text, start + 1) if text[start] == "{" else None
+    if found is not None:
+        path, place = found
+        end = text.find("}", place)
+        if end == place:
+            return Ref(path), end + 1
+        number = parse_format(text[place + 1 : end]) if end > 0 and text[place] == ":" else None
+        if number is not None:
+            return Ref(path, number), end + 1
+    raise BadInput(
+        f"{text[start : start + 60]!r} is not a path with an optional number format",
+        field=field,
+        hint="for example {$.price.amount:0.00}; double a brace that is meant as such",
+    )
+
+
+def rendered(template: Template, document: Any, slots: Slots) -> str | Absent | None:
+    """The text of a field; None where a value in it is empty, ABSENT where the answer has another shape."""
+    pieces: list[str] = []
+    for part in template:
+        if isinstance(part, str):
+            pieces.append(part)
+            continue
+        value = at(document, part.path, slots)
+        if value is ABSENT or isinstance(value, dict | list):
+            return ABSENT
+        text = part.number.write(value) if part.number else shown(value)
+        if text is None:
+            return None if value in (None, "") or not part.number else ABSENT
+        pieces.append(text)
+    return "".join(pieces)
+
+
+def paths_of(template: Template) -> Sequence[Path]:
+    return [part.path for part in template if isinstance(part, Ref)]

@@ -1,0 +1,96 @@
+"""What a site has taught us: which strategy fills which fields, how surely, and at what cost."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from corral.domain.jobs.job import Strategy
+
+# Each new observation makes the older ones count for so much less: a site that changed is noticed after a few runs.
+FADES_TO = 0.85
+# About three observations; fewer prove nothing.
+MIN_WEIGHT = 2.5
+MIN_SUCCESS = 0.8
+
+_CHEAPEST_FIRST = (Strategy.HTTP, Strategy.API_REPLAY, Strategy.BROWSER)
+
+
+def fields_key(names: Iterable[str]) -> str:
+    """What works for a title may not work for a price, so each set of fields is remembered apart."""
+    text = "\x1f".join(sorted(names))
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One attempt, as far as the site's memory cares."""
+
+    host: str
+    fields_key: str
+    strategy: Strategy
+    succeeded: bool
+    asked: int
+    found: int
+    cost_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of one strategy for one set of fields on one host; sums in which the past fades."""
+
+    host: str
+    fields_key: str
+    strategy: Strategy
+    attempts: int = 0  # all there ever were
+    weight: float = 0.0
+    successes: float = 0.0
+    asked: float = 0.0
+    found: float = 0.0
+    cost_ms: float = 0.0
+
+    @property
+    def success_rate(self) -> float:
+        return self.successes / self.weight if self.weight else 0.0
+
+    @property
+    def yield_rate(self) -> float:
+        return self.found / self.asked if self.asked else 0.0
+
+    @property
+    def mean_cost_ms(self) -> float:
+        return self.cost_ms / self.weight if self.weight else 0.0
+
+    def after(self, seen: Observation) -> "Memory":
+        return replace(
+            self,
+            attempts=self.attempts + 1,
+            weight=self.weight * FADES_TO + 1,
+            successes=self.successes * FADES_TO + seen.succeeded,
+            asked=self.asked * FADES_TO + seen.asked,
+            found=self.found * FADES_TO + seen.found,
+            cost_ms=self.cost_ms * FADES_TO + seen.cost_ms,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSite:
+    host: str
+    attempts: int
+    recipes: int
+    seen_at: datetime
+
+
+def is_worth_trying(memory: Memory | None) -> bool:
+    """True for what is new here, or has never yet disappointed."""
+    return memory is None or (memory.weight < MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS)
+
+
+def proven(memories: Sequence[Memory]) -> Memory | None:
+    """The cheapest strategy with enough evidence that it works; None where nothing is proven."""
+    good = {
+        memory.strategy: memory
+        for memory in memories
+        if memory.weight >= MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS
+    }
+    return next((good[strategy] for strategy in _CHEAPEST_FIRST if strategy in good), None)

@@ -1,0 +1,1 @@
+"""What a node does unasked: sweeps, schedules, cleanup, site memory."""

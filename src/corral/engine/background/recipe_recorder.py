@@ -1,0 +1,72 @@
+"""What browser runs teach: recipes by which their pages can be had without a browser."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from corral.domain.errors import BadInput, CorralError
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.net.url import parse_target
+from corral.domain.ports import SiteStore
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.run import Run
+from corral.domain.runs.settlement import Settlement
+from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe, for_page, recipe_key, recipe_of
+from corral.domain.sites.site import fields_key
+
+log = structlog.get_logger()
+
+
+class Lessons:
+    def __init__(self, store: SiteStore, before: Callable[[], Awaitable[None]]) -> None:
+        """`before` writes what is known so far: a new recipe starts without the failures of the old one."""
+        self._store = store
+        self._before = before
+
+    async def kept(self, settlements: Sequence[Settlement]) -> list[Settlement]:
+        """The settlements, with an event more where a recipe that is new was saved for one."""
+        return [each if each.recipe is None else await self._kept(each) for each in settlements]
+
+    async def _kept(self, settlement: Settlement) -> Settlement:
+        try:
+            lesson = lesson_of(settlement.lease.run, settlement.recipe or {})
+            await self._before()
+            saved = await self._store.save_recipe(lesson)
+        except CorralError as error:
+            # The run has its records all the same; the next browser run teaches it again.
+            log.warning("a recipe is lost", run=settlement.lease.run_id, reason=error.message)
+            return settlement
+        if saved is None:
+            return settlement
+        transition = settlement.transition
+        return settlement._replace(transition=replace(transition, events=(_event(saved), *transition.events)))
+
+
+def lesson_of(run: Run, taught: dict[str, Any]) -> Lesson:
+    document = {"calls": taught.get("calls"), "fields": taught.get("fields")}
+    recipe = recipe_of(str(taught.get("url_pattern")), document)
+    specs = specs_of(run.payload)
+    host = parse_target(run.payload["url"]).host
+    key = fields_key(spec.name for spec in specs)
+    return Lesson(host, recipe_key(specs), recipe.url_pattern, recipe.document(), key)
+
+
+def specs_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
+    return tuple(FieldSpec(**spec) for spec in payload.get("fields") or ())
+
+
+async def recipe_for(store: SiteStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:
+    """How the page can be had without a browser, where that is known."""
+    try:
+        target = parse_target(url)
+    except BadInput:
+        return None
+    return for_page(await store.recipes_for(target.host, recipe_key(fields)), target)
+
+
+def _event(saved: StoredRecipe) -> EventDraft:
+    calls = [f"{call['method']} {call['url']}" for call in saved.document["calls"]]
+    meta = {"recipe_id": saved.id, "version": saved.version, "url_pattern": saved.url_pattern, "calls": calls}
+    return EventDraft(EventKind.RECIPE_RECORDED, meta)

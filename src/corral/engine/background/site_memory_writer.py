@@ -1,0 +1,102 @@
+"""What attempts teach about their sites, gathered here and written once a second: statistics, not truth."""
+
+import asyncio
+
+import structlog
+
+from corral.domain.errors import BadInput, StorageError
+from corral.domain.jobs.job import Strategy
+from corral.domain.net.url import parse_target
+from corral.domain.ports import SiteStore
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.retry import NEEDS_LOGIN
+from corral.domain.runs.run import Run
+from corral.domain.sites.site import Observation, fields_key
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+_MAX_KEPT = 10_000
+# Failures that say nothing about whether the strategy works on this site.
+_SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.WORKER_LOST, FailureCode.CANCELLED})
+# One bad answer is enough to doubt a recipe; a host that does not answer has not given one.
+_NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
+
+# What says that the calls of a recipe do not work any more.
+_DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION, FailureCode.LIMIT})
+
+
+def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
+    """What this attempt says about its site; None where it says nothing."""
+    if run.kind != "page" or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
+        return None
+    if run.resolved_strategy is Strategy.AUTO:
+        return None
+    if isinstance(outcome, Failed) and outcome.code in _NO_ANSWER and "proxy" in outcome.stats:
+        return None  # it may be the fault of the proxy
+    if isinstance(outcome, Failed) and outcome.detail in NEEDS_LOGIN:
+        return None  # it says something about our login, not about the site
+    is_replay = run.resolved_strategy is Strategy.API_REPLAY
+    if is_replay and isinstance(outcome, Failed) and outcome.code in _NO_ANSWER:
+        return None
+    try:
+        host = parse_target(str(run.payload.get("url"))).host
+    except BadInput:
+        return None
+    names = [spec["name"] for spec in run.payload.get("fields") or ()]
+    missing = len(names) if isinstance(outcome, Failed) else len(outcome.missing)
+    return Observation(
+        host=host,
+        fields_key=fields_key(names),
+        strategy=run.resolved_strategy,
+        succeeded=missing == 0 and not isinstance(outcome, Failed),
+        asked=len(names),
+        found=len(names) - missing,
+        cost_ms=round(took_s * 1000),
+    )
+
+
+def failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
+    """Id and version of the recipe that this attempt has proven wrong.
+
+    A host that is ill, or not there, proves nothing about the recipe: the memory of the site weighs that.
+    """
+    recipe = run.payload.get("recipe")
+    if run.resolved_strategy is not Strategy.API_REPLAY or not isinstance(recipe, dict):
+        return None
+    if isinstance(outcome, Failed):
+        is_answer = outcome.code in _DISPROVES and (outcome.http_status or 0) < 500
+    else:
+        is_answer = bool(outcome.missing)
+    return (str(recipe.get("id")), int(recipe.get("version") or 0)) if is_answer else None
+
+
+class Learning:
+    def __init__(self, store: SiteStore) -> None:
+        self._store = store
+        self._seen: list[Observation] = []
+        self._failed_recipes: set[tuple[str, int]] = set()
+
+    def note(self, run: Run, outcome: Outcome, took_s: float) -> None:
+        if (failed := failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_KEPT:
+            self._failed_recipes.add(failed)
+        seen = observed(run, outcome, took_s)
+        if seen is not None and len(self._seen) < _MAX_KEPT:
+            self._seen.append(seen)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            await self.flush()
+
+    async def flush(self) -> None:
+        seen, self._seen = self._seen, []
+        failed, self._failed_recipes = self._failed_recipes, set()
+        if not seen and not failed:
+            return
+        try:
+            for recipe_id, version in failed:
+                await self._store.mark_recipe_failed(recipe_id, version)
+            await self._store.learn(seen)
+        except StorageError as error:
+            log.warning("what was learnt about sites is lost", observations=len(seen), reason=error.message)

@@ -1,0 +1,148 @@
+"""What has to happen although nobody asks: expired leases, schedules, retention."""
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from corral.domain.errors import StorageError, StorageMoved
+from corral.domain.ports import EngineStore
+from corral.domain.runs.queues import Hint, Waker
+from corral.domain.runs.retention import Retention
+from corral.engine.background.schedule import Scheduler
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+# Where a timekeeper asks for each sweep: after so long without one.
+_ALONE_AFTER_S = 3.0
+_DUE_WITHIN_S = 10.0
+_TELL_MAX = 1_000
+_PRUNE_EVERY_S = 60.0
+_BREATH_S = 0.02
+# Who has not looked for so long was stopped, or the database was: then every lease looks expired, and those
+# who hold them get the time to renew before any is taken back.
+_AWAY_S = 4.0
+_PATIENCE_S = 3.0
+
+
+class Sweeper:
+    """Every node sweeps; the guards in the statements make it harmless to do twice."""
+
+    def __init__(
+        self,
+        store: EngineStore,
+        scheduler: Scheduler,
+        retention: Retention,
+        wake: Waker,
+        tidy: Callable[[], Awaitable[None]] | None = None,
+        *,
+        tell: Callable[[Sequence[Hint]], None] | None = None,
+    ) -> None:
+        self._tell = tell
+        self._told: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._asked: asyncio.Event | None = None
+        self._tidy = tidy
+        self._store = store
+        self._scheduler = scheduler
+        self._retention = retention
+        self._wake = wake
+        self._next_prune = time.monotonic()
+        self._looked = time.monotonic()
+        self._reap_from = self._looked
+
+    async def run(self) -> None:
+        """Each on its own: a schedule whose target is slow to answer holds no lease up."""
+        if self._tell is not None:
+            self._asked = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            for work in (self.reap, self.fire, self.tell_due, self.keep_house):
+                group.create_task(self._repeated(work), name=f"sweep: {work.__name__}")
+
+    def sweep_now(self) -> None:
+        """Somebody keeps the time for us. Where nobody does for a while, we do it ourselves."""
+        if self._asked is not None:
+            self._asked.set()
+            self._asked = asyncio.Event()
+
+    async def sweep(self) -> None:
+        """All of it once."""
+        await self.reap()
+        await self.fire()
+        await self.tell_due()
+        await self.keep_house()
+
+    async def reap(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _AWAY_S:
+            self._reap_from = now + _PATIENCE_S
+        if now < self._reap_from:
+            await self._store.last_position()  # is it there at all?
+            self._looked = now
+            return
+        reaped = await self._store.reap()
+        self._looked = time.monotonic()
+        if reaped:
+            log.warning("expired leases taken back", runs=reaped)
+            self._wake()
+
+    async def fire(self) -> None:
+        if fired := await self._scheduler.fire_due():
+            self._wake(*fired)
+
+    async def tell_due(self) -> None:
+        """A retry whose time has come, where runs are executed by those who are told of them."""
+        if self._tell is None:
+            return
+        hints = [
+            hint
+            for hint in await self._store.due_again(_DUE_WITHIN_S, _TELL_MAX)
+            if (hint.run_id, hint.epoch) not in self._told
+        ]
+        if hints:
+            self._tell(hints)
+        # Told once, not at every look; whoever was not heard is found by the age of what waits.
+        self._told.update(((hint.run_id, hint.epoch), None) for hint in hints)
+        while len(self._told) > _TELL_MAX * 4:
+            self._told.popitem(last=False)
+
+    async def keep_house(self) -> None:
+        self._store.relay_ballast()
+        if time.monotonic() >= self._next_prune:
+            self._next_prune = time.monotonic() + _PRUNE_EVERY_S
+            await self._prune()
+            if self._tidy is not None:
+                await self._tidy()
+
+    async def _prune(self) -> None:
+        """A batch per transaction, with a breath between: retention must not hold anybody up."""
+        pruned = await self._store.prune(self._retention)
+        while pruned:
+            await asyncio.sleep(_BREATH_S)
+            pruned = await self._store.prune(self._retention)
+        is_more = await self._store.clear_leftovers()
+        while is_more:
+            await asyncio.sleep(_BREATH_S)
+            is_more = await self._store.clear_leftovers()
+
+    async def _repeated(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except StorageMoved as error:
+                log.warning("sweeping ends", reason=error.message, hint=error.hint)
+                return
+            except StorageError as error:
+                log.warning("sweep failed; trying again", reason=error.message)
+            await self._until_next()
+
+    async def _until_next(self) -> None:
+        if self._asked is None:
+            await asyncio.sleep(_EVERY_S)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ALONE_AFTER_S):
+                await self._asked.wait()

@@ -1,0 +1,1 @@
+"""The host limiter: slots, quotas, deferred requests."""

@@ -1,0 +1,82 @@
+"""What a node knows of one host, for its gate."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from corral.domain.hosts.limiter import HostGate, SitePace
+
+
+class Holder(Protocol):
+    """Who may be lent something: a worker process."""
+
+    def send(self, messages: Sequence[Sequence[Any]]) -> None: ...
+
+
+class Ask(NamedTuple):
+    holder: Holder
+    until: float  # it is not kept waiting longer
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    place: str
+    gate: HostGate = field(default_factory=HostGate)
+    said: SitePace | None = None  # by a person
+    at_once: int = 0  # that crawls under way have been promised
+    crawl_delay_s: float | None = None
+    crawl_delay_until: float = 0.0
+    lent: "Counter[Holder]" = field(default_factory=Counter)
+    asks: deque[Ask] = field(default_factory=deque)
+    timer: asyncio.TimerHandle | None = None
+    prober: Holder | None = None
+    is_taking_probe: bool = False
+    writes: int = 0  # under way: until they have landed, the database knows less than we do
+    is_recalled: bool = False  # all that was lent, because the host is to be spared
+    called: "Counter[Holder]" = field(default_factory=Counter)  # back, for those who wait
+
+    part: int = 0  # of its turns, those that are this node's: see domain.hosts.quota
+    part_until: float = 0.0
+    held: int = 0  # what others take for ours: what was in use beyond our part when we asked for it
+    is_asking: bool = False  # for a part
+    is_contested: bool = False  # by another node
+    sent_away: int = 0  # lately: they come back
+
+    @property
+    def is_idle(self) -> bool:
+        is_wanted = self.asks or self.sent_away or self.is_asking
+        return not (is_wanted or self.writes or self.is_taking_probe or +self.lent)
+
+    def turns(self, now: float) -> int:
+        """So many may be out."""
+        return self.part if self.part_until > now else 0
+
+    def is_contested_at(self, now: float) -> bool:
+        """What there is to be had is known, then: it is asked for once a second."""
+        return self.is_contested and self.part_until > now
+
+
+class Keeper(Protocol):
+    """What outlives the process; none of it is waited for."""
+
+    def opened(self, host: Host) -> None: ...
+
+    def take_probe(self, host: Host) -> None:
+        """Answered with `Gate.probe_taken`."""
+        ...
+
+    def probe_ended(self, host: Host) -> None: ...
+
+    def touched(self, host: Host) -> None: ...
+
+    def let_in(self, host: Host) -> None:
+        """A request of this host has got its slot; the next one may queue for it."""
+        ...
+
+    def recovered(self, host: Host) -> None: ...
+
+    def want_part(self, host: Host) -> None:
+        """Answered with `Gate.part_given`; until then the host is `is_asking`."""
+        ...

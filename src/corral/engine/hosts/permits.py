@@ -1,0 +1,328 @@
+"""The worker's side of the gates of hosts: turns are taken here, out of what the node has lent.
+
+A host that is well is lent to a worker: so many at once, until they are called back. Then a visit costs no message,
+and how it ended is told once a second. Where a host is to be spared, every turn is asked for and told by itself.
+
+To the node: `["ask", place, count, at_once]`, `["unask", place, count]`, `["delay", place, seconds]` and `["told",
+place, back, well, latency_s, [[kind, sign, status, latency_s, retry_after_s], …]]`. From it: `["lend", place, count]`,
+`["grant", place, kind]`, `["refuse", place, reason, [seconds, …]]`, `["recall", place, count]`.
+"""
+
+import asyncio
+import bisect
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from corral.domain.hosts.breaker import Sign, sign_of
+from corral.domain.hosts.limiter import Answer, WaitReason, place_of, waiting
+from corral.domain.hosts.order import HostOrder
+from corral.domain.net.proxy import Route
+from corral.domain.net.url import Target
+from corral.domain.runs.outcome import Failed, Outcome
+from corral.domain.runs.retry import retry_after_s
+
+TELL_EVERY_S = 1.0
+# What is lent and not used for so many rounds of telling goes back.
+_IDLE_ROUNDS = 2
+_DELAY_AGAIN_S = 60.0
+_MAX_PLACES = 10_000
+
+Message = Sequence[Any]
+
+
+class TurnKind(StrEnum):
+    LENT = "lent"  # goes back to what was lent, for the next one
+    ONCE = "once"
+    PROBE = "probe"  # the one request that an open breaker lets through
+
+
+class _Waiter(NamedTuple):
+    visit: "PermitVisit"
+    turn: "asyncio.Future[Failed | TurnKind]"
+
+
+@dataclass(slots=True, eq=False)
+class _Loan:
+    """What this worker has of one host."""
+
+    free: int = 0
+    used: int = 0
+    owed: int = 0  # called back while in use
+    asked: int = 0  # turns asked for and not answered yet
+    at_once: int = 0
+    waiters: "list[_Waiter]" = field(default_factory=list)  # by the numbers of their visits
+    back: int = 0  # to be given back with the next telling
+    well: int = 0  # visits that ended well since the last telling, and how long they took together
+    latency_s: float = 0.0
+    ill: list[list[Any]] = field(default_factory=list)
+    idle_rounds: int = 0
+    is_told_soon: bool = False
+
+
+@dataclass(slots=True)
+class _Stay:
+    """At one host, during one visit."""
+
+    kind: TurnKind
+    status: int | None = None
+    latency_s: float | None = None
+    retry_after: str | None = None
+    route: Route = Route.DIRECT
+
+
+class Permits:
+    """All turns of a worker process. `say` is how the node is told; it may gather what is said in one moment."""
+
+    def __init__(self) -> None:
+        self.say: Callable[[Message], None] = lambda _: None
+        self._loans: dict[str, _Loan] = {}
+        self._delays: dict[str, tuple[float, float]] = {}
+        self._numbers = itertools.count(1)
+
+    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> "PermitVisit":
+        return PermitVisit(self, at_once, next(self._numbers), order)
+
+    async def run(self) -> None:
+        """Tell what has gathered, and give back what nobody uses."""
+        while True:
+            await asyncio.sleep(TELL_EVERY_S)
+            for place, loan in list(self._loans.items()):
+                self._rounded(place, loan)
+
+    def _rounded(self, place: str, loan: _Loan) -> None:
+        loan.idle_rounds = loan.idle_rounds + 1 if loan.free and not loan.well else 0
+        if loan.idle_rounds >= _IDLE_ROUNDS:
+            loan.back, loan.free = loan.back + loan.free, 0
+        if loan.well or loan.back or loan.ill:
+            self._tell(place, loan)
+        if not (loan.free or loan.used or loan.asked or loan.waiters):
+            del self._loans[place]
+
+    # -- taking a turn -----------------------------------------------------------------------------
+
+    def take(self, place: str) -> bool:
+        """A turn out of what is lent, without asking anybody: nearly always."""
+        loan = self._loans.get(place)
+        if loan is None or loan.free <= 0:
+            return False
+        loan.free -= 1
+        loan.used += 1
+        return True
+
+    async def wait(self, place: str, at_once: int, visit: "PermitVisit") -> Failed | TurnKind:
+        loan = self._loans.setdefault(place, _Loan())
+        loan.at_once = max(loan.at_once, at_once)
+        turn: asyncio.Future[Failed | TurnKind] = asyncio.get_running_loop().create_future()
+        waiter = _Waiter(visit, turn)
+        # The visit that began first gets the next turn, even if it came here later than another one.
+        bisect.insort(loan.waiters, waiter, key=_number)
+        if len(loan.waiters) > loan.asked:
+            # In one message for all that come to wait in this turn of the loop.
+            asyncio.get_running_loop().call_soon(self._ask, place)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and isinstance(kind := turn.result(), TurnKind):
+                self.leave(place, kind, Answer())
+            elif waiter in loan.waiters:
+                loan.waiters.remove(waiter)
+            raise
+
+    def _ask(self, place: str) -> None:
+        loan = self._loans.get(place)
+        if loan is None:
+            return
+        count = len(loan.waiters) - loan.asked
+        if count > 0:
+            loan.asked += count
+            self.say(["ask", place, count, loan.at_once])
+
+    # -- leaving -----------------------------------------------------------------------------------
+
+    def leave(self, place: str, kind: TurnKind, answer: Answer) -> None:
+        loan = self._loans.setdefault(place, _Loan())
+        if kind is TurnKind.LENT:
+            loan.used -= 1
+            if loan.owed > 0:
+                loan.owed -= 1
+                loan.back += 1
+                self._tell_soon(place, loan)
+            else:
+                loan.free += 1
+                self._serve(place, loan)
+            if answer.is_plain and not (loan.ill and answer.sign is Sign.WELL):
+                if answer.sign is Sign.WELL:
+                    loan.well += 1
+                    loan.latency_s += answer.latency_s or 0.0
+                return
+        loan.ill.append([kind.value, answer.sign.value, answer.status, answer.latency_s, answer.retry_after_s])
+        self._tell_soon(place, loan)
+
+    def _serve(self, place: str, loan: _Loan) -> None:
+        while loan.free > 0 and loan.waiters:
+            turn = loan.waiters.pop(0).turn
+            if not turn.done():
+                loan.free -= 1
+                loan.used += 1
+                turn.set_result(TurnKind.LENT)
+        if loan.asked and not loan.waiters:
+            self.say(["unask", place, loan.asked])
+            loan.asked = 0
+
+    def _tell_soon(self, place: str, loan: _Loan) -> None:
+        if not loan.is_told_soon:
+            loan.is_told_soon = True
+            asyncio.get_running_loop().call_soon(self._tell, place, loan)
+
+    def _tell(self, place: str, loan: _Loan) -> None:
+        mean_s = round(loan.latency_s / loan.well, 4) if loan.well else 0.0
+        self.say(["told", place, loan.back, loan.well, mean_s, loan.ill])
+        loan.back, loan.well, loan.latency_s, loan.ill, loan.is_told_soon = 0, 0, 0.0, [], False
+
+    def delayed(self, place: str, delay_s: float) -> None:
+        """What robots.txt asks for. What is lent goes back at once: the next turn is the node's to give."""
+        told, at = self._delays.get(place, (0.0, 0.0))
+        if told == delay_s and time.monotonic() - at < _DELAY_AGAIN_S:
+            return
+        if len(self._delays) >= _MAX_PLACES:
+            self._delays.clear()
+        self._delays[place] = (delay_s, time.monotonic())
+        self.say(["delay", place, delay_s])
+        if place in self._loans:
+            self._recalled(place, -1)
+
+    # -- what the node says ------------------------------------------------------------------------
+
+    def hear(self, message: Message) -> None:
+        what, place = message[0], message[1]
+        loan = self._loans.setdefault(place, _Loan())
+        match what:
+            case "lend":
+                loan.asked = max(0, loan.asked - message[2])
+                loan.free += message[2]
+                self._serve(place, loan)
+            case "grant":
+                loan.asked = max(0, loan.asked - 1)
+                self._granted(place, loan, TurnKind(message[2]))
+            case "refuse":
+                loan.asked = max(0, loan.asked - len(message[3]))
+                _refuse(loan, place, WaitReason(message[2]), message[3])
+            case "recall":
+                self._recalled(place, message[2])
+
+    def _granted(self, place: str, loan: _Loan, kind: TurnKind) -> None:
+        if not _give(loan, kind):
+            self.leave(place, kind, Answer())  # whoever asked is gone
+
+    def _recalled(self, place: str, count: int) -> None:
+        """All of it where the count is negative."""
+        loan = self._loans[place]
+        wanted = loan.free + loan.used - loan.owed if count < 0 else count
+        now = min(loan.free, wanted)
+        loan.free -= now
+        loan.back += now
+        loan.owed = min(loan.used, loan.owed + wanted - now)
+        if now:
+            self._tell_soon(place, loan)
+
+
+def _give(loan: _Loan, kind: TurnKind) -> bool:
+    while loan.waiters:
+        turn = loan.waiters.pop(0).turn
+        if not turn.done():
+            turn.set_result(kind)
+            return True
+    return False
+
+
+def _refuse(loan: _Loan, place: str, reason: WaitReason, seconds: Sequence[float]) -> None:
+    """Send away the visits that began last: more may wait here by now than the node knew of."""
+    waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
+    kept = max(0, len(waiters) - len(seconds))
+    loan.waiters = waiters[:kept]
+    for (visit, turn), wait_s in zip(waiters[kept:], seconds, strict=False):
+        failure = waiting(place, reason, wait_s)
+        turn.set_result(failure)
+        if visit.order is not None:
+            visit.order.refuse(place, visit.number, failure)
+
+
+def _number(waiter: _Waiter) -> int:
+    return waiter.visit.number
+
+
+class PermitVisit:
+    """One page's way past the gates."""
+
+    __slots__ = ("_at_once", "_permits", "_place", "_stays", "number", "order")
+
+    def __init__(self, permits: Permits, at_once: int, number: int, order: HostOrder | None) -> None:
+        self._permits = permits
+        self._at_once = at_once
+        self.number = number
+        self.order = order
+        if order is not None:
+            order.begin(number)
+        self._stays: dict[str, _Stay] = {}
+        self._place: str | None = None  # that was asked last
+
+    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:
+        place = place_of(target)
+        stay = self._stays.get(place)
+        if stay is None:
+            if self.order is not None and (refused := self.order.refusal(place, self.number)) is not None:
+                self.order.refuse(place, self.number, refused)
+                return refused
+            if self._permits.take(place):
+                kind = TurnKind.LENT
+            else:
+                given = await self._permits.wait(place, self._at_once, self)
+                if isinstance(given, Failed):
+                    return given
+                kind = given
+            stay = self._stays[place] = _Stay(kind)
+        stay.status = stay.retry_after = None
+        stay.route = route
+        self._place = place
+        return None
+
+    def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None:
+        stay = self._stays.get(place_of(target))
+        if stay is not None:
+            stay.status, stay.latency_s, stay.retry_after = status, latency_s, retry_after
+
+    def slow_down(self, target: Target, delay_s: float) -> None:
+        self._permits.delayed(place_of(target), delay_s)
+
+    def end(self, outcome: Outcome | None) -> None:
+        """What the outcome says is said of the host that was asked last; the others have sent us there."""
+        if self.order is not None:
+            self.order.end(self.number)
+        stays, self._stays = self._stays, {}
+        for place, stay in stays.items():
+            if outcome is None:
+                answer = Answer()
+            elif place == self._place:
+                answer = _judged(stay, outcome)
+            else:
+                answer = Answer(Sign.WELL if stay.status else Sign.NOTHING, stay.status, stay.latency_s)
+            self._permits.leave(place, stay.kind, answer)
+
+
+def _judged(stay: _Stay, outcome: Outcome) -> Answer:
+    if stay.route is Route.PROXY:
+        # The status may be the proxy's own: it must not slow the host down either.
+        return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
+    status, told = stay.status, stay.retry_after
+    if status is None:  # a browser was there, and its outcome knows
+        seen = outcome.http_status if isinstance(outcome, Failed) else outcome.stats.get("http_status")
+        status = seen if isinstance(seen, int) else None
+    if told is None and isinstance(outcome, Failed):
+        told = outcome.retry_after
+    wait_s = retry_after_s(told, datetime.now(UTC)) if status in (429, 503) else None
+    return Answer(sign_of(outcome, stay.route), status, stay.latency_s, wait_s)

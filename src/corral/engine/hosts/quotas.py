@@ -1,0 +1,131 @@
+"""This node's part of the turns of hosts, where others ask the same ones. The store divides: see domain.hosts.quota.
+
+A part is asked for when a host is asked for the first time, looked at once a second as long as another node has one,
+four times a second while one of us has none, and dropped when nobody asks the host any more.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import structlog
+
+from corral.domain.errors import StorageError
+from corral.domain.hosts.quota import PART_S, RENEW_EVERY_S, Given, PartAsk
+from corral.domain.ids import Owner
+from corral.domain.ports import GateStore
+from corral.engine.hosts.host_state import Host
+from corral.engine.hosts.limiter import Gate
+
+log = structlog.get_logger()
+
+_LOOK_EVERY_S = 0.25
+_WHOLE_LOOK = 4  # in so many looks, one at everything
+
+
+class Parts:
+    def __init__(
+        self, store: GateStore, owner: Owner, gate: Gate, write: Callable[[Coroutine[Any, Any, Any]], None]
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._gate = gate
+        self._write = write
+        self._ours: dict[str, Host] = {}  # those with a row of ours
+        self._wanted: dict[str, Host] = {}
+        self._is_asking = False
+        self._renewed = 0.0
+
+    @property
+    def places(self) -> list[str]:
+        return list(self._ours)
+
+    def want(self, host: Host) -> None:
+        host.is_asking = True
+        self._wanted[host.place] = host
+        if not self._is_asking:  # all that come to want one meanwhile are asked for together
+            self._is_asking = True
+            self._write(self._ask_for_wanted())
+
+    async def _ask_for_wanted(self) -> None:
+        try:
+            while self._wanted:
+                hosts, self._wanted = list(self._wanted.values()), {}
+                await self._ask(hosts)
+        finally:
+            self._is_asking = False
+
+    async def _ask(self, hosts: Sequence[Host]) -> None:
+        asked_at = self._gate.clock()
+        asks = [self._ask_of(host) for host in hosts]
+        try:
+            given = await self._store.take_parts(self._owner, asks)
+        except StorageError as error:
+            log.warning("hosts have to wait for the database", hosts=len(asks), reason=error.message)
+            given = [Given(ask.place, 0, is_contested=True) for ask in asks]
+        for host, ask, each in zip(hosts, asks, given, strict=True):
+            self._ours[host.place] = host
+            self._gate.part_given(host, each, asked_at, ask.in_use)
+
+    def _ask_of(self, host: Host) -> PartAsk:
+        rules = self._gate.rules_of(host)
+        in_use = host.gate.pace.active
+        # Nothing more goes out until the answer has come: it may be less.
+        host.part = min(host.part, in_use)
+        wanted = max(1, in_use + len(host.asks) + host.sent_away)
+        return PartAsk(host.place, rules.pace.most_at_once, in_use, wanted, host.gate.delay_s(rules))
+
+    async def run(self) -> None:
+        rounds = 0
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            rounds += 1
+            try:
+                if self._ours:
+                    await self._look(is_whole=rounds % _WHOLE_LOOK == 0)
+            except StorageError as error:
+                log.warning("this node keeps the parts of hosts it has, for a while", reason=error.message)
+
+    async def _look(self, *, is_whole: bool) -> None:
+        if is_whole:
+            await self._drop_idle()
+        contested = await self._store.contested_parts(self._owner)
+        hosts = [host for host in self._ours.values() if not host.is_asking]
+        if is_whole:
+            hosts = [host for host in hosts if host.place in contested or host.is_contested]
+        else:
+            now = self._gate.clock()
+            hosts = [host for host in hosts if contested.get(host.place) or (host.asks and not host.turns(now))]
+        for host in hosts:
+            host.is_asking = True
+        if hosts:
+            await self._ask(hosts)
+        if is_whole:
+            for host in self._ours.values():
+                host.sent_away = 0
+            await self._renew()
+
+    async def _renew(self) -> None:
+        now = self._gate.clock()
+        if now - self._renewed >= RENEW_EVERY_S:
+            await self._store.renew_parts(self._owner)
+            self._renewed = now
+            for host in self._ours.values():
+                if not host.is_asking:
+                    host.part_until = max(host.part_until, now + PART_S)
+
+    async def _drop_idle(self) -> None:
+        idle = [host for host in self._ours.values() if host.is_idle]
+        if not idle:
+            return
+        for host in idle:
+            # Whoever asks for it meanwhile is asked for afterwards: the row that is dropped must not be a new one.
+            host.part, host.held, host.is_asking = 0, 0, True
+        try:
+            await self._store.drop_parts(self._owner, [host.place for host in idle])
+        finally:
+            for host in idle:
+                del self._ours[host.place]
+                host.is_asking = host.is_contested = False
+                self._gate.short.pop(host.place, None)
+                self._gate.look(host)

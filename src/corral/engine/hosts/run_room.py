@@ -1,0 +1,88 @@
+"""How many runs a node may claim for each host, so that a run is claimed when it can run.
+
+The host limiter has the last word when a run asks for its slot; this keeps runs in the queue that would only wait for
+one. Runs of a host without room are set aside by the claim and woken by a later one.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from corral.domain.hosts.claiming import MOST_SET_ASIDE
+from corral.domain.hosts.limiter import RunRoom, Wait
+from corral.engine.hosts.limiter import Gate
+
+# After a run was refused its slot, because crawls or other nodes use the host: none for a moment, then one at a time.
+_REFUSED_S = 1.0
+_CAREFUL_S = 10.0
+
+
+class Crowds:
+    """The hosts that runs of the database wait for, as the last claim of this node found them."""
+
+    def __init__(self) -> None:
+        self.hosts: set[str] = set()
+        self._refused_at: dict[str, float] = {}
+
+    def note_refused(self, host_key: str, now: float) -> None:
+        self.hosts.add(host_key)
+        self._refused_at[host_key] = now
+
+    def learn(self, waited_for: Sequence[str], now: float) -> None:
+        """Take over what a claim found. A run that was refused its slot a moment ago may not be written yet."""
+        refused = list(self._refused_at.items())
+        self.hosts = {*waited_for, *(host_key for host_key, at in refused if now - at < _REFUSED_S)}
+        for host_key in [host_key for host_key, _ in refused if host_key not in self.hosts]:
+            self._refused_at.pop(host_key, None)
+
+    def limit(self, host_key: str, room: RunRoom, now: float) -> RunRoom:
+        """What is left of the room after a refusal not long ago."""
+        since = now - self._refused_at.get(host_key, -_CAREFUL_S)
+        if since >= _CAREFUL_S:
+            return room
+        if since < _REFUSED_S:
+            return RunRoom(0, room.reason, min(room.ready_in_s, _REFUSED_S - since))
+        return room._replace(runs=min(room.runs, 1))
+
+
+class RunRooms:
+    """A `HostRoom` for one claim. The store calls it from another thread: it reads what the node does not change."""
+
+    def __init__(self, gate: Gate, held: Counter[str], crowds: Crowds) -> None:
+        self._gate = gate
+        self._held = held
+        self._crowds = crowds
+        self._now = gate.clock()
+        self._taken: Counter[str] = Counter()
+        self._rooms: dict[str, RunRoom] = {}
+        self._set_aside = 0
+        for host_key in list(crowds.hosts):
+            host = gate.hosts.get(host_key)
+            if host is not None and host.is_contested and self._room(host_key).runs == 0:
+                host.sent_away = max(1, host.sent_away)  # this node wants slots although no run of it asks
+
+    @property
+    def ready_in_s(self) -> float:
+        """When to claim again although nothing has ended: a host may have room, or this claim did not see every run."""
+        if self._set_aside >= MOST_SET_ASIDE:
+            return 0.0
+        return min((room.ready_in_s for room in self._rooms.values() if room.runs == 0), default=float("inf"))
+
+    def _room(self, host_key: str) -> RunRoom:
+        found = self._rooms.get(host_key)
+        if found is None:
+            found = self._gate.run_room(host_key, self._held[host_key])
+            found = self._rooms[host_key] = self._crowds.limit(host_key, found, self._now)
+        return found
+
+    def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:
+        self._crowds.learn(waited_for, self._now)
+        return {host_key: room.runs for host_key in waited_for if (room := self._room(host_key)).runs > 0}
+
+    def take(self, host_key: str) -> Wait | None:
+        room = self._room(host_key)
+        if self._taken[host_key] >= room.runs:
+            self._crowds.hosts.add(host_key)
+            self._set_aside += 1
+            return Wait(room.reason, room.ready_in_s)
+        self._taken[host_key] += 1
+        return None

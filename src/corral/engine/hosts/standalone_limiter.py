@@ -1,0 +1,51 @@
+"""The gates of hosts in a process without a node: an API that looks at pages for those who write jobs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import structlog
+
+from corral.domain.errors import StorageError
+from corral.domain.hosts.limiter import GateRules
+from corral.domain.ids import new_owner
+from corral.domain.ports import GateStore
+from corral.engine.hosts.limiter_sync import Gatekeeper
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+
+class Doorman:
+    def __init__(self, store: GateStore, rules: GateRules) -> None:
+        self._store = store
+        self._owner = new_owner()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._keeper = Gatekeeper(store, self._owner, rules, _once, self._spawn)
+        self.gate = self._keeper.gate
+
+    async def start(self) -> None:
+        await self._keeper.start(self._spawn)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            await self._store.drop_parts(self._owner, self._keeper.shared_places)
+        except StorageError as error:
+            log.debug("parts of hosts are left until they lapse", reason=error.message)
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._tasks.add(task := asyncio.get_running_loop().create_task(work))
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("what was learned of a host could not be kept", reason=str(error))
+
+
+async def _once(write: Callable[[], Awaitable[T]]) -> T:
+    """Nothing here is worth more than one try: a look is no run."""
+    return await write()

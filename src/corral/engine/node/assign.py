@@ -1,0 +1,220 @@
+"""Which worker gets which run, how much more fits, and who is over its time."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from corral.domain.jobs.job import Strategy
+from corral.domain.runs.run import CRAWL, WITH_ITEMS, Lease
+from corral.engine.node.pool import Held, Key, WorkerPool, WorkerProcess
+from corral.engine.worker import messages as wire
+
+# The executor keeps to the limit itself; this is how much later the node steps in, and then kills.
+_MARGIN_S = 1.0
+_KILL_AFTER_S = 2.0
+_DEFAULT_TIMEOUT_S = 20.0
+_ISOLATION_IDLE_S = 10.0
+_ISOLATION_S = 30.0
+
+
+@dataclass(slots=True)
+class Limits:
+    """How many runs a worker executes at once; a page in a browser costs a hundred times one over HTTP."""
+
+    runs: int
+    browsers: int
+    most: int | None = None  # on this node, in all of its workers; changed while it runs
+
+
+class Assignment:
+    def __init__(
+        self, pool: WorkerPool, limits: Limits, timeouts_s: Mapping[str, float], is_fenced: Callable[[], bool]
+    ) -> None:
+        self._pool = pool
+        self._is_fenced = is_fenced
+        self._limits = limits
+        self._timeouts_s = timeouts_s
+        self._waiting: deque[Lease] = deque()
+        self._suspects: deque[Lease] = deque()
+        self._idle_since: float | None = None
+
+    @property
+    def count(self) -> int:
+        held = sum(len(worker.held) for worker in self._pool.workers.values())
+        return held + len(self._waiting) + len(self._suspects)
+
+    @property
+    def capacity(self) -> int:
+        return len(self._pool.workers) * self._limits.runs
+
+    def room(self) -> int:
+        """How many more runs fit, beside suspects."""
+        usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
+        total = len(usable) * self._limits.runs
+        room = total - sum(len(worker.held) for worker in usable) - len(self._waiting)
+        most = self._limits.most
+        return max(0, room if most is None else min(room, most - self.count))
+
+    def isolation_room(self) -> int:
+        """1 where the next suspects can be executed: one group, or one alone, at a time."""
+        isolated = self._pool.isolated
+        return int(not self._suspects and (isolated is None or not isolated.held))
+
+    def held_by_host(self) -> Counter[str]:
+        """How many runs of each host are executed here, or are about to be."""
+        leases = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
+        every = (lease.run.host_key for lease in [*leases, *self._waiting, *self._suspects])
+        return Counter(host_key for host_key in every if host_key is not None)
+
+    def browser_room(self) -> int:
+        usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
+        waiting = sum(by_browser(lease) for lease in self._waiting)
+        return max(0, len(usable) * self._limits.browsers - sum(map(_browsers, usable)) - waiting)
+
+    def crawl_room(self, at_most: int) -> int:
+        executing = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
+        return at_most - sum(lease.run.kind == CRAWL for lease in [*executing, *self._waiting, *self._suspects])
+
+    def helper_room(self) -> int:
+        """A helper goes where nobody crawls: a second crawl in a process makes neither of them faster."""
+        free = [worker for worker in self._pool.workers.values() if worker.takes_work and not _crawls(worker)]
+        waiting = sum(lease.run.kind in WITH_ITEMS for lease in [*self._waiting, *self._suspects])
+        return max(0, min(len(free) - waiting, self.room()))
+
+    def add(self, leases: Iterable[Lease]) -> None:
+        for lease in leases:
+            (self._suspects if lease.run.suspect else self._waiting).append(lease)
+        self.fill()
+
+    def fill(self) -> None:
+        """Hand waiting runs to the workers with the most room."""
+        if self._is_fenced():
+            return
+        self._place_suspects()
+        if not self._waiting:
+            return
+        open_workers = self._open_workers()
+        batches: dict[WorkerProcess, list[wire.Message]] = {}
+        left: deque[Lease] = deque()
+        for lease in self._waiting:
+            worker = self._best_for(lease, open_workers)
+            if worker is None:
+                left.append(lease)
+            else:
+                batches.setdefault(worker, []).append(self._begin(worker, lease))
+        self._waiting = left
+        for worker, messages in batches.items():
+            worker.send(messages)
+
+    def _best_for(self, lease: Lease, workers: list[WorkerProcess]) -> WorkerProcess | None:
+        """The emptiest worker that has room for this run."""
+        if by_browser(lease):
+            workers = [worker for worker in workers if _browsers(worker) < self._limits.browsers]
+        # A crawl rather where there is none.
+        is_crawl = lease.run.kind in WITH_ITEMS
+        worker = min(workers, key=lambda each: (is_crawl and _crawls(each), len(each.held)), default=None)
+        return worker if worker is not None and len(worker.held) < self._limits.runs else None
+
+    def _open_workers(self) -> list[WorkerProcess]:
+        return [worker for worker in self._pool.workers.values() if worker.takes_work]
+
+    def _place_suspects(self) -> None:
+        """All of one claim together: what may not be in company was claimed alone."""
+        if not self._suspects:
+            return
+        worker = self._pool.isolated
+        if worker is None:
+            self._pool.isolate()
+        elif not worker.held and worker.can_work:
+            worker.send([self._begin(worker, lease) for lease in self._suspects])
+            self._suspects.clear()
+
+    def tend_isolation(self, now: float) -> None:
+        """End the isolation worker when no suspect needs it, and make its place free when it is busy for long."""
+        worker = self._pool.isolated
+        if worker is None or self._suspects:
+            return
+        if not worker.held:
+            self._idle_since = now if self._idle_since is None else self._idle_since
+            if now - self._idle_since > _ISOLATION_IDLE_S:
+                self._pool.end_isolation()
+            return
+        self._idle_since = None
+        # A crawl that goes well there may take hours. It stays by itself, and the next suspects get another worker.
+        if all(held.lease.run.kind == CRAWL and now - held.started > _ISOLATION_S for held in worker.held.values()):
+            self._pool.end_isolation()
+
+    def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.Message:
+        timeout_s = self._timeout_s(lease)
+        now = time.monotonic()
+        worker.held[lease.key] = Held(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
+        return wire.task_message(lease.task(timeout_s))
+
+    def _timeout_s(self, lease: Lease) -> float:
+        asked = lease.run.payload.get("timeout_s")
+        return float(asked) if asked else self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
+
+    def unassigned(self) -> list[Key]:
+        return [lease.key for lease in [*list(self._waiting), *list(self._suspects)]]
+
+    # -- taking back -------------------------------------------------------------------------------
+
+    def keys_of(self, run_id: str) -> set[Key]:
+        return {key for key in self.keys() if key[0] == run_id}
+
+    def cancel_keys(self, keys: set[Key]) -> None:
+        """Stop what we may not execute any more. Nothing is written: the row is no longer ours."""
+        self._waiting = deque(lease for lease in self._waiting if lease.key not in keys)
+        self._suspects = deque(lease for lease in self._suspects if lease.key not in keys)
+        for worker in self._pool.workers.values():
+            for key in keys & worker.held.keys():
+                self._cancel(worker, key)
+
+    def _cancel(self, worker: WorkerProcess, key: Key) -> None:
+        held = worker.held[key]
+        if held.cancelled_at is None:
+            held.cancelled_at = time.monotonic()
+            worker.send([["cancel", *key]])
+
+    def keys(self) -> Iterable[Key]:
+        for lease in [*self._waiting, *self._suspects]:
+            yield lease.key
+        for worker in self._pool.workers.values():
+            yield from worker.held
+
+    def take_all(self) -> Sequence[Lease]:
+        """Everything not finished, to be given back; the workers are told to stop."""
+        leases = [*self._waiting, *self._suspects]
+        self._waiting.clear()
+        self._suspects.clear()
+        for worker in self._pool.workers.values():
+            leases += [held.lease for held in worker.held.values() if held.cancelled_at is None or held.timed_out]
+            worker.send([["cancel", *key] for key in worker.held])
+            worker.held = {}
+        return leases
+
+    def overdue(self, now: float) -> list[WorkerProcess]:
+        """Tell runs past their time to stop; the workers that did not stop one although they were told."""
+        stubborn = []
+        for worker in self._pool.workers.values():
+            for key, held in list(worker.held.items()):
+                if held.cancelled_at is None and now > held.deadline:
+                    held.timed_out = True
+                    self._cancel(worker, key)
+                elif held.cancelled_at is not None and now > held.cancelled_at + _KILL_AFTER_S:
+                    stubborn.append(worker)
+                    break
+        return [worker for worker in stubborn if not worker.retiring]
+
+
+def by_browser(lease: Lease) -> bool:
+    return lease.run.resolved_strategy is Strategy.BROWSER
+
+
+def _crawls(worker: WorkerProcess) -> int:
+    return sum(held.lease.run.kind in WITH_ITEMS for held in worker.held.values())
+
+
+def _browsers(worker: WorkerProcess) -> int:
+    return sum(by_browser(held.lease) for held in worker.held.values())

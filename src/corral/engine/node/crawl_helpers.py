@@ -1,0 +1,29 @@
+"""How a node finds crawls to help with: it looks, now and then, when it has a worker to spare."""
+
+import time
+from collections.abc import Callable
+
+from corral.domain.ids import Owner
+from corral.domain.ports import LeaseStore
+from corral.domain.runs.run import Lease
+from corral.engine.node.renewer import LEASE_S
+
+_LOOK_EVERY_S = 0.2
+
+
+class Helpers:
+    """Runs that help with one crawl, or with any."""
+
+    def __init__(
+        self, store: LeaseStore, crawl: str | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._crawl = crawl
+        self._clock = clock
+        self._look_at = 0.0
+
+    async def claim(self, owner: Owner, room: int) -> list[Lease]:
+        if room <= 0 or self._clock() < self._look_at:
+            return []
+        self._look_at = self._clock() + _LOOK_EVERY_S
+        return await self._store.claim_helpers(owner, room, LEASE_S, self._crawl)

@@ -1,0 +1,64 @@
+"""A node on record: it enters itself, says every few seconds that it lives, and leaves when it stops."""
+
+import asyncio
+import contextlib
+from typing import Protocol
+
+import structlog
+
+from corral.domain.errors import StorageError
+from corral.domain.ports import RollStore
+from corral.domain.runs.node import WorkerCard
+
+log = structlog.get_logger()
+
+SEEN_EVERY_S = 2.5
+_STARTING_S = 0.5  # while there is no process yet, or none any more
+# A storage that does not answer must not keep a process from ending; what it could not strike is shown as lost.
+_LEAVE_WITHIN_S = 1.0
+
+
+class Worked(Protocol):
+    @property
+    def worker_count(self) -> int: ...
+
+
+class Roll:
+    def __init__(self, store: RollStore, card: WorkerCard, node: Worked) -> None:
+        self._store = store
+        self._card = card
+        self._node = node
+        self._is_stopping = False
+        self._has_left = False
+        self._news = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._telling = asyncio.create_task(self._tell(), name="roll")
+
+    def say_stopping(self) -> None:
+        self._is_stopping = True
+        self._news.set()
+
+    async def leave(self) -> None:
+        """The sign of life under way is awaited: landing after the end it would enter a dead node."""
+        self._has_left = True
+        self._news.set()
+        with contextlib.suppress(StorageError, TimeoutError):
+            async with asyncio.timeout(_LEAVE_WITHIN_S):
+                if self._telling is not None:
+                    await self._telling
+                await self._store.strike_worker(self._card.owner)
+
+    async def _tell(self) -> None:
+        while not self._has_left:
+            self._news.clear()
+            processes = self._node.worker_count
+            try:
+                await self._store.worker_seen(self._card, processes, is_stopping=self._is_stopping)
+            except StorageError as error:
+                # The node itself finds out, pauses and says so; being seen is not worth more.
+                log.debug("a sign of life could not be written", reason=error.message)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SEEN_EVERY_S if processes else _STARTING_S):
+                    await self._news.wait()

@@ -1,0 +1,73 @@
+"""How large a worker may grow: past its limit it gets nothing new and is replaced when it is done with what it has."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import structlog
+
+from corral.domain.runs.loss import DeathCause
+from corral.engine.node.pool import WorkerPool, WorkerProcess
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+# Past its limit by half, what it executes is not waited for: it may be what makes it grow.
+_TOO_FAR = 1.5
+_PAGE = 4096
+# The default limit: the workers together get half of the memory, each between these. An idle worker takes 30 MiB, one
+# with a hundred runs under way a few hundred; beyond 2 GiB it leaks or reads something absurd.
+_LEAST_MIB = 512
+_MOST_MIB = 2048
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def default_limit_mib(workers: int, machine_mib: float | None = None) -> int:
+    """How large each of so many worker processes may grow where nobody has said it."""
+    memory_mib = available_mib() if machine_mib is None else machine_mib
+    return round(min(_MOST_MIB, max(_LEAST_MIB, memory_mib / 2 / workers)))
+
+
+def available_mib() -> float:
+    """The memory of the machine, or of the container that this process runs in."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in _CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+            limits.append(int(path.read_text()))
+    return min(limits) / 2**20
+
+
+class MemoryLimit:
+    def __init__(self, pool: WorkerPool, most_mib: int) -> None:
+        self._pool = pool
+        self._most_mib = most_mib
+        self._next = 0.0
+
+    def enforce(self) -> None:
+        """Called often; looks once a second."""
+        now = time.monotonic()
+        if not self._most_mib or now < self._next:
+            return
+        self._next = now + _EVERY_S
+        for worker in list(self._pool.workers.values()):
+            self._judge(worker, _resident_mib(worker.process.pid))
+
+    def _judge(self, worker: WorkerProcess, mib: float) -> None:
+        if mib > self._most_mib * _TOO_FAR and worker.held and not worker.retiring:
+            why = f"killed at {mib:.0f} MiB of memory ({self._most_mib} are allowed)"
+            log.warning("worker has grown far too large; killing it", pid=worker.process.pid, mib=round(mib))
+            self._pool.kill_for(worker, why, DeathCause.MEMORY)
+        elif mib > self._most_mib or worker.outgrown:
+            if not worker.outgrown:
+                log.info("worker has grown too large; replacing it", pid=worker.process.pid, mib=round(mib))
+            worker.outgrown = True
+            if not worker.held:
+                self._pool.kill(worker)
+
+
+def _resident_mib(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 2**20
+    except (OSError, IndexError, ValueError):  # it is gone, which others notice
+        return 0.0

@@ -1,0 +1,399 @@
+"""A node: claims runs, has its workers execute them, settles the outcomes. One per host, or one inside `corral up`."""
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import structlog
+
+from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
+from corral.domain.ids import new_owner
+from corral.domain.ports import NodeStore
+from corral.domain.runs.loss import DeathCause
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.retry import RetryPolicy
+from corral.domain.runs.run import Lanes, Lease, Run
+from corral.domain.runs.settlement import Settlement
+from corral.engine.hosts.limiter_sync import Gatekeeper
+from corral.engine.node.assign import Assignment, by_browser
+from corral.engine.node.change_signal import Pulse
+from corral.engine.node.memory import MemoryLimit
+from corral.engine.node.options import NodeOptions
+from corral.engine.node.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess, losses_of
+from corral.engine.node.renewer import LEASE_S, Renewer, Snapshot
+from corral.engine.node.sources import Oldest, Source
+from corral.engine.node.steps import Steps
+from corral.engine.worker.attempt import cancelled_itself, out_of_time, settlement_of
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_POLL_S = 0.5
+_CLAIM_MAX = 200
+# With a queue to work off, a claim waits a moment for this share of the room: ten together cost little more than one.
+_WORTH_A_CLAIM = 8
+_WORTH_A_WRITE = 16
+_GATHER_S = 0.005
+_STORAGE_PAUSE_S = 1.0
+_LAST_WRITES_S = 3.0
+_WATCH_EVERY_S = 0.25
+# Later than this, it was the loop that stood still: what the workers have said meanwhile is read first.
+_STOOD_STILL_S = 1.0
+
+
+class Node:
+    def __init__(
+        self,
+        store: NodeStore,
+        policy: RetryPolicy,
+        options: NodeOptions,
+        pulse: Pulse,
+        note: Callable[[Run, Outcome, float], None] = lambda *_: None,
+        *,
+        teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
+        source: Source | None = None,
+    ) -> None:
+        self._source = source or Oldest(store)
+        self._note = note
+        self._teach = teach
+        self.owner = new_owner()
+        self._store = store
+        self._policy = policy
+        self._options = options
+        self._pulse = pulse
+        self._keeper = Gatekeeper(store, self.owner, options.gates, self._until_stored, self._write, wake=self.look)
+        self.gate = self._keeper.gate
+        stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
+        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.gate.hear)
+        self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
+        self._memory = MemoryLimit(self._pool, options.max_memory_mib)
+        self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
+        self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
+        self._wake = asyncio.Event()
+        self._settling: dict[Key, Held] = {}
+        self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
+        self._ended: list[Settlement] = []  # of a busy node, for a moment: many are written for the price of one
+        self._gathering: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._writes: set[asyncio.Task[Any]] = set()  # outcomes, losses and releases on their way to the store
+        self._dispatching: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._claiming = True
+        self._host_ready_s = math.inf  # until a host that runs wait for may have room
+        self._hurry = asyncio.Event()
+        self.storage_problem: str | None = None
+        self.settled: Counter[tuple[str, str]] = Counter()  # by state reached and failure code
+
+    # -- what others may ask ---------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._pool.start()
+        self._renewer.start()
+        await self._keeper.start(self._spawn)
+        self._dispatching = self._spawn(self._dispatch())
+        self._spawn(self._watch())
+
+    def look(self) -> None:
+        """A hint that there may be work."""
+        self._wake.set()
+
+    def abort(self, run_id: str) -> None:
+        """Stop executing a run that was cancelled or paused."""
+        keys = self._assignment.keys_of(run_id)
+        if keys:
+            self._spawn(self._cancel_lost(keys))
+
+    @property
+    def executing(self) -> int:
+        return self._assignment.count + len(self._settling)
+
+    def holding(self) -> set[Key]:
+        return {*self._assignment.keys(), *self._settling}
+
+    @property
+    def worker_count(self) -> int:
+        return len(self._pool.workers)
+
+    @property
+    def worker_pids(self) -> list[int]:
+        return [worker.process.pid for worker in self._pool.workers.values()]
+
+    def hurry(self) -> None:
+        """A second request to stop: do not wait for the grace period."""
+        self._hurry.set()
+
+    async def stop(self) -> None:
+        """Claim nothing more, let what runs finish for a while, give the rest back, end the workers."""
+        self._claiming = False
+        self._wake.set()
+        grace_ends = time.monotonic() + self._options.grace_s
+        # One end for all of the waiting: a database that does not answer must not be waited for thrice.
+        last_writes_end = grace_ends + _LAST_WRITES_S
+        if self._dispatching is not None:  # a claim under way still brings runs
+            await asyncio.wait({self._dispatching}, timeout=last_writes_end - time.monotonic())
+        while self.executing and not self._hurry.is_set() and time.monotonic() < grace_ends:
+            await self._pulse.wait(0.05)
+        if leases := self._assignment.take_all():
+            self._write(self._released(leases, "shutdown"))
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=max(0.0, last_writes_end - time.monotonic()))
+        await self._pool.stop()
+        self._renewer.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # -- claiming --------------------------------------------------------------------------------
+
+    async def _dispatch(self) -> None:
+        has_more = False
+        while self._claiming:
+            self._host_ready_s = math.inf
+            self._wake.clear()
+            if has_more and self._room() < self._assignment.capacity // _WORTH_A_CLAIM:
+                await asyncio.sleep(_GATHER_S)
+            room = self._room()
+            if room > 0 and not self._renewer.is_fenced:
+                claimed = await self._claim(room)
+                has_more = claimed == room
+                if claimed:
+                    continue
+            try:
+                async with asyncio.timeout(max(_GATHER_S, min(_POLL_S, self._host_ready_s))):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    def _room(self) -> int:
+        """For how many more there is time and place."""
+        if not self._claiming:
+            return 0
+        return min(self._assignment.room() - len(self._still_counted()), _CLAIM_MAX)
+
+    def _still_counted(self) -> list[Lease]:
+        """Ended runs that still take room: the database must never show more running than are allowed.
+
+        Where writes land in the order they are asked for, a claim cannot overtake the settling before it.
+        """
+        keys: Iterable[Key] = self._unasked if self._store.writes_in_order else self._settling
+        return [self._settling[key].lease for key in keys]
+
+    async def _claim(self, room: int) -> int:
+        """How many were there to be had."""
+        try:
+            leases = await self._claimed(room)
+        except StorageError as error:
+            self._storage_failed(error)
+            return await asyncio.sleep(_STORAGE_PAUSE_S, 0)
+        self.storage_problem = None
+        if not self._claiming and leases:
+            self._write(self._released(leases, "shutdown"))
+            return 0
+        self._hand_out_keys(leases)
+        self._assignment.add(leases)
+        if leases:
+            self._pulse.beat()
+        return len(leases)
+
+    async def _claimed(self, room: int) -> list[Lease]:
+        browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
+        crawls = max(0, self._assignment.crawl_room(self._options.crawls))
+        lanes = Lanes(max(0, browsers), crawls, suspects=self._assignment.isolation_room())
+        hosts = self._keeper.room(self._assignment.held_by_host())
+        claimed = await self._source.claim(self.owner, room, lanes, hosts)
+        self._host_ready_s = hosts.ready_in_s
+        return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
+
+    def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
+        """Before the runs: a session may be sealed with a key made after the workers were started."""
+        kids = {kid for lease in leases for kid in lease.kids}
+        if kids and (keys := self._options.keys_for(kids)) is not None:
+            self._pool.tell_keys(keys)
+
+    def _storage_failed(self, error: StorageError) -> None:
+        if self.storage_problem is None:
+            log.warning("claiming is paused", reason=error.message, hint=error.hint)
+        self.storage_problem = f"{error.message}; {error.hint}" if error.hint else error.message
+
+    # -- what the workers say --------------------------------------------------------------------
+
+    def _on_outcomes(self, outcomes: list[tuple[Held, Outcome]]) -> None:
+        now, ended = datetime.now(UTC), time.monotonic()
+        settlements = []
+        for held, outcome in self._keeper.without_waiting(outcomes):
+            took_s = ended - held.started
+            self._settling[held.lease.key] = held
+            self._unasked.add(held.lease.key)
+            self._noted(held.lease.run, outcome, took_s)
+            settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
+        self._assignment.fill()
+        self._ended += settlements
+        if len(self._ended) >= _WORTH_A_WRITE or self.executing <= _WORTH_A_WRITE:
+            self._write_ended()
+        elif self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(_GATHER_S, self._write_ended)
+
+    def _write_ended(self) -> None:
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        if self._ended:
+            settlements, self._ended = self._ended, []
+            self._write(self._settle(settlements))
+            self._wake.set()
+
+    def _noted(self, run: Run, outcome: Outcome, took_s: float) -> None:
+        """A bug in what others make of an outcome must not cost it its settling."""
+        try:
+            self._note(run, outcome, took_s)
+        except Exception as error:
+            log.error("an outcome could not be noted", run=run.id, exc_info=error)
+
+    async def _settle(self, settlements: list[Settlement]) -> None:
+        try:
+            if self._teach is not None and any(each.recipe for each in settlements):
+                settlements = await self._teach(settlements)
+            landed = await self._settled(settlements)
+            for settlement, is_ours in zip(settlements, landed, strict=True):
+                if is_ours:
+                    failure = settlement.transition.failure
+                    self.settled[settlement.transition.to.value, failure.code.value if failure else ""] += 1
+                else:
+                    log.warning("stale write refused", run=settlement.lease.run_id, epoch=settlement.lease.epoch)
+        finally:
+            for settlement in settlements:
+                self._settling.pop(settlement.lease.key, None)
+                self._unasked.discard(settlement.lease.key)
+        self._wake.set()
+        self._pulse.beat()
+
+    async def _settled(self, settlements: list[Settlement]) -> list[bool]:
+        try:
+            return await self._until_stored(lambda: self._ask_to_settle(settlements))
+        except CorralError as error:
+            # The database is well and refuses this: trying again would be for ever.
+            if len(settlements) > 1:
+                return [(await self._settled([each]))[0] for each in settlements]
+            lease = settlements[0].lease
+            log.error("outcome refused by the database", run=lease.run_id, reason=error.message)
+            refused = Failed(FailureCode.UNKNOWN, f"the outcome cannot be stored: {error.message}"[:500], "bug")
+            replaced = settlement_of(lease, refused, self._policy, now=datetime.now(UTC), took_s=0.0)
+            return await self._until_stored(lambda: self._ask_to_settle([replaced]))
+
+    async def _ask_to_settle(self, settlements: list[Settlement]) -> list[bool]:
+        keys = {settlement.lease.key for settlement in settlements}
+        self._unasked -= keys
+        try:
+            return await self._store.settle_all(settlements)
+        except BaseException:
+            self._unasked |= keys
+            raise
+
+    def _on_aborted(self, aborted: list[Held]) -> None:
+        """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""
+        ended = [(held, out_of_time(time.monotonic() - held.started)) for held in aborted if held.timed_out]
+        ended += [(held, cancelled_itself()) for held in aborted if held.cancelled_at is None]
+        if ended:
+            self._on_outcomes(ended)
+        self._assignment.fill()
+        self._wake.set()
+
+    def _on_ready(self) -> None:
+        self._assignment.fill()
+        self._wake.set()
+
+    def _on_death(self, worker: WorkerProcess, exit_status: str, cause: DeathCause) -> None:
+        held, worker.held = list(worker.held.values()), {}
+        self.gate.lost(worker)
+        self._assignment.fill()
+        if not held:
+            return
+        if worker.retiring:
+            self._after_our_own_kill(held)
+            return
+        losses = losses_of(worker, held, exit_status, cause)
+        self._write(self._until_stored(lambda: self._store.lose(losses)))
+
+    def _after_our_own_kill(self, held: list[Held]) -> None:
+        """We killed the worker because one run would not stop; the others are not to blame."""
+        late = [each for each in held if each.timed_out]
+        leases = [each.lease for each in held if not each.timed_out and each.cancelled_at is None]
+        if late:
+            self._on_outcomes([(each, out_of_time(time.monotonic() - each.started)) for each in late])
+        if leases:
+            self._write(self._released(leases, "worker restarted"))
+
+    async def _watch(self) -> None:
+        """Deadlines of runs, workers that say nothing, leases that may have lapsed."""
+        while True:
+            asleep = time.monotonic()
+            await asyncio.sleep(_WATCH_EVERY_S)
+            if time.monotonic() - asleep > _STOOD_STILL_S:
+                continue
+            for worker in self._assignment.overdue(time.monotonic()):
+                log.warning("worker does not stop a run; killing it", pid=worker.process.pid)
+                self._pool.kill(worker)
+            self._pool.kill_silent()
+            self._memory.enforce()
+            if self._renewer.has_lapsed and (leases := self._assignment.take_all()):
+                log.warning("no lease could be renewed in time; stopping what runs", runs=len(leases))
+                self._write(self._released(leases, "storage lost"))
+            self._assignment.fill()
+            self._assignment.tend_isolation(time.monotonic())
+
+    # -- leases that were taken away ---------------------------------------------------------------
+
+    def _snapshot(self) -> Snapshot:
+        """For the renewer's thread. What waits to be settled is ours until that is written."""
+        return Snapshot(tuple(self._pool.workers.values()), (*self._assignment.unassigned(), *list(self._settling)))
+
+    async def _cancel_lost(self, keys: set[Key]) -> None:
+        """Stop those of them that are ours no longer; a run that was resumed and claimed anew meanwhile is."""
+        try:
+            held = await asyncio.to_thread(self._store.renew_from_thread, list(keys), self.owner, LEASE_S)
+        except StorageError:
+            return  # the renewer will find out
+        self._assignment.cancel_keys(keys - held)
+
+    def _lost_from_thread(self, keys: set[Key]) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._assignment.cancel_keys, keys)
+
+    # -- plumbing ----------------------------------------------------------------------------------
+
+    async def _released(self, leases: Sequence[Lease], reason: str) -> None:
+        await self._until_stored(lambda: self._store.release(leases, reason))
+
+    async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
+        """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""
+        while True:
+            try:
+                stored = await write()
+            except (StorageFull, StorageUnavailable) as error:
+                self._storage_failed(error)
+                await asyncio.sleep(_STORAGE_PAUSE_S)
+            else:
+                if makes_room:
+                    self._wake.set()
+                self._pulse.beat()
+                return stored
+
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        self._tasks.add(task := asyncio.get_running_loop().create_task(work))
+        task.add_done_callback(self._finished)
+        return task
+
+    def _write(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = self._spawn(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task of the node failed", exc_info=error)

@@ -1,0 +1,22 @@
+"""How much a node takes on, and what its workers are told."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from corral.domain.hosts.limiter import GateRules
+from corral.engine.node.assign import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    workers: int
+    limits: Limits  # per worker
+    grace_s: float
+    timeouts_s: dict[str, float]  # per strategy, where the run does not say
+    config: dict[str, Any] = field(repr=False)  # what the workers are told
+    crawls: int = 5  # at once
+    max_memory_mib: int = 0  # of a worker process; 0 is no limit
+    gates: GateRules = field(default_factory=GateRules)
+    # All keys of the vault where one of these is new to the workers, else None.
+    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None

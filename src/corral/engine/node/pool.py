@@ -1,0 +1,348 @@
+"""The worker processes of a node: started, given tasks, listened to, replaced when they die."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from corral.domain.crawl.item import Report
+from corral.domain.runs.loss import DeathCause, Loss, assign_blame, cause_of_exit
+from corral.domain.runs.outcome import Outcome
+from corral.domain.runs.run import Lease
+from corral.engine.worker import messages as wire
+from corral.engine.worker.marker import SharedMark
+from corral.runtime.process import OomKills, linked, process_state
+
+log = structlog.get_logger()
+
+_STDERR_TAIL = 64 * 1024
+_RESPAWN_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
+_START_S = 60.0
+_EXIT_S = 2.0
+# Rounds of the renewer, one a second. A worker silent for so many is not vouched for and gets nothing new;
+# they are counted, not timed, so that a node that stood still itself does not take its workers for dead.
+SILENT_ROUNDS = 4
+GONE_ROUNDS = 10
+
+Key = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Held:
+    """A lease that a worker is executing."""
+
+    lease: Lease
+    started: float  # monotonic
+    deadline: float
+    cancelled_at: float | None = None
+    timed_out: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class WorkerProcess:
+    number: int
+    process: asyncio.subprocess.Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    beat: socket.socket
+    held: dict[Key, Held] = field(default_factory=dict)
+    stderr: deque[bytes] = field(default_factory=deque)
+    silent_rounds: int = 0  # since its last heartbeat
+    mark: SharedMark | None = None  # which run it is in
+    is_isolated: bool = False  # it executes suspects and gets nothing else
+    retiring: bool = False  # it ends because we want it to
+    outgrown: bool = False  # it is to end when it is done with what it has
+    killed_for: str | None = None  # why we killed it, as it is shown
+    cause: DeathCause | None = None  # and what that says about its runs
+
+    @property
+    def is_silent(self) -> bool:
+        return self.silent_rounds > SILENT_ROUNDS
+
+    @property
+    def takes_work(self) -> bool:
+        return self.can_work and not self.is_isolated
+
+    @property
+    def can_work(self) -> bool:
+        return not (self.retiring or self.outgrown or self.is_silent)
+
+    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(wire.packed(messages))
+
+    def stderr_tail(self) -> str:
+        return b"".join(self.stderr)[-_STDERR_TAIL:].decode("utf-8", "replace").replace("\x00", "")
+
+
+def lend_all(worker: WorkerProcess, message: wire.Message) -> None:
+    """Where nobody keeps a gate, everybody may go."""
+    if message[0] == "ask":
+        worker.send([["lend", message[1], message[2]]])
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEvents:
+    """What the pool tells its node."""
+
+    outcomes: Callable[[list[tuple[Held, Outcome]]], None]
+    aborted: Callable[[list[Held]], None]
+    died: Callable[[WorkerProcess, str, DeathCause], None]
+    ready: Callable[[], None]
+    reported: Callable[[WorkerProcess, Held, Report], None] = lambda *_: None
+    gate: Callable[[WorkerProcess, wire.Message], None] = lend_all
+
+
+class WorkerPool:
+    def __init__(self, size: int, config: dict[str, Any], events: PoolEvents) -> None:
+        self._size = size
+        self._config = config
+        self._events = events
+        self.workers: dict[int, WorkerProcess] = {}  # that are ready to work
+        self._processes: dict[int, WorkerProcess] = {}  # those that are starting, too
+        self._keepers: set[asyncio.Task[Any]] = set()
+        self._isolating: asyncio.Task[bool] | None = None
+        self._oom = OomKills()
+        self._stopping = False
+
+    async def start(self) -> None:
+        for number in range(self._size):
+            self._keepers.add(asyncio.create_task(self._keep(number), name=f"worker {number}"))
+
+    @property
+    def isolated(self) -> WorkerProcess | None:
+        """The worker for suspects, while there is one that is ready."""
+        return next((worker for worker in self.workers.values() if worker.is_isolated), None)
+
+    def isolate(self) -> None:
+        """Start a worker beside the others, for suspects, so that they take no place from other runs."""
+        if self._stopping or (self._isolating is not None and not self._isolating.done()):
+            return
+        number = max([self._size, *self._processes]) + 1
+        self._isolating = asyncio.create_task(self._keep_once(number, is_isolated=True), name=f"worker {number}")
+        self._keepers.add(self._isolating)
+        self._isolating.add_done_callback(self._keepers.discard)
+
+    def end_isolation(self) -> None:
+        """Let the isolation worker end when it is done with what it has, and make its place free."""
+        if (worker := self.isolated) is not None:
+            worker.is_isolated, worker.outgrown = False, True
+            self._isolating = None
+            if not worker.held:
+                self.kill(worker)
+
+    async def stop(self) -> None:
+        """Close every connection, wait a moment, then kill what is left."""
+        self._stopping = True
+        for worker in list(self._processes.values()):
+            worker.retiring = True
+            worker.writer.close()
+        done, late = await asyncio.wait(self._keepers, timeout=_EXIT_S) if self._keepers else (set(), set())
+        for worker in list(self._processes.values()):
+            _kill(worker.process)
+        if late:
+            await asyncio.wait(late, timeout=_EXIT_S)
+        for keeper in late:
+            keeper.cancel()
+        await asyncio.gather(*done, *late, return_exceptions=True)
+
+    def tell_keys(self, keys: list[str]) -> None:
+        """A new key of the vault, for the workers there are and those to come."""
+        self._config = {**self._config, "vault_keys": keys}
+        for worker in self._processes.values():
+            worker.send([["keys", keys]])
+
+    def kill(self, worker: WorkerProcess) -> None:
+        """End a worker that does not listen any more; its keeper starts another one."""
+        worker.retiring = True
+        _kill(worker.process)
+
+    def kill_for(self, worker: WorkerProcess, why: str, cause: DeathCause) -> None:
+        """End a worker over what it does; the cause says which of its runs is to blame."""
+        if worker.killed_for is None:
+            worker.killed_for, worker.cause = why, cause
+            _kill(worker.process)
+
+    def kill_silent(self) -> None:
+        """End workers that do not even send heartbeats; what they held counts as lost with them."""
+        for worker in self.workers.values():
+            if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
+                log.warning("worker is silent; killing it", pid=worker.process.pid, runs=len(worker.held))
+                why = f"killed after {worker.silent_rounds} s without a heartbeat"
+                # Who was stopped by a signal was stopped by somebody else.
+                is_stopped = process_state(worker.process.pid) in "Tt"
+                self.kill_for(worker, why, DeathCause.OUTSIDE if is_stopped else DeathCause.SILENCE)
+
+    # -- one worker after the other ----------------------------------------------------------------
+
+    async def _keep(self, number: int) -> None:
+        quick_deaths = 0
+        while not self._stopping:
+            await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
+            # One that was ready is replaced at once; one that cannot even start, after a while.
+            quick_deaths = 0 if await self._keep_once(number) else quick_deaths + 1
+
+    async def _keep_once(self, number: int, *, is_isolated: bool = False) -> bool:
+        """One worker process from its start to its end; whether it was ever ready."""
+        try:
+            worker = await self._spawn(number)
+        except OSError as error:  # no process, memory or file descriptor left, for now
+            log.warning("cannot start a worker; trying again", reason=str(error))
+            return False
+        worker.is_isolated = is_isolated
+        self._processes[number] = worker
+        was_ready = False
+        try:
+            exit_status, cause, was_ready = await self._listen(worker)
+        except Exception as error:
+            # A bug of ours in taking an answer must not cost the node this worker for good.
+            log.error("what a worker said could not be understood", exc_info=error)
+            exit_status, cause = f"killed over what it said: {type(error).__name__}", DeathCause.CRASH
+        finally:
+            self._processes.pop(number, None)
+            self.workers.pop(number, None)
+            worker.beat.close()
+            worker.writer.close()
+            _kill(worker.process)
+        self._events.died(worker, exit_status, cause)
+        if worker.mark is not None:
+            worker.mark.close()
+        if not was_ready and not self._stopping:
+            log.error("a worker ended while starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
+        return was_ready
+
+    async def _spawn(self, number: int) -> WorkerProcess:
+        mark, mark_fd = SharedMark.create()
+        ours, theirs = linked()
+        beat, their_beat = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        fds = (theirs.fileno(), their_beat.fileno(), mark_fd)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "corral.entrypoints.worker_process",
+                *map(str, (*fds, os.getpid())),
+                pass_fds=fds,
+                start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                env=_child_environment(),
+            )
+        except OSError:
+            ours.close()
+            beat.close()
+            raise
+        finally:
+            theirs.close()
+            their_beat.close()
+            os.close(mark_fd)
+        beat.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=2**24)
+        worker = WorkerProcess(number, process, reader, writer, beat, mark=mark)
+        worker.send([["config", self._config]])
+        return worker
+
+    async def _listen(self, worker: WorkerProcess) -> tuple[str, DeathCause, bool]:
+        """Hand on what the worker says until it is gone; how it ended and why, and whether it was ever ready.
+
+        Runs are handed to a worker that is ready, or they would be blamed for what killed it on its way there.
+        """
+        drain = asyncio.create_task(self._keep_stderr(worker), name="stderr")
+        too_slow = asyncio.get_running_loop().call_later(_START_S, _kill, worker.process)
+        was_ready = False
+        async for frame in wire.frames(worker.reader):
+            if was_ready:
+                self._sort(worker, frame)
+                continue
+            was_ready = True
+            too_slow.cancel()
+            if not self._stopping:
+                self.workers[worker.number] = worker
+                self._events.ready()
+        too_slow.cancel()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_S):
+                await worker.process.wait()
+        _kill(worker.process)
+        code = await worker.process.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await drain
+        drain.cancel()
+        status, signal_name = _ended(code)
+        cause = worker.cause or cause_of_exit(signal_name, oom_kills=self._oom.count_new())
+        return worker.killed_for or status, cause, was_ready
+
+    def _sort(self, worker: WorkerProcess, frame: list[wire.Message]) -> None:
+        outcomes: list[tuple[Held, Outcome]] = []
+        aborted: list[Held] = []
+        for message in frame:
+            if message[0] in wire.TO_GATE:
+                self._events.gate(worker, message)
+                continue
+            if message[0] == "report":
+                if (held := worker.held.get((message[1], message[2]))) is not None:
+                    self._events.reported(worker, held, wire.report_of(message))
+                continue
+            held = worker.held.pop((message[1], message[2]), None)
+            if held is None:
+                continue
+            if message[0] == "outcome":
+                outcomes.append((held, wire.outcome_of(message)))
+            else:
+                aborted.append(held)
+        if outcomes:
+            self._events.outcomes(outcomes)
+        if aborted:
+            self._events.aborted(aborted)
+
+    async def _keep_stderr(self, worker: WorkerProcess) -> None:
+        """The last of what it complained about, for the day it dies."""
+        assert worker.process.stderr is not None
+        kept = 0
+        while chunk := await worker.process.stderr.read(65536):
+            worker.stderr.append(chunk)
+            kept += len(chunk)
+            while kept - len(worker.stderr[0]) >= _STDERR_TAIL:
+                kept -= len(worker.stderr.popleft())
+
+
+def losses_of(worker: WorkerProcess, held: Sequence[Held], exit_status: str, cause: DeathCause) -> list[Loss]:
+    """What the death of this worker means for each of the runs that it held."""
+    keys = [each.lease.key for each in held]
+    executing = None if worker.mark is None else worker.mark.find(keys)
+    run_id = None if executing is None else executing[0]
+    log.warning("worker lost", pid=worker.process.pid, exit=exit_status, cause=cause.value, runs=len(held), run=run_id)
+    blames, tail = assign_blame(cause, keys, executing), worker.stderr_tail()
+    return [Loss(each.lease, blames[each.lease.key], exit_status, tail) for each in held]
+
+
+def _child_environment() -> dict[str, str]:
+    """Settings reach a worker through its connection; a script's environment must not hold our secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ended(code: int) -> tuple[str, str | None]:
+    """For people, and the name of the signal where it was one."""
+    if code >= 0:
+        return f"exited with {code}", None
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"killed by {name}", name

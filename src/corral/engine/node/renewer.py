@@ -1,0 +1,120 @@
+"""Keeping leases: a thread that listens for the heartbeats of workers and renews what living ones hold.
+
+It shares nothing with the event loop but a snapshot, so that a loop standing still costs no lease.
+"""
+
+import select
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from corral.domain.errors import StorageError
+from corral.domain.ids import Owner
+from corral.domain.ports import LeaseStore
+from corral.engine.node.pool import Key, WorkerProcess
+
+LEASE_S = 10.0
+RENEW_EVERY_S = 1.0
+# Without a confirmed renewal for this long nothing new is started: another node may soon own the runs.
+SELF_FENCE_S = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is held right now: by each worker, and by the node itself before and after its worker."""
+
+    workers: tuple[WorkerProcess, ...]
+    by_node: tuple[Key, ...]
+
+
+class Renewer:
+    def __init__(
+        self,
+        store: LeaseStore,
+        owner: Owner,
+        snapshot: Callable[[], Snapshot],
+        lost: Callable[[set[Key]], None],
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._snapshot = snapshot
+        self._lost = lost
+        self._stop = threading.Event()
+        self._confirmed = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="renewer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    @property
+    def is_fenced(self) -> bool:
+        return time.monotonic() - self._confirmed > SELF_FENCE_S
+
+    @property
+    def has_lapsed(self) -> bool:
+        """True once leases may have run out without our knowing."""
+        return time.monotonic() - self._confirmed > LEASE_S
+
+    def _run(self) -> None:
+        next_renewal = time.monotonic()
+        while not self._stop.is_set():
+            snapshot = self._snapshot()
+            self._hear(snapshot.workers, until=next_renewal)
+            if time.monotonic() >= next_renewal:
+                next_renewal = time.monotonic() + RENEW_EVERY_S
+                self._renew(snapshot)
+
+    def _hear(self, workers: Iterable[WorkerProcess], until: float) -> None:
+        """Collect heartbeats until it is time to renew."""
+        by_fd = {worker.beat.fileno(): worker for worker in workers if worker.beat.fileno() >= 0}
+        poll = select.poll()
+        for fd in by_fd:
+            poll.register(fd, select.POLLIN)
+        while not self._stop.is_set():
+            # At least one look, however late: beats that have gathered while we stood still count.
+            left_s = max(0.0, min(until - time.monotonic(), 0.2))
+            if not by_fd:
+                self._stop.wait(left_s)
+                return
+            for fd, _ in poll.poll(left_s * 1000):
+                if _drained(by_fd[fd]):
+                    by_fd[fd].silent_rounds = 0
+                else:
+                    poll.unregister(fd)
+                    del by_fd[fd]
+            if time.monotonic() >= until:
+                return
+
+    def _renew(self, snapshot: Snapshot) -> None:
+        now = time.monotonic()
+        keys: list[Key] = list(snapshot.by_node)
+        for worker in snapshot.workers:
+            worker.silent_rounds += 1
+            if not worker.is_silent:
+                keys += list(worker.held)
+        try:
+            held = self._store.renew_from_thread(keys, self._owner, LEASE_S)
+        except StorageError:
+            return  # not confirmed; the fence closes by itself if this goes on
+        self._confirmed = now
+        if len(held) < len(keys):
+            self._lost(set(keys) - held)
+
+
+def _drained(worker: WorkerProcess) -> bool:
+    """Read away what has gathered; False where the worker has closed its end."""
+    heard = False
+    while True:
+        try:
+            if not worker.beat.recv(64):
+                return False
+            heard = True
+        except BlockingIOError:
+            return heard
+        except OSError:
+            return False

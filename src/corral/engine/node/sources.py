@@ -1,0 +1,152 @@
+"""Where a node finds its next runs: in the database, in its order. Messages wake the node and are accounted for."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from corral.domain.hosts.claiming import HostRoom
+from corral.domain.ids import Owner
+from corral.domain.ports import LeaseStore
+from corral.domain.runs.queues import EVERY_QUEUE, Queue, served
+from corral.domain.runs.run import Lanes, Lease
+from corral.engine.node.crawl_helpers import Helpers
+from corral.engine.node.pool import Key
+from corral.engine.node.renewer import LEASE_S
+
+# A message whose run is still in the queue of a busy node is given up after this time; the database keeps the run.
+_PATIENCE_S = 5.0
+_REMEMBERED = 10_000
+
+
+class Source(Protocol):
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]: ...
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        """Runs that help with a crawl, for a node that has nothing else to begin. No message ever names those."""
+        ...
+
+
+class Oldest:
+    """Whatever is due, by band and age."""
+
+    def __init__(self, store: LeaseStore, queues: Sequence[Queue] = EVERY_QUEUE) -> None:
+        self._store = store
+        self._helpers = Helpers(store)
+        self._queues = queues
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
+        return await self._store.claim(owner, room, LEASE_S, served(lanes, self._queues), hosts)
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        return await self._helpers.claim(owner, room if Queue.HTTP in self._queues else 0)
+
+
+class OnlyRun:
+    """The one that a person waits for."""
+
+    def __init__(self, store: LeaseStore, run_id: str) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._helpers = Helpers(store, run_id)
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:  # noqa: ARG002 - there is one
+        return await self._store.claim_one(self._run_id, owner, LEASE_S, hosts)
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        return await self._helpers.claim(owner, room)
+
+
+class Errand(NamedTuple):
+    """A message that names a run, and how to report what became of it: taken up, and later ended."""
+
+    run_id: str
+    taken_up: Callable[[], None]
+    ended: Callable[[str], None]
+
+
+NOT_CLAIMED = "not claimed: executed by another node, ended, or not due"
+LEFT_IN_QUEUE = "left in the database: older runs come first"
+
+
+class Asked(Oldest):
+    """Wakes up for messages, and reports to the broker which of the runs they name are executed here.
+
+    The order of the database decides what is claimed, never a message: one may be lost, late or doubled, and an older
+    run may have none.
+    """
+
+    def __init__(self, store: LeaseStore, queues: Sequence[Queue], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(store, queues)
+        self._clock = clock
+        self._waiting: OrderedDict[str, list[tuple[Errand, float]]] = OrderedDict()  # by run, with its arrival
+        self._executing: dict[Key, list[Errand]] = {}
+        self._keys: dict[str, Key] = {}  # of the runs executed here
+        self._ended: OrderedDict[str, None] = OrderedDict()  # runs executed here whose messages may still come
+        self.heard = 0  # messages, ever
+        self.wake: Callable[[], None] = lambda: None
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def has_executing(self) -> bool:
+        return bool(self._keys)
+
+    def ask(self, errand: Errand) -> None:
+        self.heard += 1
+        run_id = errand.run_id
+        if run_id in self._keys:
+            self._executing[self._keys[run_id]].append(errand)
+            errand.taken_up()
+        elif run_id in self._ended:
+            _decline(errand, NOT_CLAIMED)
+        else:
+            self._waiting.setdefault(run_id, []).append((errand, self._clock()))
+            self.wake()
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
+        heard_before = list(self._waiting)
+        leases = await super().claim(owner, room, lanes, hosts)
+        for lease in leases:
+            self._keys[lease.run_id] = lease.key
+            self._ended.pop(lease.run_id, None)
+            errands = [errand for errand, _ in self._waiting.pop(lease.run_id, ())]
+            self._executing[lease.key] = errands
+            for errand in errands:
+                errand.taken_up()
+        if len(leases) < room:
+            for run_id in heard_before:
+                self._give_up(run_id, NOT_CLAIMED)
+        else:
+            self._give_up_late()
+        return leases
+
+    def _give_up_late(self) -> None:
+        before = self._clock() - _PATIENCE_S
+        while self._waiting:
+            run_id, errands = next(iter(self._waiting.items()))
+            if errands[0][1] > before:
+                return
+            self._give_up(run_id, LEFT_IN_QUEUE)
+
+    def _give_up(self, run_id: str, why: str) -> None:
+        for errand, _ in self._waiting.pop(run_id, ()):
+            _decline(errand, why)
+
+    def forget(self, still: Iterable[Key]) -> None:
+        """Report the end of what is executed no longer."""
+        for key in self._executing.keys() - set(still):
+            for errand in self._executing.pop(key):
+                errand.ended("executed")
+            if self._keys.get(key[0]) == key:
+                del self._keys[key[0]]
+            self._ended[key[0]] = None
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+
+def _decline(errand: Errand, why: str) -> None:
+    errand.taken_up()
+    errand.ended(why)

@@ -1,0 +1,100 @@
+"""The node's side of runs with items: what they report is written, and they are given more."""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from corral.domain.crawl.crawl import CrawlPlan, ItemState
+from corral.domain.crawl.item import Report, Step
+from corral.domain.crawl.summary import left_out_by
+from corral.domain.ports import LeaseStore
+from corral.domain.runs.empty_fields import FieldCount
+from corral.domain.runs.run import CRAWL, Lease
+from corral.engine.node.pool import Held, Key, WorkerProcess
+from corral.engine.worker import messages
+
+log = structlog.get_logger()
+
+_MAX_REASONS = 200
+
+
+class UntilStored(Protocol):
+    async def __call__(
+        self, write: Callable[[], Awaitable[Step | None]], *, makes_room: bool = True
+    ) -> Step | None: ...
+
+
+class Steps:
+    def __init__(
+        self,
+        store: LeaseStore,
+        until_stored: UntilStored,
+        write: Callable[[Coroutine[Any, Any, Any]], None],
+        look: Callable[[], None] = lambda: None,
+        lost: Callable[[set[Key]], None] = lambda _: None,
+    ) -> None:
+        self._look = look
+        self._lost = lost
+        self._store = store
+        self._until_stored = until_stored
+        self._write = write
+
+    def reported(self, worker: WorkerProcess, held: Held, report: Report) -> None:
+        self._write(self._stepped(worker, held.lease, report))
+
+    async def _stepped(self, worker: WorkerProcess, lease: Lease, report: Report) -> None:
+        plan = CrawlPlan.of(lease.run.payload["crawl"])
+        try:
+            # A crawl that gets on is no reason to look for more runs.
+            step = await self._until_stored(
+                lambda: self._store.crawl_step(lease, report, plan.bounds), makes_room=False
+            )
+            if step is not None and report.is_last and lease.run.kind == CRAWL:
+                step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
+                left_out = list(left_out_by(step.reasons or {}, 0))
+                step = step._replace(examples=await self._store.crawl_examples(lease.run_id, left_out))
+                step = step._replace(empty_fields=await self._empty_fields(lease.run_id, plan))
+                step = step._replace(held_back=await self._store.crawl_held_back(lease.run_id))
+                if plan.since is not None:
+                    step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
+        except Exception as error:
+            # The database is well and refuses this: the run is told, and ends for it.
+            log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
+            worker.send([messages.refused_message(lease, f"{type(error).__name__}: {error}"[:500])])
+            return
+        if step is None:  # it is ours no longer, which the renewer would find out a moment later
+            self._lost({lease.key})
+        else:
+            worker.send([messages.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
+            if step.helpers:
+                self._look()
+
+    async def _empty_fields(self, run_id: str, plan: CrawlPlan) -> dict[str, int]:
+        """Counted from what is stored: what a worker remembers is lost with it."""
+        if not plan.fields:
+            return {}
+        count, after = FieldCount([str(each["name"]) for each in plan.fields]), ""
+        while batch := await self._store.next_records(run_id, after):
+            after = batch[-1].id
+            count.add(record.data for record in batch)
+        return count.mostly_empty()
+
+
+def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    """Of items that have ended, the most frequent first; what is still to be tried again has a reason, too."""
+    found: Counter[str] = Counter()
+    for state, reason, count in told:
+        if state != ItemState.PENDING:
+            found[reason] += count
+    return dict(found.most_common(_MAX_REASONS))
+
+
+def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:
+    """Of its time, counted from its very first start: dying does not win it any."""
+    started_at = lease.run.started_at
+    # A helper has no time of its own.
+    began = lease.run.payload.get("crawl_started") or (None if started_at is None else started_at.timestamp())
+    return None if plan.max_seconds is None or began is None else plan.max_seconds - (time.time() - began)

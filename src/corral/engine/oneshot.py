@@ -1,0 +1,150 @@
+"""One task in a worker process beside the node's: nothing of it is written anywhere."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from corral.domain.ids import Owner, RunId, new_id
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.loss import DeathCause
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.run import Lease, Run, RunState
+from corral.domain.sites.session import SealedSession
+from corral.engine.hosts.limiter import Gate
+from corral.engine.node.pool import Held, PoolEvents, WorkerPool, WorkerProcess, lend_all
+from corral.engine.worker import messages
+
+_START_S = 15.0
+_MARGIN_S = 2.0
+# Whoever tries out selectors tries several; a process takes a second to start.
+_WARM_S = 60.0
+
+
+def errand(
+    kind: str, payload: dict[str, Any], strategy: Strategy, session: SealedSession | None, job_id: str | None = None
+) -> Lease:
+    """A run that is nowhere written, for `Errands`."""
+    now = datetime.now(UTC)
+    run = Run(
+        id=RunId(new_id()),
+        job_id=job_id,
+        kind=kind,
+        state=RunState.RUNNING,
+        priority=Priority.HIGH,
+        attempt=1,
+        max_attempts=1,
+        requested_strategy=strategy,
+        resolved_strategy=strategy,
+        payload=payload,
+        epoch=1,
+        losses=0,
+        suspect=0,
+        due_at=now,
+        created_at=now,
+        stats={},
+    )
+    return Lease(run, Owner("errand"), session)
+
+
+class Errands:
+    """Worker processes beside the node's: one per errand at a time, kept for a while for the next one.
+
+    They go past the gates of the node in this process, where there is one.
+    """
+
+    def __init__(self, config: Callable[[], dict[str, Any]], gate: Gate | None = None) -> None:
+        self._config = config
+        self._gate = gate
+        self._idle: list[_Runner] = []
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
+        runner = await self._runner()
+        try:
+            outcome = await runner.perform(lease, timeout_s)
+        except BaseException:
+            await runner.pool.stop()
+            raise
+        if runner.is_sound:
+            runner.dismissal = asyncio.get_running_loop().call_later(_WARM_S, self._dismiss, runner)
+            self._idle.append(runner)
+        else:
+            self._end(runner)
+        return outcome
+
+    async def close(self) -> None:
+        for runner in list(self._idle):
+            self._dismiss(runner)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    async def _runner(self) -> "_Runner":
+        """One that waits, unless it knows what is no longer so, as a key of the vault."""
+        config = self._config()
+        while self._idle:
+            runner = self._idle.pop()
+            if runner.dismissal is not None:
+                runner.dismissal.cancel()
+            if runner.is_sound and runner.config == config:
+                return runner
+            self._end(runner)
+        runner = _Runner(config, self._gate)
+        await runner.pool.start()
+        return runner
+
+    def _dismiss(self, runner: "_Runner") -> None:
+        self._idle.remove(runner)
+        if runner.dismissal is not None:
+            runner.dismissal.cancel()
+        self._end(runner)
+
+    def _end(self, runner: "_Runner") -> None:
+        task = asyncio.create_task(runner.pool.stop(), name="errand ends")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class _Runner:
+    def __init__(self, config: dict[str, Any], gate: Gate | None) -> None:
+        self.config = config
+        self._gate = gate
+        self.is_sound = True
+        self.dismissal: asyncio.TimerHandle | None = None
+        self._ready = asyncio.Event()
+        self._done: asyncio.Future[Outcome] | None = None
+        heard = lend_all if gate is None else gate.hear
+        events = PoolEvents(self._ended, self._aborted, self._died, self._ready.set, gate=heard)
+        self.pool = WorkerPool(1, config, events)
+
+    async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._done = done
+        try:
+            async with asyncio.timeout(_START_S):
+                await self._ready.wait()
+            [worker] = self.pool.workers.values()
+            worker.held[lease.key] = Held(lease, started=time.monotonic(), deadline=float("inf"))
+            worker.send([messages.task_message(lease.task(timeout_s))])
+            async with asyncio.timeout(timeout_s + _MARGIN_S):
+                return await done
+        except TimeoutError:
+            self.is_sound = False
+            return Failed(FailureCode.TIMEOUT, "no answer in time", "errand")
+
+    def _ended(self, found: list[tuple[Held, Outcome]]) -> None:
+        self._end(found[0][1])
+
+    def _aborted(self, _: list[Held]) -> None:
+        self.is_sound = False
+        self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
+
+    def _died(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
+        self.is_sound = False
+        if self._gate is not None:
+            self._gate.lost(worker)
+        self._end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
+
+    def _end(self, outcome: Outcome) -> None:
+        if self._done is not None and not self._done.done():
+            self._done.set_result(outcome)

@@ -1,0 +1,170 @@
+"""Crawls as people see them: started at once, whatever the target does; looked at while they run."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.item import ROBOTS, Found, listing_key, listing_kind, short_key
+from corral.domain.crawl.option_values import LAST
+from corral.domain.errors import BadInput, RunNotFound
+from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.canonical import canonical_url, url_key
+from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.net.url import parse_target
+from corral.domain.ports import RunStore
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.queues import Waker
+from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
+from corral.domain.sites.session import SealedSession
+
+# How much later than the crawl's own clock the node steps in.
+_MARGIN_S = 60.0
+_LOOKED_AT = 200
+_LONGEST_S = 30 * 86_400.0
+
+
+class CrawlStore(RunStore, Protocol):
+    async def created_by(self, key: IdempotencyKey) -> str | None: ...
+
+    async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> Sequence[tuple[Run, object]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlAccess:
+    """How the pages of a crawl are reached, where that is not as usual."""
+
+    login: SealedSession | None = None
+    proxy: ProxyPolicy | None = None
+    verify_tls: bool = True
+
+    def payload(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.login is not None:
+            told["login"] = asdict(self.login)
+        if self.proxy is not None and not self.proxy.is_direct:
+            told["proxy"] = self.proxy.document()
+        return told if self.verify_tls else {**told, "verify_tls": False}
+
+
+USUAL = CrawlAccess()
+
+
+class Crawls:
+    def __init__(self, store: CrawlStore, policy: EgressPolicy, wake: Waker) -> None:
+        self._store = store
+        self._policy = policy
+        self._wake = wake
+
+    async def start(
+        self,
+        plan: CrawlPlan,
+        *,
+        priority: Priority = Priority.MEDIUM,
+        trusted_hosts: Sequence[str] = (),
+        about: dict[str, object] | None = None,
+        key: IdempotencyKey | None = None,
+        keep: bool = False,
+        access: CrawlAccess = USUAL,
+    ) -> tuple[Run, bool]:
+        """A crawl of this plan, queued. Nobody asks the target first: it may take its time, or hang.
+
+        One to `keep` is not forgotten a while after its end.
+        """
+        if key is not None and (known := await self._store.created_by(key)) is not None:
+            return await self._store.run(known), True
+        plan = await self._compared(plan)
+        for url in plan.start_urls:
+            target = parse_target(url, field="url")
+            check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
+        seeds = seeds_of(plan)
+        run = crawl_run(plan, None, priority, trusted_hosts=trusted_hosts, about=about, access=access)
+        meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
+        drafts = [EventDraft(EventKind.CREATED, meta)]
+        if not access.verify_tls:
+            drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(plan.start_urls[0]).host}))
+        run_id, replayed = await self._store.add_crawl(run, drafts, seeds, key, keep)
+        started = await self._store.run(run_id)
+        self._wake(started)
+        return started, replayed
+
+    async def _compared(self, plan: CrawlPlan) -> CrawlPlan:
+        """With the run that is meant as the earlier one; BadInput where there is none that could be."""
+        if plan.since is None:
+            return plan
+        if plan.since == LAST:
+            ended = [state for state in RunState if state.is_terminal]
+            starts = list(plan.start_urls)
+            same = (run for run, _ in await self._store.newest_crawls(ended, _LOOKED_AT) if _starts(run) == starts)
+            newest = next(same, None)
+            return replace(plan, since=None if newest is None else newest.id)
+        try:
+            earlier = await self._store.run(plan.since)
+        except RunNotFound:
+            raise BadInput(f"there is no run {plan.since}", field="since", hint="see `corral run list`") from None
+        if earlier.kind != CRAWL or not earlier.state.is_terminal:
+            what = "has not ended" if earlier.kind == CRAWL else "is no crawl"
+            raise BadInput(f"run {plan.since} {what}", field="since", hint="name a crawl that has ended")
+        if CrawlPlan.of(earlier.payload["crawl"]).fields != plan.fields:
+            raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
+        return plan
+
+
+def crawl_run(
+    plan: CrawlPlan,
+    job_id: str | None,
+    priority: Priority,
+    *,
+    trusted_hosts: Sequence[str] = (),
+    asked: Strategy | None = None,
+    about: dict[str, object] | None = None,
+    access: CrawlAccess = USUAL,
+) -> NewRun:
+    return NewRun(
+        id=RunId(new_id()),
+        job_id=None if job_id is None else JobId(job_id),
+        kind=CRAWL,
+        priority=priority,
+        max_attempts=1,  # its items are tried again, each for itself
+        requested_strategy=asked or Strategy(plan.strategy),
+        resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
+        payload={
+            "url": plan.start_urls[0],
+            "crawl": plan.document(),
+            "trusted_hosts": list(trusted_hosts),
+            "timeout_s": (plan.max_seconds or _LONGEST_S) + _MARGIN_S,
+            "about": about or {},
+            **access.payload(),
+        },
+    )
+
+
+def _starts(run: Run) -> object:
+    return run.payload.get("crawl", {}).get("start_urls")
+
+
+def seeds_of(plan: CrawlPlan) -> list[Found]:
+    """Where it begins: each once, however often and in whatever spelling it is named."""
+    found = {}
+    for url in plan.start_urls:
+        target = parse_target(url, field="url")
+        key = url_key(target, plan.counting_params)
+        seed = Found(canonical_url(target), short_key(key), target.authority, 0)
+        if plan.listing is not None:
+            seed = seed._replace(key=listing_key(key), kind=listing_kind(1))
+        found[seed.key] = seed
+    return [*found.values(), *_sitemaps(plan)]
+
+
+def _sitemaps(plan: CrawlPlan) -> list[Found]:
+    """Where the sitemaps of the start pages' sites are named."""
+    if not plan.use_sitemaps:
+        return []
+    targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
+    return [
+        Found(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
+        for origin, target in targets.items()
+    ]

@@ -1,0 +1,61 @@
+"""How the fields of a job are found, changed one by one: runs that start afterwards use it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from corral.domain.errors import BadInput, FieldNotFound
+from corral.domain.jobs.job import FieldSpec, Job
+from corral.domain.ports import JobStore
+from corral.engine.usecases.jobs import Jobs, check_fields
+
+
+class FieldMaps:
+    def __init__(self, store: JobStore, jobs: Jobs) -> None:
+        self._store = store
+        self._jobs = jobs
+
+    async def of(self, job_id: str) -> tuple[FieldSpec, ...]:
+        return (await self._store.job(job_id)).job.fields
+
+    async def put(self, job_id: str, maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
+        """Replace those of these names, add those that are new; the others stay as and where they are."""
+        check_maps(maps)
+
+        def put_in(job: Job) -> dict[str, Any]:
+            return {"fields": merged(job.fields, maps)}
+
+        return (await self._jobs.change_by(job_id, put_in)).job.fields
+
+    async def remove(self, job_id: str, name: str) -> tuple[FieldSpec, ...]:
+        """Forget how a field is found; the field itself stays."""
+
+        def removed(job: Job) -> dict[str, Any]:
+            return {"fields": without_map(job.fields, name)}
+
+        return (await self._jobs.change_by(job_id, removed)).job.fields
+
+
+def merged(fields: Sequence[FieldSpec], maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
+    by_name = {spec.name.strip(): spec for spec in fields}
+    return tuple((by_name | {spec.name.strip(): spec for spec in maps}).values())
+
+
+def without_map(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]:
+    """The fields, that one found by its name alone."""
+    known = {spec.name.strip() for spec in fields}
+    if name.strip() not in known:
+        raise FieldNotFound(name)
+    return tuple(FieldSpec(spec.name) if spec.name.strip() == name.strip() else spec for spec in fields)
+
+
+def check_maps(maps: Sequence[FieldSpec]) -> None:
+    """As fields of a job; what is wrong is told with the field's name and where it stands in the request."""
+    try:
+        check_fields(maps)
+    except BadInput as problem:
+        place = (problem.field or "").removeprefix("fields")
+        number = place.lstrip(".").partition(".")[0]
+        name = f"{maps[int(number)].name!r}: " if number else ""
+        raise BadInput(
+            f"{name}{problem.message}", field=f"field_maps{place}", hint=problem.hint, code=problem.code
+        ) from None

@@ -1,0 +1,184 @@
+"""Creating and changing jobs: everything is checked before anything is written."""
+
+import asyncio
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from corral.domain.crawl.job_pages import ITEM_LINKS, Listing, check_pages, plan_of_job
+from corral.domain.errors import BadInput, StorageUnavailable
+from corral.domain.ids import JobId, new_id
+from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, OnTrouble, StoredJob
+from corral.domain.jobs.schedule import check_frequency, next_slot
+from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.proxy import DIRECT, ProxyPolicy, credentials_text, parse_proxy
+from corral.domain.net.url import parse_target
+from corral.domain.ports import EngineStore, Prober
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.outcome import FailureCode
+from corral.domain.runs.probe import Probe
+from corral.domain.runs.strategy import is_proxied
+from corral.domain.secret import Secret
+
+MAX_FIELDS = 200
+
+Seal = Callable[[Secret[str], str], str]  # the vault's: a text, and what it is bound to
+_CHANGE_TRIES = 50
+
+
+class Jobs:
+    def __init__(self, store: EngineStore, prober: Prober, policy: EgressPolicy, seal: Seal) -> None:
+        self._seal = seal
+        self._store = store
+        self._prober = prober
+        self._policy = policy
+
+    async def create(
+        self, job: Job, key: IdempotencyKey | None = None, *, probes: bool = True
+    ) -> tuple[StoredJob, bool]:
+        """Write a job. With a key seen before: the job from then, and True.
+
+        The target is asked once, to refuse what cannot work; whoever runs the job right away learns it from the run.
+        """
+        # Asked first: a repeated request is answered as before, whatever has become of the target since.
+        if key is not None and (known := await self._store.created_by(key)) is not None:
+            return await self._store.job(known), True
+        checked = await self._checked(job, probes=probes)
+        job_id, replayed = await self._store.add_job(checked, _next_slot_ms(checked), key)
+        return await self._store.job(job_id), replayed
+
+    async def change(self, job_id: str, changes: dict[str, Any], *, probes: bool = True) -> StoredJob:
+        """Change some of a job's properties; runs that exist keep what they were started with."""
+        return await self.change_by(job_id, lambda _: changes, probes=probes)
+
+    async def change_by(
+        self, job_id: str, changes_of: Callable[[Job], dict[str, Any]], *, probes: bool = True
+    ) -> StoredJob:
+        """The same, with changes that depend on what the job is: asked anew where somebody else changed it first."""
+        for _ in range(_CHANGE_TRIES):
+            before = (await self._store.job(job_id)).job
+            after = await self._changed(before, changes_of(before), probes=probes)
+            if await self._store.update_job(before, after, _next_slot_ms(after)):
+                return await self._store.job(job_id)
+        raise StorageUnavailable("the job is being changed by somebody else all the time", hint="try again")
+
+    async def _changed(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
+        job = replace(before, **changes)
+        if changes.get("list_config") is not None and job.crawl_mode is CrawlMode.SINGLE:
+            # A job that is set back to a single page keeps its list_config for later; a new one would be ignored.
+            raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
+        if job.target_url != before.target_url:
+            # Trust was given to the target a person typed, not to whatever the job is aimed at later.
+            return await self._checked(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
+        check_what(job, is_draft=True)
+        return job
+
+    def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
+        return None if text is None else kept_proxy(text, self._policy, self._seal)
+
+    async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
+        """A copy with an id of its own. Trust is not copied: it was given to what a person typed."""
+        original = (await self._store.job(job_id)).job
+        copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC), trusted_hosts=())
+        copy_id, replayed = await self._store.add_job(copy, _next_slot_ms(copy), key)
+        return await self._store.job(copy_id), replayed
+
+    async def _checked(self, job: Job, *, probes: bool, is_draft: bool = False) -> Job:
+        target = parse_target(job.target_url)
+        trusted = frozenset(job.trusted_hosts)
+        check_literal(target, self._policy, trusted_hosts=trusted)
+        # What compiles selectors is loaded with the first job, in a thread: it takes longer than the loop may stand.
+        await asyncio.to_thread(importlib.import_module, "corral.extract.selectors.spec")
+        check_what(job, is_draft=is_draft)
+        if probes and not is_proxied(job):
+            refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
+        return replace(job, target_url=target.url)
+
+
+def check_what(job: Job, *, is_draft: bool = False) -> None:
+    """A draft has been changed in part: what is still missing is said when a run of it is started."""
+    check_fields(job.fields)
+    check_frequency(job.frequency)
+    check_pages(job, is_draft=is_draft)
+    has_links = bool((job.list_config or {}).get(ITEM_LINKS))
+    if job.crawl_mode is CrawlMode.LIST and job.list_config is not None and has_links:
+        for spec in Listing.of(job.list_config).fields:
+            check_selectors(spec, field=f"list_config.{spec.name}")
+    if job.crawl_mode is not CrawlMode.SINGLE:
+        for name, how in (("on_captcha", job.on_captcha), ("on_missing", job.on_missing)):
+            if how is OnTrouble.WAIT:
+                raise BadInput(
+                    "only a job of a single page waits for a person", field=name, hint="set it to fail, or leave it out"
+                )
+        if job.crawl_mode is CrawlMode.CRAWL or has_links:
+            plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
+
+
+def kept_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:
+    """What a job keeps of what somebody wrote: the address in the open, user and password sealed."""
+    proxy = parse_proxy(text, field)
+    if proxy is None:
+        return ProxyPolicy(DIRECT)
+    check_literal(proxy.target, policy, field=field)
+    kept = ProxyPolicy(proxy.address)
+    known_by = credentials_text(proxy)
+    return kept if known_by is None else replace(kept, sealed=seal(Secret(known_by), kept.bound))
+
+
+def check_fields(fields: Sequence[FieldSpec]) -> None:
+    if not fields:
+        raise BadInput("a job needs at least one field", field="fields", hint='for example ["title"]')
+    if len(fields) > MAX_FIELDS:
+        raise BadInput(f"{len(fields)} fields are too many; {MAX_FIELDS} are allowed", field="fields")
+    seen = set()
+    for number, spec in enumerate(fields):
+        name = spec.name.strip()
+        if not name:
+            raise BadInput("a field has a blank name", field=f"fields.{number}", hint="name it or remove it")
+        if name in seen:
+            raise BadInput(
+                f"the field {spec.name!r} is asked for twice",
+                field=f"fields.{number}",
+                hint="remove one of them",
+            )
+        seen.add(name)
+        check_selectors(spec, field=f"fields.{number}")
+
+
+def check_selectors(spec: FieldSpec, *, field: str) -> None:
+    """BadInput where a selector cannot be compiled. The parsers are loaded with the first job, not with the server."""
+    from corral.extract.selectors.spec import check_spec  # noqa: PLC0415
+
+    check_spec(spec, field=field)
+
+
+def refuse_unreachable(probe: Probe) -> None:
+    """A target without an address, a forbidden one, or one that answers 5xx is refused; anything else may be tried."""
+    if not probe.resolved:
+        raise BadInput(
+            "the host of the target has no address",
+            field="target_url",
+            hint="check the spelling, and the name server of this machine; validate=false (--no-check) adds it anyway",
+            code="unresolvable",
+        )
+    if probe.failure is not None and probe.failure.code is FailureCode.POLICY:
+        raise BadInput(
+            probe.failure.message,
+            field="target_url",
+            hint="private and loopback targets have to be listed in APP_EGRESS_ALLOW as CIDR:port",
+            code="policy",
+        )
+    if probe.status is not None and probe.status >= 500:
+        raise BadInput(
+            f"the target answers {probe.status}",
+            field="target_url",
+            hint="create the job when the site works again, or with validate=false (--no-check)",
+            code="target_broken",
+        )
+
+
+def _next_slot_ms(job: Job) -> int | None:
+    slot = next_slot(job.frequency, datetime.now(UTC))
+    return None if slot is None else round(slot.timestamp() * 1000)

@@ -1,0 +1,158 @@
+"""Looks at pages for a person who writes a job. Nothing of them is written anywhere.
+
+A look goes to a worker process of its own, with the same egress and the same limits as a run.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from corral.domain.errors import BadInput, CannotLook, TooManyLooks
+from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.jobs.survey import READING_S, Survey
+from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.url import parse_target
+from corral.domain.ports import JobStore
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.run import Lease
+from corral.domain.sites.session import SealedSession, SessionInfo
+from corral.engine.oneshot import errand
+from corral.engine.usecases.submit import payload_of
+
+_AT_ONCE = 2
+_MAX_WAITING = 4
+_MAX_SESSIONS = 200
+SHELL = "the page is an empty shell that a script fills: look at it with prefer_browser true"
+# Reasons that are ours: whoever asked cannot mend them, and they may be gone in a moment.
+_OURS = frozenset({"bug", "errand", "parser_launch", "browser_launch"})
+_HINTS = {
+    "dns": "check the spelling, and the name server of this machine",
+    "egress": "private and loopback targets have to be listed in APP_EGRESS_ALLOW as CIDR:port",
+    "robots": "robots.txt of the site asks not to fetch this page, and a job would not unless respect_robots is false",
+    "no_session": "add a session with POST /jobs/sessions",
+    "session_dead": "log in anew, and put the session with POST /jobs/sessions",
+    "body_too_large": "raise APP_MAX_BODY_BYTES",
+    "xml_dtd": "ask the site for the document without a DTD; entities are never expanded",
+    "proxy": "set the job's proxy_policy to one that works",
+    "blocked": "the site refuses this client; try prefer_browser true, or later",
+}
+NO_BROWSER = "install one with `python -m playwright install chromium`, or leave prefer_browser out"
+
+Look = Callable[[Lease, float], Awaitable[Outcome]]
+
+
+class Store(JobStore, Protocol):
+    """What looks need of a store."""
+
+    async def newest_sessions(self, job_id: str | None, before: str | None, limit: int) -> list[SessionInfo]: ...
+
+    async def sealed_session(self, session_id: str) -> SealedSession: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look found: the fields as a run would find them, the survey of the page, and what to mention."""
+
+    fetched_via: Strategy
+    record: dict[str, Any]
+    survey: dict[str, Any]
+    problems: dict[str, str]  # by field, why it was not looked for to the end
+
+    @property
+    def url(self) -> str:
+        return str(self.survey["url"])
+
+    @property
+    def warnings(self) -> list[str]:
+        return [SHELL] if self.survey["is_shell"] and self.fetched_via is Strategy.HTTP else []
+
+
+class Previews:
+    def __init__(
+        self,
+        store: Store,
+        look: Look,
+        policy: EgressPolicy,
+        offers: frozenset[Strategy],
+        timeouts_s: Mapping[str, float],  # by strategy
+    ) -> None:
+        self._store = store
+        self._look = look
+        self._policy = policy
+        self._offers = offers
+        self._timeouts_s = timeouts_s
+        self._looking = asyncio.Semaphore(_AT_ONCE)
+        self._asked = 0
+
+    async def look(
+        self, url: str, what: Survey, fields: Sequence[FieldSpec] = (), *, prefer_browser: bool = False
+    ) -> Looked:
+        """At a page that no job is for yet: as a job with nothing but the address would fetch it."""
+        target = parse_target(url, field="url")
+        check_literal(target, self._policy, field="url")
+        strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
+        payload = {"url": target.url, "fields": [spec.document() for spec in fields], "respect_robots": True}
+        return await self._looked({**payload, "survey": what.value}, strategy, field="url")
+
+    async def look_for_job(
+        self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False
+    ) -> tuple[tuple[FieldSpec, ...], Looked]:
+        """At the job's target, as a run of it would, for these fields or for those it has."""
+        job = (await self._store.job(job_id)).job
+        asked = job.fields if fields is None else tuple(fields)
+        needs_browser = prefer_browser or job.requires_auth or job.strategy is Strategy.BROWSER
+        strategy = Strategy.BROWSER if needs_browser else Strategy.HTTP
+        payload = {**payload_of(job), "fields": [spec.document() for spec in asked], "survey": Survey.MATCHES.value}
+        session = await self._session_of(job) if job.requires_auth else None
+        timeout_s = job.timeout_s or self._timeouts_s[strategy]
+        found = await self._looked(payload, strategy, field=None, session=session, timeout_s=timeout_s)
+        return asked, found
+
+    async def _session_of(self, job: Job) -> SealedSession | None:
+        """The one a run would be given."""
+        found = await self._store.newest_sessions(job.id, None, _MAX_SESSIONS)
+        newest = max(found, key=lambda each: (each.updated_at, each.id), default=None)
+        return None if newest is None else await self._store.sealed_session(newest.id)
+
+    async def _looked(
+        self,
+        payload: dict[str, Any],
+        strategy: Strategy,
+        *,
+        field: str | None,
+        session: SealedSession | None = None,
+        timeout_s: float | None = None,
+    ) -> Looked:
+        if strategy not in self._offers:
+            raise BadInput(
+                "this installation has no browser", field="prefer_browser", hint=NO_BROWSER, code="strategy_unavailable"
+            )
+        budget_s = (timeout_s or self._timeouts_s[strategy]) + READING_S
+        outcome = await self._in_turn(errand("survey", payload, strategy, session), budget_s)
+        if isinstance(outcome, Failed):
+            raise _told(outcome, field)
+        record, survey = outcome.records
+        return Looked(strategy, record, survey, outcome.stats.get("problems") or {})
+
+    async def _in_turn(self, lease: Lease, timeout_s: float) -> Outcome:
+        """A few at once, and a few that wait: each is a process, and somebody sits in front of it."""
+        if self._asked >= _AT_ONCE + _MAX_WAITING:
+            raise TooManyLooks
+        self._asked += 1
+        try:
+            async with self._looking:
+                return await self._look(lease, timeout_s)
+        finally:
+            self._asked -= 1
+
+
+def _told(failure: Failed, field: str | None) -> BadInput | CannotLook:
+    """Why the page could not be looked at, in the words a run has for it."""
+    detail = failure.detail or ""
+    # Whose host is not to be asked now has asked for nothing wrong.
+    if detail in _OURS or failure.code in (FailureCode.WORKER_LOST, FailureCode.WAITING):
+        return CannotLook(f"the page could not be looked at: {failure.message}", hint="try again in a moment")
+    code = "unresolvable" if (failure.code, detail) == (FailureCode.NETWORK, "dns") else failure.code.value
+    hint = _HINTS.get(detail) or _HINTS.get(failure.code) or "open the address in a browser, or try again later"
+    return BadInput(failure.message, field=field, hint=hint, code=code)

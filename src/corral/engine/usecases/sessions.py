@@ -1,0 +1,223 @@
+"""Logins of jobs: sealed here, opened only in a worker; and the runs that wait for one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from corral.domain.errors import BadInput, JobNotFound, SessionChanged
+from corral.domain.ids import new_id
+from corral.domain.jobs.job import Job, Strategy
+from corral.domain.ports import JobStore, RunStore, SessionStore
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.intervention import Intervention, InterventionKind
+from corral.domain.runs.outcome import Failed, Outcome
+from corral.domain.runs.queues import Waker
+from corral.domain.runs.run import Lease, Run
+from corral.domain.runs.strategy import resolve
+from corral.domain.sites.session import (
+    DEFAULT_NAME,
+    CheckResult,
+    NewSession,
+    SealedSession,
+    SessionInfo,
+    SessionState,
+    checked_state,
+)
+from corral.engine.oneshot import errand
+from corral.engine.usecases.submit import payload_of, resumed_payload
+from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
+
+_TRIES = 5
+_BATCH = 100
+_CHECKS_AT_ONCE = 2
+# What a person may have helped with by correcting the job, or by bringing a session.
+_ABOUT_THE_PAGE = frozenset({InterventionKind.CAPTCHA, InterventionKind.MISSING_FIELD})
+_CHECK_S = 30.0
+_DEAD = frozenset({"session_dead", "auth_state_invalid"})
+
+Look = Callable[[Lease, float], Awaitable[Outcome]]
+
+
+class Store(JobStore, RunStore, SessionStore, Protocol):
+    """What sessions need of a store."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDraft:
+    """A login as somebody hands it over."""
+
+    cookies: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    name: str = DEFAULT_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCheck:
+    result: CheckResult
+    reason: str
+    http_status: int | None
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    kid: str
+    rewrapped: int
+    broken: tuple[str, ...]  # sessions whose seal does not hold
+    unused: tuple[str, ...]  # keys nothing needs any more
+
+
+class Sessions:
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        look: Look,
+        offers: frozenset[Strategy],
+        *,
+        wake: Waker = lambda *_: None,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._look = look
+        self._offers = offers
+        self._wake = wake
+        self._looking = asyncio.Semaphore(_CHECKS_AT_ONCE)
+
+    async def put(
+        self, job_id: str, draft: SessionDraft, key: IdempotencyKey | None = None
+    ) -> tuple[SessionInfo, bool]:
+        """Write the session of this name, in place of the one there was. With a key seen before: that one, and True."""
+        job = (await self._store.job(job_id)).job
+        state = _state(job, draft)
+        for _ in range(_TRIES):
+            try:
+                found, replayed = await self._store.put_session(await self._sealed(job, state, draft.name), key)
+            except SessionChanged:
+                continue
+            return await self._store.session(found), replayed
+        raise SessionChanged
+
+    def sealed_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
+        """A login for one crawl that has no job."""
+        state = checked_state(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
+        return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
+
+    async def resolve(
+        self, intervention_id: str, draft: SessionDraft | None, note: Mapping[str, str] | None = None
+    ) -> tuple[Intervention, Run]:
+        """What a person had to do is done: the run goes on, with the session given here or the newest there is.
+
+        The `note` says in the run's event who did it, and what.
+        """
+        waiting = await self._store.intervention(intervention_id)
+        state = None
+        job = None if waiting.job_id is None else await self._job(waiting.job_id)
+        if draft is not None:
+            if job is None:
+                raise BadInput("a run without a job has no session", field="session")
+            state = _state(job, draft)
+        if job is not None and waiting.kind in _ABOUT_THE_PAGE:
+            payload = (await self._store.run(waiting.run_id)).payload
+            resumed = resumed_payload(payload, job, has_session=draft is not None)
+            await self._store.replace_held_payload(waiting.run_id, resumed)
+        for _ in range(_TRIES):
+            new = await self._sealed(job, state, draft.name) if draft and job and state else None
+            try:
+                found = await self._store.resolve_intervention(intervention_id, new, note)
+            except SessionChanged:
+                continue
+            self._wake(found[1])
+            return found
+        raise SessionChanged
+
+    async def _job(self, job_id: str) -> Job | None:
+        try:
+            return (await self._store.job(job_id)).job
+        except JobNotFound:
+            return None
+
+    async def check(self, session_id: str) -> SessionCheck:
+        """Look at the job's target with this session, in a worker of its own; the answer is kept with the session."""
+        sealed = await self._store.sealed_session(session_id)
+        job = (await self._store.job(sealed.job_id)).job
+        strategy = resolve(job, job.strategy, None).strategy
+        if strategy not in self._offers:
+            strategy = Strategy.HTTP
+        async with self._looking:
+            outcome = await self._look(_visit(job, strategy, sealed), job.timeout_s or _CHECK_S)
+        found = _judged(outcome, strategy)
+        await self._store.note_session_check(session_id, sealed.version, found.result)
+        return found
+
+    async def rotate(self) -> Rotation:
+        """Put every session and every proxy of a job under the newest key, one made now where the vault is our file.
+
+        The key before the newest stays in the file: somebody may be sealing with it right now.
+        """
+        keys = self._vault.keys_to_seal()
+        if self._vault.is_file:
+            keys = keys.with_new()
+            self._vault.keep(keys)
+        newest, moved, broken, after = keys.kids[0], 0, [], ""
+        while batch := await self._store.sessions_under_other_keys(newest, after, _BATCH):
+            after = batch[-1].id
+            for sealed in batch:
+                try:
+                    moved += await self._store.rewrap_session(keys.rewrapped(sealed), sealed.kid)
+                except SealBroken:
+                    broken.append(sealed.id)
+        moved_proxies, broken_jobs = await self._proxies_rotated(keys)
+        moved, broken = moved + moved_proxies, [*broken, *broken_jobs]
+        used = await self._store.session_kids()
+        unused = tuple(kid for kid in keys.kids[1:] if kid not in used)
+        if self._vault.is_file:
+            self._vault.keep(keys.without(kid for kid in keys.kids[2:] if kid in unused))
+        return Rotation(newest, moved, tuple(broken), unused)
+
+    async def _proxies_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
+        """How many were moved, and the jobs whose proxy does not open."""
+        moved, after = 0, ""
+        broken: list[str] = []
+        while batch := await self._store.jobs_under_other_keys(keys.kids[0], after, _BATCH):
+            after = batch[-1].id
+            for job in batch:
+                if job.proxy is None or job.proxy.sealed is None:
+                    continue
+                try:
+                    text = keys.open_text(job.proxy.sealed, job.proxy.bound)
+                except SealBroken:
+                    broken.append(job.id)
+                    continue
+                anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
+                # Somebody who changes the job right now seals with the newest key anyway.
+                moved += await self._store.update_job(job, replace(job, proxy=anew), None)
+        return moved, broken
+
+    async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
+        session_id, version = await self._store.session_named(job.id, name) or (new_id(), 0)
+        # A key that was lost while we run is not replaced by a new one, which would open nothing of what is there.
+        check_keys(self._vault.keys(), await self._store.session_kids(), self._vault.place)
+        keys = self._vault.keys_to_seal()
+        sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)
+        return NewSession(sealed, name, state.about())
+
+
+def _state(job: Job, draft: SessionDraft) -> SessionState:
+    return checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
+
+
+def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
+    """robots.txt was asked when the job was run, and this is no collecting."""
+    payload = {**payload_of(job), "requires_auth": True, "respect_robots": False}
+    return errand("page", payload, strategy, sealed, job.id)
+
+
+def _judged(outcome: Outcome, strategy: Strategy) -> SessionCheck:
+    status = outcome.stats.get("http_status")
+    if not isinstance(outcome, Failed):
+        return SessionCheck(CheckResult.VALID, "the target answered without asking for a login", status, strategy)
+    result = CheckResult.DEAD if outcome.detail in _DEAD else CheckResult.UNKNOWN
+    return SessionCheck(result, outcome.message, outcome.http_status or status, strategy)

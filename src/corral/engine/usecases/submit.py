@@ -1,0 +1,235 @@
+"""From a job to a queued run: the strategy is resolved once, and why is on record."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.item import Found
+from corral.domain.crawl.job_pages import check_pages, plan_of_job
+from corral.domain.crawl.option_values import AUTO
+from corral.domain.errors import JobNotFound, WrongState
+from corral.domain.ids import RunId, new_id
+from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
+from corral.domain.net.url import parse_target
+from corral.domain.ports import EngineStore, Prober
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.queues import Waker
+from corral.domain.runs.retry import HELD_FOR_PAGE
+from corral.domain.runs.run import CRAWL, HoldReason, Move, NewRun, Run, spoken
+from corral.domain.runs.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
+from corral.domain.sites.recipe.recipe import recipe_key
+from corral.domain.sites.site import fields_key
+from corral.engine.background.recipe_recorder import recipe_for, specs_of
+from corral.engine.usecases.crawls import CrawlAccess, crawl_run, seeds_of
+
+_MAX_RECIPES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What a caller may change for one run; None keeps what the job says."""
+
+    priority: Priority | None = None
+    strategy: Strategy | None = None
+    max_attempts: int | None = None
+
+
+class Submitter:
+    def __init__(
+        self,
+        store: EngineStore,
+        prober: Prober,
+        *,
+        wake: Waker = lambda *_: None,
+        abort: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._prober = prober
+        self._wake = wake
+        self._abort = abort
+
+    async def start(
+        self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
+    ) -> tuple[Run, bool]:
+        """A new run of the job. With a key seen before: the run from then, and True."""
+        if key is not None and (known := await self._store.created_by(key)) is not None:
+            return await self._store.run(known), True
+        stored = await self._store.job(job_id)
+        run, drafts = await self.drafted(stored.job, overrides or Overrides())
+        run_id, replayed = await self._added(run, drafts, key)
+        started = await self._store.run(run_id)
+        self._wake(started)
+        return started, replayed
+
+    async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
+        """A new run of what an ended one tried, linked to it."""
+        old = await self._store.run(run_id)
+        if not old.state.is_terminal:
+            raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
+        # Not what it was then: the recipe may be the very thing that was mended since.
+        recipe = await self._recipe(old.payload, old.resolved_strategy)
+        run = NewRun(
+            id=RunId(new_id()),
+            job_id=old.job_id,
+            kind=old.kind,
+            priority=old.priority,
+            max_attempts=old.max_attempts,
+            requested_strategy=old.requested_strategy,
+            resolved_strategy=old.resolved_strategy,
+            payload={**{key: value for key, value in old.payload.items() if key != "recipe"}, **recipe},
+            retry_of=old.id,
+        )
+        meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
+        made, replayed = await self._added(run, first_events(run, meta), key)
+        started = await self._store.run(made)
+        self._wake(started)
+        return started, replayed
+
+    async def _added(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
+        """A crawl begins anew where it began: without an item it would have nothing to do."""
+        if run.kind == CRAWL:
+            # What a job brings is there until its retention says otherwise.
+            return await self._store.add_crawl(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
+        [made], replayed = await self._store.add_runs([(run, drafts)], key)
+        return made, replayed
+
+    async def move(self, run_id: str, what: Move) -> Run:
+        """Cancel, pause or resume."""
+        if what is Move.RESUME:
+            await self._refresh(run_id)
+        run = await self._store.move(run_id, what)
+        if what is Move.RESUME:
+            self._wake(run)
+        else:
+            self._abort(run_id)
+        return run
+
+    async def _refresh(self, run_id: str) -> None:
+        """A run that waited for a person goes on with what that person may have corrected in its job."""
+        run = await self._store.run(run_id)
+        is_about_page = run.hold_reason is HoldReason.WAITING_FOR_HUMAN and run.failure_detail in HELD_FOR_PAGE
+        if is_about_page and run.job_id is not None:
+            with contextlib.suppress(JobNotFound):
+                job = (await self._store.job(run.job_id)).job
+                await self._store.replace_held_payload(run_id, resumed_payload(run.payload, job))
+
+    async def drafted(
+        self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
+    ) -> tuple[NewRun, list[EventDraft]]:
+        """The run a job would get now, with its first event, not yet written."""
+        chosen = overrides or Overrides()
+        asked = chosen.strategy or job.strategy
+        if job.crawl_mode is not CrawlMode.SINGLE:
+            return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
+        resolution = await self._resolved(job, asked)
+        payload = payload_of(job)
+        recipe = await self._recipe(payload, resolution.strategy)
+        run = NewRun(
+            id=RunId(new_id()),
+            job_id=job.id,
+            kind="page",
+            priority=job.priority if chosen.priority is None else chosen.priority,
+            max_attempts=chosen.max_attempts or job.max_attempts,
+            requested_strategy=asked,
+            resolved_strategy=resolution.strategy,
+            payload={**payload, **recipe},
+        )
+        meta = {**resolution.meta, **(extra or {})}
+        if recipe:
+            meta["recipe_id"] = recipe["recipe"]["id"]
+        return run, first_events(run, meta)
+
+    async def _crawl_of(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
+        check_pages(job)
+        plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
+        priority = job.priority if chosen.priority is None else chosen.priority
+        access = CrawlAccess(proxy=job.proxy, verify_tls=job.verify_tls)
+        run = crawl_run(plan, job.id, priority, trusted_hosts=job.trusted_hosts, asked=job.strategy, access=access)
+        payload = run.payload | await self._recipes(job, plan)
+        if job.requires_auth:
+            payload["requires_auth"] = True
+        run = run._replace(payload=payload)
+        reason = f"crawl_mode {job.crawl_mode.value}"
+        meta = {"resolved_strategy": run.resolved_strategy.value, "reason": reason, **extra}
+        return run, first_events(run, meta)
+
+    async def _recipes(self, job: Job, plan: CrawlPlan) -> dict[str, Any]:
+        """For the items of a list: others are read for their links, too, which no recipe knows."""
+        is_for_others = not job.requires_auth and job.verify_tls
+        if plan.listing is None or plan.strategy != AUTO or not is_for_others:
+            return {}
+        known = await self._store.recipes_for(parse_target(job.target_url).host, recipe_key(job.fields))
+        offered = [recipe.payload() for recipe in known if recipe.is_offered]
+        return {"recipes": offered[:_MAX_RECIPES]} if offered else {}
+
+    async def _recipe(self, payload: dict[str, Any], strategy: Strategy) -> dict[str, Any]:
+        """What a replay adds to its payload; nothing where there is no recipe, which the attempt then says."""
+        if strategy is not Strategy.API_REPLAY:
+            return {}
+        found = await recipe_for(self._store, payload["url"], specs_of(payload))
+        return {"recipe": found.payload()} if found else {}
+
+    async def _resolved(self, job: Job, asked: Strategy) -> Resolution:
+        if not needs_probe(job, asked):
+            return resolve(job, asked, None)
+        wanted = fields_key(spec.name for spec in job.fields)
+        known = await self._store.site(parse_target(job.target_url).host)
+        recipe = await recipe_for(self._store, job.target_url, job.fields)
+        of_fields = [memory for memory in known if memory.fields_key == wanted]
+        remembered = from_memory(of_fields, has_recipe=recipe is not None)
+        if remembered is not None:
+            return remembered
+        if is_proxied(job):
+            return resolve(job, asked, None)
+        trusted = frozenset(job.trusted_hosts)
+        probe = await self._prober(job.target_url, job.fields, trusted, verifies_tls=job.verify_tls)
+        return resolve(job, asked, probe)
+
+
+def seeds_of_run(run: NewRun) -> list[Found]:
+    """Where a run begins that is a crawl; any other has none."""
+    return seeds_of(CrawlPlan.of(run.payload["crawl"])) if run.kind == CRAWL else []
+
+
+def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
+    """That it was made, and what everybody who looks at its results has to know."""
+    drafts = [EventDraft(EventKind.CREATED, meta)]
+    if not run.payload.get("verify_tls", True):
+        drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(run.payload["url"]).host}))
+    return drafts
+
+
+def _waits(job: Job) -> dict[str, Any]:
+    """Left out where the run waits for nobody, which is what older payloads say."""
+    waits = {"on_captcha": job.on_captcha, "on_missing": job.on_missing}
+    return {name: how.value for name, how in waits.items() if how is OnTrouble.WAIT}
+
+
+def resumed_payload(payload: dict[str, Any], job: Job, *, has_session: bool = False) -> dict[str, Any]:
+    """What a run goes on with once a person has helped: fields and waits as the job says them now."""
+    kept = {name: value for name, value in payload.items() if name not in ("on_captcha", "on_missing")}
+    login = {"requires_auth": True} if has_session else {}
+    return {**kept, "fields": [spec.document() for spec in job.fields], **_waits(job), **login}
+
+
+def payload_of(job: Job) -> dict[str, Any]:
+    """What the run is to do, copied: a later change of the job does not change runs that exist."""
+    payload: dict[str, Any] = {
+        "url": job.target_url,
+        "fields": [spec.document() for spec in job.fields],
+        "respect_robots": job.respect_robots,
+        "trusted_hosts": list(job.trusted_hosts),
+    }
+    if job.timeout_s is not None:
+        payload["timeout_s"] = job.timeout_s
+    if job.requires_auth:
+        payload["requires_auth"] = True
+    payload |= _waits(job)
+    if not job.verify_tls:
+        payload["verify_tls"] = False
+    if job.proxy is not None and not job.proxy.is_direct:
+        payload["proxy"] = job.proxy.document()
+    return payload

@@ -1,0 +1,79 @@
+"""One attempt: performing it in the worker, and what its outcome means to the run."""
+
+import asyncio
+import traceback
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from corral.domain.crawl.item import Report, Step
+from corral.domain.ports import Desk, Kind
+from corral.domain.redaction import masked, masked_deeply
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.retry import RetryPolicy, decide
+from corral.domain.runs.run import Lease
+from corral.domain.runs.settlement import Settlement
+
+_MAX_TRACEBACK = 8192
+# Executors keep to the limit themselves, and know better what took so long.
+_MARGIN_S = 0.5
+
+
+class _NoDesk:
+    async def step(self, report: Report) -> Step:
+        raise RuntimeError(f"nobody serves a run with items here ({len(report.ended)} of them ended)")
+
+
+_NO_DESK = _NoDesk()
+
+
+async def perform(task: Task, kinds: dict[str, Kind], desk: Desk = _NO_DESK) -> Outcome:
+    """Execute the task within its time. Our own bugs become outcomes too."""
+    kind = kinds.get(task.kind)
+    if kind is None:
+        known = ", ".join(sorted(kinds))
+        return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
+    try:
+        async with asyncio.timeout(task.timeout_s + _MARGIN_S):
+            return shown(await kind.perform(task, desk))
+    except TimeoutError:
+        return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
+    except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome
+        text = "".join(traceback.format_exception(error))
+        said = f"{type(error).__name__}: {error}"[:2000]
+        return shown(Failed(FailureCode.UNKNOWN, said, "bug", traceback=text[-_MAX_TRACEBACK:]))
+
+
+def shown(outcome: Outcome) -> Outcome:
+    """As it may be written into events and statistics: addresses without their secrets. Records stay what they are."""
+    stats = masked_deeply(outcome.stats)
+    if not isinstance(outcome, Failed):
+        return replace(outcome, stats=stats)
+    trace = masked(outcome.traceback) if outcome.traceback else None
+    return replace(outcome, stats=stats, message=masked(outcome.message), traceback=trace)
+
+
+def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float) -> Settlement:
+    transition = decide(lease.run, outcome, policy, now)
+    run = lease.run
+    entry: dict[str, Any] = {
+        "attempt": run.attempt,
+        "strategy": run.resolved_strategy.value,
+        "epoch": run.epoch,
+        "duration_s": round(took_s, 4),
+        "outcome": "fetched",
+    }
+    if isinstance(outcome, Failed):
+        entry |= {"outcome": outcome.code.value, "detail": outcome.detail, "http_status": outcome.http_status}
+    elif outcome.missing:
+        entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
+    recipe = None if isinstance(outcome, Failed) else outcome.recipe
+    return Settlement(lease, transition, entry, recipe, outcome.artifacts)
+
+
+def out_of_time(took_s: float) -> Outcome:
+    return Failed(FailureCode.TIMEOUT, f"stopped after {took_s:.1f} s, past its time limit", "attempt")
+
+
+def cancelled_itself() -> Outcome:
+    return Failed(FailureCode.UNKNOWN, "the attempt was cancelled from inside, although nobody asked", "bug")

@@ -1,0 +1,351 @@
+"""A crawl: pages are fetched several at once, and what became of them is told in small batches.
+
+Nothing here grows with the frontier: what was found goes to the store, what comes next comes from there.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import structlog
+
+from corral.domain.crawl.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, why_failed
+from corral.domain.crawl.item import (
+    MAX_ROWS,
+    PAGE,
+    WAITS_FOR_REDIRECT,
+    Change,
+    Ended,
+    Item,
+    Report,
+    Step,
+    listing_place,
+)
+from corral.domain.crawl.item_decision import decide_item
+from corral.domain.crawl.page_archive import told_at_once
+from corral.domain.crawl.summary import left_out_by
+from corral.domain.hosts.limiter import place_of_url, wait_of
+from corral.domain.hosts.order import HostOrder
+from corral.domain.ports import Desk
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
+from corral.domain.runs.run import SHARE, RunState
+from corral.engine.worker.kinds.crawl.adaptive_batch_size import Appetite
+from corral.engine.worker.kinds.crawl.batches import next_batch
+from corral.engine.worker.kinds.crawl.memory import CrawlMemory
+
+log = structlog.get_logger()
+
+# A page that has ended waits no longer than this to be on record.
+_TELL_EVERY_S = 0.02
+# So many times what is read at once is asked for: what comes next is here when a page ends.
+_AHEAD = 3
+# While nothing is due, how often to ask whether that is still so.
+_LOOK_EVERY_S = 1.0
+_LAST_STEP_S = 5.0
+# A helper with nothing to do asks so often, and leaves after so long.
+_ASK_EVERY_S = 0.1
+_LEAVE_AFTER_S = 5.0
+_GONE = (404, 410)
+_LOGGED_OUT = 3
+
+
+class PageVisitor(Protocol):
+    """How one page of a crawl is got and read."""
+
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> "Ended | Failed": ...
+
+
+class CrawlVisitor(Protocol):
+    """Opens what the pages of one crawl have in common."""
+
+    def opened(self, plan: CrawlPlan, task: Task) -> AbstractAsyncContextManager[PageVisitor | Failed]: ...
+
+
+class CrawlKind:
+    def __init__(self, visitor: CrawlVisitor, policy: RetryPolicy | None = None) -> None:
+        self._visitor = visitor
+        self._policy = policy or RetryPolicy()
+
+    async def perform(self, task: Task, desk: Desk) -> Outcome:
+        plan = CrawlPlan.of(task.payload["crawl"])
+        task = replace(task, order=HostOrder())
+        async with self._visitor.opened(plan, task) as visitor:
+            if isinstance(visitor, Failed):
+                return visitor
+            return await _Crawl(plan, task, desk, visitor, self._policy).run()
+
+
+class _Dismissed(Exception):
+    """There is nothing left to help with."""
+
+
+class _Crawl:
+    def __init__(self, plan: CrawlPlan, task: Task, desk: Desk, visitor: PageVisitor, policy: RetryPolicy) -> None:
+        self._plan = plan
+        self._task = task
+        self._desk = desk
+        self._visitor = visitor
+        self._policy = policy
+        self._order = task.order or HostOrder()
+        self._sent_back: dict[int, tuple[str, Failed]] = {}  # items that wait for a host, until the store is told
+        self._ready: deque[Item] = deque()
+        self._visits: dict[int, asyncio.Task[None]] = {}
+        self._ended: list[Ended] = []
+        self._news = asyncio.Event()
+        self._ends_at = float("inf")  # on the monotonic clock
+        self._memory = CrawlMemory(plan)
+        self._has_asked = True  # for more, in the last step: only then does getting nothing mean that there is nothing
+        self._appetite = Appetite(_AHEAD * plan.concurrency)
+        self._is_helper = task.kind == SHARE
+        self._at_once = 0  # pages under way: none before the first answer says how many
+        self._stepped_at = self._busy_at = time.monotonic()
+        self._is_done = False
+        self._told = 0
+        self._start_failed = ""  # why nothing could be read where the crawl begins
+        self._logged_out = 0  # pages in a row that asked for a login although there is one
+        self._needs_login: Failed | None = None
+
+    async def run(self) -> Outcome:
+        try:
+            return await self._ran()
+        except _Dismissed:
+            return self._helped()
+
+    async def _ran(self) -> Outcome:
+        try:
+            ran_out = await self._worked_off()
+        finally:
+            for visit in self._visits.values():
+                visit.cancel()
+            await asyncio.gather(*self._visits.values(), return_exceptions=True)
+        # What was under way goes back, so that the counts speak of nothing that nobody does.
+        async with asyncio.timeout(None if ran_out is None else _LAST_STEP_S):
+            self._ready.clear()
+            if ran_out is not None:
+                # Writing the links of a large page takes longer than is left: the page goes back, and stays pending.
+                self._ended = [each for each in self._ended if len(each.found) <= MAX_ROWS]
+            step = await self._step(want=0, is_last=True)
+            while self._ended:
+                step = await self._step(want=0, is_last=True)
+        return self._helped() if self._is_helper else self._outcome(ran_out, step)
+
+    def _helped(self) -> Outcome:
+        """What a helper did is told in the crawl it helped with."""
+        return Fetched({"share": self._task.payload["share"], "pages": self._told})
+
+    async def _worked_off(self) -> StoppedBy | None:
+        """Until there is nothing left to do, or no time."""
+        step = await self._step()
+        while True:
+            self._start()
+            is_idle = not (self._visits or self._ready or self._ended)
+            self._is_done = is_idle and self._has_nothing(step)
+            if self._is_done and self._may_leave():
+                return None
+            if self._needs_login is not None:
+                return None
+            has_news = bool(self._ended)
+            left_s = self._ends_at - time.monotonic()
+            await self._wait(min(left_s, self._patience_s(step, is_idle=is_idle)))
+            if self._ends_at <= time.monotonic():
+                return StoppedBy.TIME
+            if is_idle or has_news or self._is_worth_telling() or self._is_looked_for(step):
+                step = await self._step()
+
+    def _has_nothing(self, step: Step) -> bool:
+        """To do: what is pending or deferred is with others, or beyond a budget."""
+        return step.next_due_s is None and not step.items and self._has_asked
+
+    def _may_leave(self) -> bool:
+        """A helper waits for a while: others may find something for it."""
+        return not self._is_helper or time.monotonic() - self._busy_at > _LEAVE_AFTER_S
+
+    def _is_looked_for(self, step: Step) -> bool:
+        """Who is not alone says from time to time that it is there, and hears whether it is still wanted."""
+        return step.is_shared and time.monotonic() - self._stepped_at >= _LOOK_EVERY_S
+
+    def _patience_s(self, step: Step, *, is_idle: bool) -> float:
+        if is_idle and self._is_done:
+            return _ASK_EVERY_S
+        if is_idle:
+            return self._appetite.pause_s() or min(step.next_due_s or 0.0, _LOOK_EVERY_S)
+        return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
+
+    async def _wait(self, seconds: float) -> None:
+        """For pages that end: the first of them, or enough of them."""
+        if self._is_worth_telling():
+            return
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+
+    def _is_worth_telling(self) -> bool:
+        """Half of what is read at once: so much has been asked for beforehand that nobody waits for more."""
+        return bool(self._ended) and (2 * len(self._ended) >= self._at_once or not self._visits)
+
+    def _start(self) -> None:
+        while self._ready and len(self._visits) < self._at_once:
+            item = self._ready.popleft()
+            if (held := self._memory.held(item)) is not None:
+                self._ended.append(held)
+                continue
+            self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
+
+    async def _visit(self, item: Item) -> None:
+        began = time.monotonic()
+        try:
+            ended = await self._visited(item)
+            self._watch_login(item, ended)
+            self._appetite.saw(wait_of(ended) if isinstance(ended, Failed) else None)
+            if isinstance(ended, Failed):
+                self._send_back_followers(item, ended)
+                ended = self._failed(item, ended)
+            ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
+            self._ended.append(self._memory.judged(item, ended))
+        finally:
+            del self._visits[item.id]
+            if len(self._ended) <= 1 or self._is_worth_telling():
+                self._news.set()
+        self._start()
+
+    def _send_back_followers(self, item: Item, failure: Failed) -> None:
+        """Pages that come after one that its host sent away must not overtake it."""
+        if (found := wait_of(failure)) is None:
+            return
+        self._sent_back[item.id] = found[0], failure
+        self._ready = deque(each for each in self._ready if not self._must_follow(each))
+
+    def _must_follow(self, item: Item) -> bool:
+        """Send an item back where an earlier one of its host was, and the store does not know of that yet.
+
+        The store then hands both out in their order. An answer that it gave before it knew may contain later ones.
+        """
+        if not self._sent_back:
+            return False
+        host = place_of_url(item.url)
+        failure = next((failure for place, failure in self._sent_back.values() if place == host), None)
+        if failure is None:
+            return False
+        self._ended.append(self._failed(item, failure))
+        self._sent_back[item.id] = host or "", failure
+        return True
+
+    def _watch_login(self, item: Item, ended: Ended | Failed) -> None:
+        """One page may be closed to this very login. Where the crawl begins, or three in a row, the login is over."""
+        is_out = isinstance(ended, Failed) and ended.code is FailureCode.BLOCKED and ended.detail in NEEDS_LOGIN
+        if isinstance(ended, Failed) and not is_out:
+            return
+        self._logged_out = self._logged_out + 1 if is_out else 0
+        if isinstance(ended, Failed) and (item.depth == 0 or self._logged_out >= _LOGGED_OUT):
+            self._needs_login = ended
+
+    async def _visited(self, item: Item) -> Ended | Failed:
+        """Our own bugs become ends, too: a page must not be tried for ever."""
+        try:
+            return await self._visitor.visit(item, self._plan, self._task)
+        except Exception as error:
+            log.error("a page of a crawl could not be read", url=item.url, exc_info=error)
+            return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
+
+    def _failed(self, item: Item, failure: Failed) -> Ended:
+        if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
+            # It is read when somebody has logged in again.
+            return Ended(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
+        if (missing := self._missing(item, failure)) is not None:
+            return missing
+        now = datetime.now(UTC)
+        policy, is_start = self._policy, item.depth == 0
+        decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
+        reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
+        if (found := wait_of(failure)) is not None and found[0] != place_of_url(item.url):
+            reason = WAITS_FOR_REDIRECT
+        # A page that robots.txt or our own rules keep us from did not fail.
+        is_ours = failure.code is FailureCode.POLICY and item.depth > 0
+        # Nor did a crawl for which there is no sitemap.
+        is_no_page = item.kind != PAGE and listing_place(item.kind) is None and decided.to is ItemState.FAILED
+        to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
+        status = failure.http_status
+        if item.depth == 0 and to is ItemState.FAILED:
+            self._start_failed = failure.message
+        ended = Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
+        return ended._replace(counts=decided.counts_attempt)
+
+    def _missing(self, item: Item, failure: Failed) -> Ended | None:
+        """A dead link is a result. Where the crawl begins, it is a failure."""
+        if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.known is None):
+            return None
+        is_known = item.known is not None
+        said = f"it answers {failure.http_status}{' now' if is_known else ''}"
+        reason = GONE if is_known else f"http_{failure.http_status}"
+        ended = Ended(item.id, item.key, ItemState.MISSING, reason, said, http_status=failure.http_status)
+        return ended._replace(change=Change.GONE if is_known else None)
+
+    async def _step(self, *, want: int | None = None, is_last: bool = False) -> Step:
+        batch, later = next_batch(self._ended)
+        ended, too_large = told_at_once(batch)
+        self._ended = [*too_large, *later]
+        for each in ended:
+            self._sent_back.pop(each.id, None)
+        self._order.release()
+        # What is told later is held until then.
+        untold = (each.id for each in self._ended)
+        holding = (*self._visits, *(item.id for item in self._ready), *untold)
+        if want is None:
+            # Before the first answer, the store knows best.
+            most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
+            want = max(0, min(self._appetite.size(), _AHEAD * most) - len(holding))
+        self._has_asked = want > 0
+        traps = self._memory.told()
+        under_way = max(self._at_once, len(self._visits))
+        step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps, under_way, self._is_done))
+        if step.is_over:
+            raise _Dismissed
+        self._stepped_at = time.monotonic()
+        self._at_once = self._plan.concurrency if step.at_once is None else step.at_once
+        self._told += len(ended)
+        if step.items or holding:
+            self._busy_at = self._stepped_at
+        self._memory.answered(step)
+        self._ready.extend(item for item in step.items if not self._must_follow(item))
+        if step.left_s is not None:
+            self._ends_at = time.monotonic() + step.left_s
+        return step
+
+    def _outcome(self, ran_out: StoppedBy | None, last: Step) -> Outcome:
+        if self._needs_login is not None:
+            return self._needs_login
+        counts, reasons = last.counts, last.reasons or {}
+        stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
+        held_back = last.held_back or []
+        stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back, "merged": last.merged}
+        if last.changes is not None:
+            stats["changes"] = {**dict.fromkeys(Change, 0), **last.changes}
+        budget = budget_used_up(self._plan, counts, last.size, reasons)
+        if ran_out is None and budget is not None:
+            ran_out = StoppedBy.BUDGET
+            stats["budget"] = budget
+        if ran_out is not None:
+            stats["stopped_by"] = ran_out.value
+        stats["left_out"] = left_out = left_out_by(reasons, last.dropped)
+        if budget == "max_pages" and not self._plan.asked_pages:
+            left_out[budget] = counts.pending + counts.deferred
+        stats["left_out_examples"] = last.examples or {}
+        stats["empty_fields"] = empty = last.empty_fields or {}
+        is_ok = self._plan.partial_results_ok
+        lacks = sum(left_out.values()) + len(empty)
+        state = final_state(counts, ran_out=ran_out, partial_results_ok=is_ok, left_out=lacks)
+        if state is RunState.COMPLETED:
+            return Fetched(stats)
+        problems = {"failed": counts.failed, "ran_out_of": ran_out, "left_out": left_out, "missing": list(empty)}
+        if state is RunState.PARTIAL:
+            return Fetched(stats, problems=problems)
+        code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
+        said += f": {self._start_failed}" if self._start_failed else ""
+        return Failed(code, f"the crawl came to nothing: {said}", detail, stats={**stats, "problems": problems})

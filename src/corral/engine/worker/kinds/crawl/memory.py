@@ -1,0 +1,138 @@
+"""What a worker remembers of the crawl it executes. All of it is bounded, and forgetting costs time only."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from corral.domain.crawl.crawl import CANONICAL, CrawlPlan, ItemState
+from corral.domain.crawl.fingerprint import PrintMemory
+from corral.domain.crawl.item import Ended, Found, Item, Seen, Step
+from corral.domain.crawl.scope import Refusal
+from corral.domain.crawl.sharing import place_in, place_of_host
+from corral.engine.worker.kinds.crawl.traps import CrawlTraps
+
+_MAX_TOLD = 100_000
+_MAX_ELSEWHERE = 10_000
+_MAX_TWINS = 20_000
+_64_BITS = (1 << 64) - 1
+_UNTOLD = "-"
+
+
+class CrawlMemory:
+    def __init__(self, plan: CrawlPlan) -> None:
+        self._plan = plan
+        self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
+        self._depths: dict[str, int] = {}  # how near they seemed, where that may change
+        self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
+        self.traps = CrawlTraps() if plan.avoid_traps else None
+        self._is_shared = False
+        self._twins: dict[int, tuple[str, str]] = {}  # by address without its last slash: an address and its content
+        self._urls = PrintMemory()  # addresses with a session id
+        self._session_keys: dict[str, None] = {}  # and the keys they have
+        self._is_first = True
+        self._has_too_deep = False  # some links were refused for their depth
+
+    def held(self, item: Item) -> Ended | None:
+        """The end of an item that is not to be fetched."""
+        return None if self.traps is None else self.traps.held(item)
+
+    def told(self) -> dict[str, Any] | None:
+        """What goes with the next step beside the items."""
+        return None if self.traps is None else self.traps.told()
+
+    def answered(self, step: Step) -> None:
+        self._is_shared = step.is_shared
+        if self._is_first and step.counts.fetched:
+            self._has_too_deep = True  # another worker began this crawl, and may have refused some
+        self._is_first = False
+        if self.traps is not None:
+            self.traps.answered(step.traps, step.counts.fetched)
+
+    def judged(self, item: Item, ended: Ended) -> Ended:
+        """What a page that was read means for the crawl; ready to be told."""
+        seen = ended.seen or Seen()
+        if seen.canonical is not None:
+            ended = self._as_another(ended, seen.canonical)
+        ended = self._one_of_twins(item, ended)
+        ended = ended._replace(merged=self._merged(seen.sessions))
+        new = self._new(item, ended.found)
+        if self.traps is not None:
+            self.traps.saw(item, seen, new)
+        # One that comes late may know shorter ways than those that were told.
+        came_late = item.attempt > 1 or seen.is_sent_on
+        came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))
+        found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
+        return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
+
+    def _one_of_twins(self, item: Item, ended: Ended) -> Ended:
+        """`/x` and `/x/` with the same content are one page: the second brings no record."""
+        if ended.state is not ItemState.DONE or ended.version is None or ended.key != item.key:
+            return ended
+        bare = hash(item.url.rstrip("/"))
+        url, digest = self._twins.setdefault(bare, (item.url, ended.version[0]))
+        while len(self._twins) > _MAX_TWINS:
+            del self._twins[next(iter(self._twins))]
+        if url == item.url or url.rstrip("/") != item.url.rstrip("/") or digest != ended.version[0]:
+            return ended
+        ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=f"it has the content of {url}")
+        return ended._replace(record=None, version=None, change=None)
+
+    def _merged(self, sessions: Iterable[tuple[str, str]]) -> int:
+        """How many of these addresses were never seen, and are another one but for their session id."""
+        merged = 0
+        for url, key in sessions:
+            if self._urls.has(hash(url) & _64_BITS):
+                continue
+            merged += key in self._session_keys
+            self._session_keys[key] = None
+            while len(self._session_keys) > _MAX_TOLD:
+                del self._session_keys[next(iter(self._session_keys))]
+        return merged
+
+    def _as_another(self, ended: Ended, original: Found) -> Ended:
+        """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.
+
+        Two pages that name each other: the one that was read first did so, and the other one is taken.
+        """
+        if ended.state is not ItemState.DONE or original.key in self._elsewhere:
+            return ended
+        self._elsewhere[ended.key] = None
+        while len(self._elsewhere) > _MAX_ELSEWHERE:
+            del self._elsewhere[next(iter(self._elsewhere))]
+        found = (original, *ended.found)
+        said = f"it says that it is {original.url}"
+        ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, found=found)
+        return ended._replace(record=None, version=None, change=None)
+
+    def _new(self, item: Item, found: tuple[Found, ...]) -> tuple[Found, ...]:
+        """Without the links that were told before: every page of a site has its menu."""
+        new: list[Found] = []
+        # What is known of other places is with whoever has them, who looks at it before it is fetched.
+        own = place_in(item.url) if self._is_shared else None
+        for each in found:
+            if self._told.get(each.key, _UNTOLD) in (None, each.reason):
+                continue
+            # Held back or not, it has been told; it is not asked again whether it is let in.
+            self._told[each.key] = each.reason
+            self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
+            is_judged = self.traps is not None and own in (None, place_of_host(each.host))
+            new.append(self.traps.let_in(each) if self.traps is not None and is_judged else each)
+        while len(self._told) > _MAX_TOLD:
+            del self._told[next(iter(self._told))]
+        return tuple(new)
+
+    def _nearer(self, found: tuple[Found, ...]) -> list[Found]:
+        """Those that were told before and lie nearer than it seemed then."""
+        if not self._plan.shortens:
+            return []
+        nearer = [each for each in found if self._depths.get(each.key, each.depth) > each.depth]
+        for each in found:
+            self._depths[each.key] = min(each.depth, self._depths.pop(each.key, each.depth))
+        while len(self._depths) > _MAX_TOLD:
+            del self._depths[next(iter(self._depths))]
+        return nearer
+
+
+def _with(found: tuple[Found, ...], judged: tuple[Found, ...]) -> tuple[Found, ...]:
+    """All of them, with what was decided about some."""
+    decided = {each.key: each for each in judged}
+    return tuple(decided.get(each.key, each) for each in found)

@@ -1,0 +1,97 @@
+"""How a worker keeps a crawl out of what never ends: it counts links and pages by their templates.
+
+What it has learned goes to the store with the pages it was learned from, a few times a second; what is lost with a
+worker is learned again.
+"""
+
+import time
+from typing import Any
+
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.fingerprint import PrintMemory
+from corral.domain.crawl.item import PAGE, Ended, Found, Item, Seen
+from corral.domain.crawl.template_budget import TemplateBudget
+from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, template_of
+
+_TELL_EVERY_S = 0.5
+# Pages after a restart, or a change of hands, whose links may only seem to be new.
+_UNSURE_PAGES = 200
+_64_BITS = (1 << 64) - 1
+
+
+class CrawlTraps:
+    def __init__(self) -> None:
+        self._budget = TemplateBudget()
+        self._prints = PrintMemory()
+        self._links = PrintMemory(bytes_=2 * 1024 * 1024, most=500_000)  # keys of all links that were ever new
+        self._unsure = 0
+        self._endless: list[str] = []  # names that proved to be traps since the last step
+        self._begins = True
+        self._told_at = 0.0
+        self._has_read_deferred = False  # since the last step: which of them come next depends on it
+
+    def let_in(self, found: Found) -> Found:
+        """A new address, as it is or with the rule that defers or refuses it."""
+        if found.kind != PAGE:
+            return found
+        if found.reason is not None:
+            # The template is part of the summary.
+            return found._replace(message=template_of(found.url)) if found.reason in PROVEN else found
+        template = template_of(found.url)
+        trap = self._budget.admit(template)
+        return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap))
+
+    def held(self, item: Item) -> Ended | None:
+        """The end of an item that is not to be fetched now, though it seemed so when it was found."""
+        if item.depth == 0 or item.attempt > 1 or item.kind != PAGE:
+            return None
+        template = template_of(item.url)
+        trap = self._budget.hold(template, is_deferred=item.is_deferred)
+        if trap is None:
+            return None
+        to = ItemState.DEFERRED if trap in DEFERRING else ItemState.SKIPPED
+        return Ended(item.id, item.key, to, trap, self._budget.behind(template, trap))
+
+    def saw(self, item: Item, seen: Seen, found: tuple[Found, ...]) -> None:
+        """A page that was read, with the new addresses it led to."""
+        new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
+        if seen.print is None or item.kind != PAGE:
+            return
+        self._unsure = max(0, self._unsure - 1)
+        self._has_read_deferred = self._has_read_deferred or item.is_deferred
+        self._endless += self._budget.observe(
+            template_of(item.url),
+            seen.print,
+            words=seen.words,
+            led_to=[template_of(each.url) for each in new if each.reason is None or each.reason in DEFERRING],
+            is_again=self._prints.has(seen.print),
+            is_dated=is_dated(item.url),
+            found_on=None if self._unsure or item.found_on is None else template_of(item.found_on),
+        )
+
+    def told(self) -> dict[str, Any] | None:
+        """For the next step, where there is something to tell."""
+        is_due = time.monotonic() - self._told_at >= _TELL_EVERY_S
+        if not (self._endless or self._begins or self._has_read_deferred or is_due):
+            return None
+        self._told_at = time.monotonic()
+        self._has_read_deferred = False
+        endless, self._endless = self._endless, []
+        changes = self._budget.changes()
+        growth = self._budget.growth(changes)
+        return {"begins": self._begins, "tallies": changes, "growth": growth, "endless": endless}
+
+    def answered(self, answer: dict[str, Any] | None, fetched: int) -> None:
+        self._budget.fetched = fetched
+        if answer is None:
+            return
+        if self._begins:
+            self._begins = False
+            self._budget = TemplateBudget.of(answer)
+            self._budget.fetched = fetched
+            self._unsure = _UNSURE_PAGES if answer.get("templates") else 0
+        if (known := answer.get("come")) is not None:
+            self._budget.take_over(known)
+            self._unsure = _UNSURE_PAGES if known.get("templates") else self._unsure
+        if gone := answer.get("gone"):
+            self._budget.forget(set(gone))

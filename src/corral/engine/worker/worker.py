@@ -1,0 +1,114 @@
+"""The inside of a worker process: takes tasks from its node, performs them, answers. It never sees the database."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corral.domain.crawl.item import Report, Step
+from corral.domain.ports import Kind
+from corral.domain.runs.outcome import Outcome, Task
+from corral.engine.hosts.permits import Permits
+from corral.engine.worker import messages
+from corral.engine.worker.attempt import perform
+from corral.engine.worker.marker import context_of
+
+
+class _Desk:
+    """How a run with items reaches the store: through the node. One step at a time."""
+
+    def __init__(self, task: Task, say: Callable[[Sequence[Any]], None]) -> None:
+        self._task = task
+        self._say = say
+        self._answer: asyncio.Future[Step] | None = None
+
+    async def step(self, report: Report) -> Step:
+        self._answer = asyncio.get_running_loop().create_future()
+        self._say(messages.report_message(self._task, report))
+        return await self._answer
+
+    def answered(self, message: messages.Message) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        step = messages.step_of(message)
+        if isinstance(step, str):
+            self._answer.set_exception(RuntimeError(f"a step of this run was refused: {step}"))
+        else:
+            self._answer.set_result(step)
+
+
+class Worker:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        kinds: dict[str, Kind],
+        on_keys: Callable[[list[str]], None] = lambda _: None,
+        permits: Permits | None = None,
+    ) -> None:
+        self._permits = permits or Permits()
+        self._permits.say = self._say
+        self._on_keys = on_keys
+        self._reader = reader
+        self._writer = writer
+        self._kinds = kinds
+        self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
+        self._answers: list[Sequence[Any]] = []
+        self._desks: dict[tuple[str, int], _Desk] = {}
+
+    async def serve(self) -> None:
+        """Until the node closes the connection. That we are ready was said before this was loaded."""
+        telling = asyncio.create_task(self._permits.run(), name="permits")
+        async for frame in messages.frames(self._reader):
+            for message in frame:
+                self._take(message)
+        telling.cancel()
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _take(self, message: messages.Message) -> None:
+        match message[0]:
+            case "task":
+                task = messages.task_of(message)
+                desk = _Desk(task, self._say)
+                self._desks[(task.run_id, task.epoch)] = desk
+                performing = asyncio.create_task(
+                    perform(task, self._kinds, desk),
+                    name=f"run {task.run_id}",
+                    context=context_of((task.run_id, task.epoch)),
+                )
+                self._tasks[(task.run_id, task.epoch)] = performing
+                performing.add_done_callback(functools.partial(self._answer, task))
+            case "step":
+                if (asking := self._desks.get((message[1], message[2]))) is not None:
+                    asking.answered(message)
+            case what if what in messages.FROM_GATE:
+                self._permits.hear(message)
+            case "keys":
+                self._on_keys(message[1])
+            case "cancel":
+                running = self._tasks.get((message[1], message[2]))
+                if running is not None:
+                    running.cancel()
+
+    def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
+        """Not a part of the task: cancelled before its first step, a task executes no line of its own."""
+        del self._tasks[(task.run_id, task.epoch)]
+        del self._desks[(task.run_id, task.epoch)]
+        if performed.cancelled():
+            answer: Sequence[Any] = ["aborted", task.run_id, task.epoch]
+        else:
+            answer = messages.outcome_message(task, performed.result())
+        self._say(answer)
+
+    def _say(self, answer: Sequence[Any]) -> None:
+        if not self._answers:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._answers.append(answer)
+
+    def _send(self) -> None:
+        """What finished in the same turn of the loop travels in one frame."""
+        answers, self._answers = self._answers, []
+        if not self._writer.is_closing():
+            self._writer.write(messages.packed_outcomes(answers))

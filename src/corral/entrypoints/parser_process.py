@@ -1,0 +1,138 @@
+"""Entry point of a parsing process: `python -m corral.entrypoints.parser_process CONTROL_FD NOTE_FD PARENT_PID LIMITS`.
+
+It reads no page itself. It loads what reading takes, then forks one reader after the other, each with the socket it was
+handed for it, and tells how each one ended: a reader that was killed is replaced in milliseconds.
+
+The kernel ends a reader that uses up its processor time: SIGPROF for the page, SIGVTALRM for one selector, the place of
+whose field is in the note by then. A Python signal handler would not run before the call into the parser returned.
+"""
+
+import contextlib
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+
+from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
+from corral.extract.xml import source  # noqa: F401 - it brings lxml, which no reader is to load by itself
+from corral.fetch.parsing.messages import (
+    BUG,
+    ENDED,
+    LAST_READ,
+    READ,
+    READ_AT,
+    STARTED,
+    Limits,
+    answer_frame,
+    control_frame,
+    note,
+    request_sizes,
+)
+from corral.runtime.process import COLLECT_AFTER, die_with_parent
+
+_PIECE_BYTES = 256 * 1024
+_TOGETHER = 8
+_HOLD_BACK_S = 0.02
+_MEMORY = ReadAnswer(refused="it takes too much memory").packed()
+
+
+def main() -> None:
+    control_fd, note_fd, parent_pid = (int(argument) for argument in sys.argv[1:4])
+    limits = Limits.parse(sys.argv[4])
+    die_with_parent(parent_pid)
+    control = socket.socket(fileno=control_fd)
+    gc.freeze()  # so that readers go on sharing this memory
+    gc.set_threshold(COLLECT_AFTER)
+    while True:
+        asked, links, _, _ = socket.recv_fds(control, 1, 1)
+        if not asked or not links:
+            return
+        our_pid = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _become_reader(control, socket.socket(fileno=links[0]), note_fd, our_pid, limits)
+        os.close(links[0])
+        control.sendall(control_frame(STARTED, pid))
+        _, status = os.waitpid(pid, 0)
+        control.sendall(control_frame(ENDED, os.waitstatus_to_exitcode(status)))
+
+
+def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, parent_pid: int, limits: Limits) -> None:
+    """Never returns: what follows a return is the parent's."""
+    try:
+        die_with_parent(parent_pid)
+        control.close()
+        for number in (signal.SIGPROF, signal.SIGVTALRM):
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_AS, (limits.address_bytes, limits.address_bytes))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _serve(link, note_fd, limits)
+    except OSError:
+        pass  # the other side is gone
+    finally:
+        os._exit(0)
+
+
+def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
+    is_last = False
+    answers: list[bytes] = []  # each one that is told wakes another process up, which takes longer than many a page
+    until, count = 0.0, 0
+    asked = link.makefile("rb", buffering=_PIECE_BYTES)
+    while not is_last:
+        header = asked.read(request_sizes.size)
+        if len(header) < request_sizes.size:
+            return
+        cpu_s, skipped_bytes, head_bytes, body_bytes, has_more = request_sizes.unpack(header)
+        try:
+            skipped, head, body = asked.read(skipped_bytes), asked.read(head_bytes), asked.read(body_bytes)
+            if len(body) < body_bytes:
+                return
+            signal.setitimer(signal.ITIMER_PROF, cpu_s)
+            kind, packed = _read(frozenset(skipped), ReadRequest.unpacked(head, body), note_fd, limits)
+        except MemoryError:
+            kind, packed = LAST_READ, _MEMORY
+        body = b""
+        resident_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        if resident_bytes > limits.resident_bytes:
+            kind, packed = LAST_READ, _MEMORY
+        elif 2 * resident_bytes > limits.resident_bytes and kind == READ:
+            kind = LAST_READ  # or the next page would have to pay for this one
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        is_last = kind == LAST_READ
+        answers.append(answer_frame(kind, packed))
+        count += 1
+        os.pwrite(note_fd, note.pack(count), READ_AT)
+        if is_last or not has_more or len(answers) >= _TOGETHER or time.monotonic() > until:
+            link.sendall(b"".join(answers))
+            answers.clear()
+            until = time.monotonic() + _HOLD_BACK_S
+
+
+def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:
+    @contextlib.contextmanager
+    def guard(place: int) -> Iterator[None]:
+        os.pwrite(note_fd, note.pack(place), 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, limits.selector_s)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+    try:
+        packed = read_page(request, guard, skipped).packed()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
+        return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace")
+    if len(packed) > limits.answer_bytes:
+        packed = ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes").packed()
+    return READ, packed
+
+
+if __name__ == "__main__":
+    main()

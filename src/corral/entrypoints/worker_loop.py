@@ -1,0 +1,51 @@
+"""A worker process from its first run on: one event loop that performs the runs its node sends."""
+
+import asyncio
+import os
+import socket
+
+from corral.engine.hosts.permits import Permits
+from corral.engine.worker import messages
+from corral.engine.worker.marker import SharedMark, mark_steps
+from corral.engine.worker.worker import Worker
+from corral.fetch.sessions import SessionKeys
+from corral.runtime.loop_monitor import watched_loop
+from corral.runtime.process import serve
+from corral.wiring.worker import worker_kinds
+from corral.wiring.worker_config import WorkerConfig
+
+_LIMIT = 2**24
+
+
+def work(link: socket.socket, mark_fd: int, heard: bytes) -> None:
+    """Until the node closes the connection. `heard` is what it has said already."""
+    mark = SharedMark(mark_fd)
+    os.close(mark_fd)
+    serve(_work(link, mark, heard))
+
+
+async def _work(link: socket.socket, mark: SharedMark, heard: bytes) -> None:
+    mark_steps(asyncio.get_running_loop(), mark)
+    reader, writer = await _connect(link, heard)
+    try:
+        async for frame in messages.frames(reader):
+            config = WorkerConfig(**frame[0][1])
+            break
+        else:
+            return
+        keys, permits = SessionKeys(config.vault_keys), Permits()
+        async with watched_loop("worker"), worker_kinds(config, keys, permits) as kinds:
+            await Worker(reader, writer, kinds, keys.replace, permits).serve()
+    finally:
+        writer.close()
+
+
+async def _connect(link: socket.socket, heard: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Like `asyncio.open_connection`, with a reader that has something in it before the first byte arrives."""
+    loop = asyncio.get_running_loop()
+    link.setblocking(False)
+    reader = asyncio.StreamReader(limit=_LIMIT, loop=loop)
+    reader.feed_data(heard)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.create_connection(lambda: protocol, sock=link)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

@@ -1,0 +1,343 @@
+"""The evidence: small functions that name what they see, or see nothing; and the table that weighs them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from corral.extract.classify.phrases import (
+    BLOCK_PHRASES,
+    BLOCK_TITLE,
+    CHALLENGE_TITLE,
+    GONE,
+    GONE_BARE,
+    GONE_PHRASE,
+    LOGIN_PHRASE,
+    LOGIN_TITLE,
+    PRICE,
+    SUBMIT_LOGIN,
+    says,
+)
+from corral.extract.classify.shells import is_application_shell
+from corral.extract.classify.signs import CHALLENGE_MARKUP, CHALLENGE_SCRIPT, WATCHING_SCRIPT, Signs
+
+Seen = str | None
+_MAX_SHOWN_CHARS = 80
+_REFUSING = frozenset({401, 403, 429})
+_VENDOR_SERVERS = ("akamaighost", "cloudflare", "ddos-guard", "sucuri")
+_VENDOR_COOKIES = ("datadome=", "incap_ses_", "_px", "ak_bmsc=", "__cf_bm=", "aws-waf-token=", "reese84=")
+
+
+def shown(text: str | None) -> str:
+    return f"“{' '.join((text or '').split())[:_MAX_SHOWN_CHARS]}”"
+
+
+# -- refused: block pages and captchas ---------------------------------------------------------------------
+
+
+def challenge_header(signs: Signs) -> Seen:
+    """Headers that are only sent with a challenge or a refusal."""
+    headers = signs.answer.headers
+    if "challenge" in headers.get("cf-mitigated", "").lower():
+        return "the header cf-mitigated"
+    if headers.get("x-amzn-waf-action", "").lower() in ("captcha", "challenge"):
+        return "the header x-amzn-waf-action"
+    return next((f"the header {name}" for name in ("x-sucuri-block", "x-dd-b") if headers.get(name)), None)
+
+
+def challenge_script(signs: Signs) -> Seen:
+    found = signs.in_scripts(CHALLENGE_SCRIPT)
+    return f"a challenge script ({found})" if found else None
+
+
+def challenge_markup(signs: Signs) -> Seen:
+    node = signs.first(CHALLENGE_MARKUP) if signs.names_a_guard else None
+    return f"a challenge in the markup ({_named(node.tag, node.attributes.get('id'))})" if node is not None else None
+
+
+def widget_alone(signs: Signs) -> Seen:
+    alone = signs.widget is not None and signs.has_little_prose and not signs.has_other_inputs
+    return "nothing to fill in but a captcha" if alone else None
+
+
+def widget(signs: Signs) -> Seen:
+    node = signs.widget
+    if node is None:
+        return None
+    return f"a captcha ({_named(node.tag, node.attributes.get('id') or node.attributes.get('class'))})"
+
+
+def watching_script(signs: Signs) -> Seen:
+    """Weighs little: the same scripts run on pages that were let through."""
+    return "a script of a bot detection" if signs.in_scripts(WATCHING_SCRIPT) else None
+
+
+def challenge_title(signs: Signs) -> Seen:
+    return _titled(signs, CHALLENGE_TITLE)
+
+
+def block_title(signs: Signs) -> Seen:
+    return _titled(signs, BLOCK_TITLE)
+
+
+def block_heading(signs: Signs) -> Seen:
+    """Counts only where the title does not say it: many a page repeats its title."""
+    return None if challenge_title(signs) or block_title(signs) else _first_saying(signs, BLOCK_TITLE)
+
+
+def block_phrase(signs: Signs) -> Seen:
+    return _block_phrase(signs, at=0)
+
+
+def another_block_phrase(signs: Signs) -> Seen:
+    return _block_phrase(signs, at=1)
+
+
+def refusing_status(signs: Signs) -> Seen:
+    return f"the status {signs.answer.status}" if signs.answer.status in _REFUSING else None
+
+
+def vendor(signs: Signs) -> Seen:
+    """Weighs little: most pages behind such a service are let through."""
+    headers = signs.answer.headers
+    if headers.get("server", "").lower().startswith(_VENDOR_SERVERS) or "x-datadome" in headers or "x-iinfo" in headers:
+        return "headers of a bot detection"
+    cookies = headers.get("set-cookie", "").lower()[:10_000]
+    return "cookies of a bot detection" if any(name in cookies for name in _VENDOR_COOKIES) else None
+
+
+# -- login walls -------------------------------------------------------------------------------------------
+
+
+def sent_to_login(signs: Signs) -> Seen:
+    return f"a redirect to {shown(signs.answer.final_url)}" if signs.is_sent_to_login else None
+
+
+def return_address(signs: Signs) -> Seen:
+    return "the asked address carried along for later" if signs.is_asked_path_carried else None
+
+
+def password_form(signs: Signs) -> Seen:
+    return "a password field in the middle of the page" if signs.password is not None else None
+
+
+def login_button(signs: Signs) -> Seen:
+    if signs.password is None:
+        return None
+    label = next((text for text in signs.submit_labels if says(SUBMIT_LOGIN, text)), None)
+    return f"the button {shown(label)}" if label else None
+
+
+def login_title(signs: Signs) -> Seen:
+    return _titled(signs, LOGIN_TITLE)
+
+
+def login_phrase(signs: Signs) -> Seen:
+    return _phrase(signs, LOGIN_PHRASE)
+
+
+def login_asked(signs: Signs) -> Seen:
+    return "a login page was asked for" if signs.is_login_asked else None
+
+
+# -- soft 404 ----------------------------------------------------------------------------------------------
+
+
+def gone_title(signs: Signs) -> Seen:
+    return _titled(signs, GONE)
+
+
+def bare_gone_title(signs: Signs) -> Seen:
+    """Things have been named “Not Found”; nothing for sale is called “Page not found”."""
+    return _titled(signs, GONE_BARE)
+
+
+def gone_heading(signs: Signs) -> Seen:
+    return _first_saying(signs, GONE)
+
+
+def gone_phrase(signs: Signs) -> Seen:
+    return _phrase(signs, GONE_PHRASE)
+
+
+def dead_end(signs: Signs) -> Seen:
+    return f"a redirect to {shown(signs.answer.final_url)}" if signs.is_sent_to_dead_end else None
+
+
+def sent_home(signs: Signs) -> Seen:
+    return "a redirect to the home page" if signs.is_sent_home else None
+
+
+def gone_class(signs: Signs) -> Seen:
+    marks = {"error404", "error-404", "page-404", "not-found", "page-not-found", "http-404"}
+    found = marks & set(signs.root_classes.split())
+    return f"the page's class {min(found)}" if found else None
+
+
+# -- empty shells ------------------------------------------------------------------------------------------
+
+
+def application_shell(signs: Signs) -> Seen:
+    # Asked only where it can matter: it reads the document once more.
+    worth_asking = bool(signs.fields_missing) and signs.has_little_prose
+    return "an application not yet drawn" if worth_asking and is_application_shell(signs.html, ()) else None
+
+
+def blank_page(signs: Signs) -> Seen:
+    return "nothing to be seen on the page" if signs.is_blank else None
+
+
+def sent_on(signs: Signs) -> Seen:
+    return "a page that only sends its reader on" if signs.is_blank and signs.refresh else None
+
+
+# -- about the page as a whole -----------------------------------------------------------------------------
+
+
+def little_text(signs: Signs) -> Seen:
+    return f"little text ({len(signs.prose)} characters)" if signs.has_little_prose else None
+
+
+def noindex(signs: Signs) -> Seen:
+    return "kept from search engines" if signs.is_noindex else None
+
+
+def fields_missing(signs: Signs) -> Seen:
+    names = ", ".join(signs.fields_missing)
+    return f"not found: {names[:_MAX_SHOWN_CHARS]}" if names else None
+
+
+def long_text(signs: Signs) -> Seen:
+    return "much to read" if signs.has_long_prose else None
+
+
+def content_structure(signs: Signs) -> Seen:
+    if signs.content_mark:
+        return f"it describes itself as {signs.content_mark[:_MAX_SHOWN_CHARS]}"
+    return "the structure of an article" if signs.is_article else None
+
+
+def sample_code(signs: Signs) -> Seen:
+    """Whoever shows examples writes about a thing; a block page shows none."""
+    return "an example of code" if b"<pre" in signs.source and signs.first("pre") is not None else None
+
+
+def price(signs: Signs) -> Seen:
+    return "a price" if PRICE.search(signs.prose) else None
+
+
+def listing(signs: Signs) -> Seen:
+    return "many links, rows or pictures" if signs.is_listing else None
+
+
+def fields_found(signs: Signs) -> Seen:
+    is_said = not signs.fields_missing and not signs.answer.wants_title_only
+    return "every asked field was found" if is_said else None
+
+
+def title_found(signs: Signs) -> Seen:
+    """A “not found” page has one, too."""
+    is_said = not signs.fields_missing and signs.answer.wants_title_only
+    return "the title was found, and nothing else was asked for" if is_said else None
+
+
+# -- the table ---------------------------------------------------------------------------------------------
+
+Cause = Literal["refused", "login", "gone", "shell"]
+# A cause is accepted from this sum on. No sum of the evidence “about the page as a whole” reaches it: something
+# has to say what kind of page it is. A refused page with something to solve on it is a captcha, else a block.
+THRESHOLD = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    see: Callable[[Signs], Seen]
+    refused: float = 0.0
+    login: float = 0.0
+    gone: float = 0.0
+    shell: float = 0.0
+
+    @property
+    def accuses(self) -> bool:
+        return max(self.refused, self.login, self.gone, self.shell) > 0
+
+    def weight(self, cause: Cause) -> float:
+        return float(getattr(self, cause))
+
+
+# fmt: off
+TABLE = (
+    #                       refused  login   gone  shell
+    Row(challenge_header,       4.0,   0.0,   0.0,   0.0),
+    Row(challenge_script,       4.0,   0.0,   0.0,   0.0),
+    Row(challenge_markup,       3.0,   0.0,   0.0,   0.0),
+    Row(widget_alone,           2.5,   0.0,   0.0,   0.0),
+    Row(widget,                 1.0,   0.0,   0.0,   0.0),
+    Row(watching_script,        1.0,   0.0,   0.0,   0.0),
+    Row(challenge_title,        3.0,   0.0,   0.0,   0.0),
+    Row(block_title,            2.0,   0.0,   0.0,   0.0),
+    Row(block_heading,          1.5,   0.0,   0.0,   0.0),
+    Row(block_phrase,           2.0,   0.0,   0.0,   0.0),
+    Row(another_block_phrase,   1.0,   0.0,   0.0,   0.0),
+    Row(refusing_status,        1.0,   0.0,   0.0,   0.0),
+    Row(vendor,                 0.5,   0.0,   0.0,   0.0),
+
+    Row(sent_to_login,          0.0,   3.0,   0.0,   0.0),
+    Row(return_address,         0.0,   1.0,   0.0,   0.0),
+    Row(password_form,          0.0,   2.0,   0.0,   0.0),
+    Row(login_button,           0.0,   1.0,   0.0,   0.0),
+    Row(login_title,            0.0,   1.5,   0.0,   0.0),
+    Row(login_phrase,           0.0,   1.5,   0.0,   0.0),
+    Row(login_asked,            0.0,  -4.0,   0.0,   0.0),
+
+    Row(gone_title,             0.0,   0.0,   3.0,   0.0),
+    Row(bare_gone_title,        0.0,   0.0,   1.5,   0.0),
+    Row(gone_heading,           0.0,   0.0,   2.0,   0.0),
+    Row(gone_phrase,            0.0,   0.0,   1.5,   0.0),
+    Row(dead_end,               0.0,   0.0,   2.0,   0.0),
+    Row(sent_home,              0.0,   0.0,   1.0,   0.0),
+    Row(gone_class,             0.0,   0.0,   1.5,   0.0),
+
+    Row(application_shell,      0.0,   0.0,   0.0,   3.5),
+    Row(blank_page,             1.0,   0.0,   0.0,   3.5),
+    Row(sent_on,                0.0,   0.0,   0.0,   0.5),
+
+    # about the page as a whole
+    Row(little_text,            1.0,   1.0,   1.0,   0.0),
+    Row(noindex,                0.5,   0.5,   0.5,   0.0),
+    Row(fields_missing,         0.5,   0.5,   0.5,   0.5),
+    Row(long_text,             -3.0,  -3.0,  -3.0,  -3.0),
+    Row(content_structure,     -2.0,  -2.0,  -3.0,  -2.0),
+    Row(sample_code,           -1.5,   0.0,  -1.0,   0.0),
+    Row(price,                  0.0,  -1.0,  -2.0,  -1.0),
+    Row(listing,                0.0,  -1.5,  -1.0,  -1.0),
+    Row(fields_found,          -1.0,  -3.0,  -4.0,  -4.0),
+    Row(title_found,           -1.0,  -1.0,  -2.0,  -4.0),
+)
+# fmt: on
+
+
+def _titled(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+    return f"the title {shown(signs.title)}" if signs.has_odd_title and says(pattern, signs.title) else None
+
+
+def _named(tag: str | None, mark: str | None) -> str:
+    return f"{tag} {mark[:_MAX_SHOWN_CHARS]}" if mark else f"{tag}"
+
+
+def _first_saying(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+    heading = next((text for text in signs.headings if says(pattern, text)), None)
+    return f"the heading {shown(heading)}" if heading else None
+
+
+def _phrase(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+    found = None if signs.has_long_prose else pattern.search(signs.prose)
+    return f"the words {shown(found[0])}" if found else None
+
+
+def _block_phrase(signs: Signs, at: int) -> Seen:
+    """The pattern after `at` others that were found. In a long text such words are its subject."""
+    if signs.has_long_prose:
+        return None
+    found = [match[0] for pattern in BLOCK_PHRASES if (match := pattern.search(signs.prose))]
+    return f"the words {shown(found[at])}" if len(found) > at else None

@@ -1,0 +1,93 @@
+"""Whether a page is only the shell of an application that a browser would fill."""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from selectolax.lexbor import LexborNode
+
+from corral.domain.jobs.job import FieldSpec
+from corral.extract.fields import extract_from
+from corral.extract.page import MORE_WORDS, Page
+
+# Less visible text than this is a loading message, not content.
+_LITTLE_TEXT_CHARS = 200
+_NO_TEXT_CHARS = 20
+_MAX_SCRIPTS = 20
+_SOMETHING = "a[href], img, iframe, frame, video, audio, object, embed, form, meta[http-equiv=refresh i]"
+_EXECUTED = frozenset({"", "module", "text/javascript", "application/javascript"})
+_MOUNT_POINTS = (
+    "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #application, #app-root, #ember-app, #q-app, "
+    "app-root, [ng-app], [data-ng-app], [ng-version], [data-reactroot], [data-v-app], [data-server-rendered]"
+)
+_IN_SCRIPTS = re.compile(
+    r"__NEXT_DATA__|__NUXT__|__INITIAL_STATE__|__APOLLO_STATE__|webpackJsonp|webpackChunk|__remixContext"
+    r"|/_next/static/|/static/js/main\.|/assets/index[.-]|data-reactroot|ng-version"
+)
+_WATCHES = re.compile(r"IntersectionObserver|['\"]scroll['\"]|onscroll|\.scroll\(|scrollHeight")
+_CALLS = re.compile(r"\bfetch\(|XMLHttpRequest|\$\.(?:get|ajax|getJSON|post)\(|axios")
+_PRESSED = "button, a, [role=button]"
+_MORE = re.compile(r"(?i)\W*(?:load|show|view|see)\s+(?:\d+\s+)?more\b")
+_ASKS_FOR_SCRIPT = re.compile(r"(?i)(enable|requires?|need)s?\b.{0,40}javascript|javascript.{0,40}\b(enable|require)")
+
+
+def is_application_shell(html: str, fields: Sequence[FieldSpec]) -> bool:
+    """True where the page carries an application's marks and the asked fields are not in it."""
+    page = Page(html)
+    return _has_marks(page, html) and _lacks(page, fields, extract_from(page, fields).missing)
+
+
+def is_shell_page(
+    page: Page, html: str, fields: Sequence[FieldSpec], missing: Sequence[str], *, text_chars: int
+) -> bool:
+    """The same of a page whose fields were looked for already, and of whose text so much is known to be readable."""
+    if not fields and text_chars >= _LITTLE_TEXT_CHARS:
+        return False  # decided without going through the page
+    return _lacks(page, fields, missing) and (_is_blank(page) or _has_marks(page, html))
+
+
+def _lacks(page: Page, fields: Sequence[FieldSpec], missing: Sequence[str]) -> bool:
+    if fields and len(missing) in (0, len(fields)):
+        return bool(missing)
+    # A shell has a title too: with an empty body one missing field is enough, otherwise all must be.
+    return len(page.body_text) < _LITTLE_TEXT_CHARS
+
+
+def _has_marks(page: Page, html: str) -> bool:
+    if page.tree.css_first(_MOUNT_POINTS) is not None or _IN_SCRIPTS.search(html):
+        return True
+    return any(_ASKS_FOR_SCRIPT.search(node.text(deep=True) or "") for node in page.tree.css("noscript")[:20])
+
+
+def loads_more(page: Page) -> bool:
+    """True where a script of the page probably brings more of it when it is scrolled, or when a button is pressed."""
+    if page.mentioned.isdisjoint(MORE_WORDS):
+        return False
+    if script_loads_more(" ".join(node.text(deep=True) or "" for node in page.tree.css("script:not([src])")[:50])):
+        return True
+    return any(_is_more(node) for node in page.tree.css(_PRESSED)[:2000])
+
+
+def script_loads_more(text: str) -> bool:
+    """Of the text of a script: it watches how far the page is scrolled, and it makes calls."""
+    return _WATCHES.search(text) is not None and _CALLS.search(text) is not None
+
+
+def own_scripts(page: Page, url: str) -> list[str]:
+    """The script files of the page's own host; those of others count visitors, and show advertisements."""
+    found = (page.absolute(node.attributes.get("src") or "") for node in page.tree.css("script[src]")[:_MAX_SCRIPTS])
+    host = urlsplit(url).netloc
+    return [each for each in dict.fromkeys(found) if urlsplit(each).netloc == host]
+
+
+def _is_more(node: LexborNode) -> bool:
+    href = (node.attributes.get("href") or "").strip().lower()
+    is_link = bool(href) and not href.startswith(("#", "javascript:"))
+    return not is_link and _MORE.match(node.text(deep=True)[:80]) is not None
+
+
+def _is_blank(page: Page) -> bool:
+    """Nothing to read, nothing to see and nowhere to go, but a script that may change that."""
+    if len(page.body_text) >= _NO_TEXT_CHARS or page.tree.css_first(_SOMETHING) is not None:
+        return False
+    return any((node.attributes.get("type") or "").lower() in _EXECUTED for node in page.tree.css("script"))

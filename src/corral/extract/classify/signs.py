@@ -1,0 +1,369 @@
+"""What an answer shows, each thing looked up at most once, in time that grows with the document and no faster."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from selectolax.lexbor import LexborNode
+
+from corral.extract.classify.phrases import is_odd, plain_text
+from corral.extract.lazy_property import once
+from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, Page, squeezed
+
+MAX_LOOKED_AT_CHARS = 2_000_000
+# Text outside links, menus and buttons. A block page that explains itself at length has some 700 characters.
+LITTLE_PROSE_CHARS = 700
+LONG_PROSE_CHARS = 1_500
+_NOT_PROSE = frozenset(
+    ("a", "aside", "button", "dialog", "footer", "head", "header", "label", "nav", "noscript", "option", "script")
+) | frozenset(("select", "style", "svg", "template", "textarea", "title"))
+_MAX_PARAGRAPHS = 100
+# Of a page that is made of nothing else.
+_MAX_LOOKED_AT = 5_000
+_MAX_NODES = 300_000
+# A form or widget in one of these stands beside the content, not in its place.
+_BESIDE = frozenset(("aside", "dialog", "footer", "header", "nav", "noscript", "template"))
+
+WIDGETS = (
+    ".g-recaptcha:not([data-size=invisible]), .h-captcha:not([data-size=invisible]), .cf-turnstile, .frc-captcha, "
+    ".smart-captcha, .geetest_holder, #px-captcha, #captcha-container, #captcha-box, #sec-if-cpt-container, "
+    '#challenge-stage, iframe[src*="/recaptcha/api2/anchor"], iframe[src*="hcaptcha.com/"], '
+    'iframe[src*="challenges.cloudflare.com/"], iframe[src*="captcha-delivery.com/"], '
+    'iframe[src*="arkoselabs.com/"], iframe[src*="funcaptcha.com/"], img[src*="captcha" i]'
+)
+CHALLENGE_MARKUP = (
+    "#challenge-form, #challenge-running, #challenge-error-text, #px-captcha, #sec-if-cpt-container, "
+    "#anubis_challenge, "
+    "[data-translate=block_headline], [data-translate=unable_to_access], [data-translate=challenge_headline], "
+    'iframe[src*="_Incapsula_Resource"], iframe[src*="captcha-delivery.com/"], form[action*="validateCaptcha"], '
+    'form[action*="/cdn-cgi/"], form[action*="/checkcaptcha"], form#captcha-form, [name=cf_captcha_kind], '
+    'meta[http-equiv=refresh i][content*="/.well-known/sgcaptcha" i], '
+    'meta[http-equiv=refresh i][content*="/cdn-cgi/" i]'
+)
+CHALLENGE_SCRIPT = re.compile(
+    r"_cf_chl_opt|/cdn-cgi/challenge-platform/h/\w{1,4}/orchestrate|gokuProps|sucuri_cloudproxy_js"
+    r"|captcha-delivery\.com/[a-z]\.js|captcha\.px-(?:cdn|cloud)\.net|/ddos-guard/js-challenge|/ips\.js\?"
+)
+# These also run on pages that were let through.
+WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|\.awswaf\.com/|/ddos-guard/")
+_LOGIN_PLACES = frozenset(
+    ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
+) | frozenset(("oauth2", "saml", "sign-in", "sign_in", "signin", "sso", "user-login", "wp-login"))
+_ACCOUNT_PLACES = _LOGIN_PLACES | frozenset(
+    ("join", "password", "register", "registration", "sign-up", "sign_up", "signup")
+)
+_LOGIN_HOSTS = ("accounts.", "auth.", "id.", "idp.", "login.", "signin.", "sso.")
+_GONE_PLACES = frozenset(("404", "error", "error404", "not-found", "not_found", "notfound", "page-not-found"))
+_CONTENT_TYPES = (
+    r"\w{0,30}Article|BlogPosting|\w{0,30}Posting|Product|ProductGroup|Offer|Recipe|Event|Book|Movie|TVSeries|Dataset"
+    r"|VideoObject|MusicAlbum|Course|FAQPage|QAPage|HowTo|LocalBusiness|Restaurant|Hotel|Person|SoftwareApplication|Review"
+)
+_LD_TYPE = re.compile(rf'"@type"\s{{0,9}}:\s{{0,9}}\[?\s{{0,9}}"(?:{_CONTENT_TYPES})"')
+_ITEM_TYPE = re.compile(rf"schema\.org/(?:{_CONTENT_TYPES})\s*$")
+_FILLED_IN = frozenset(("", "date", "email", "file", "number", "password", "search", "tel", "text", "url"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, as far as it can be judged. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content_type: str
+    final_url: str
+    requested_url: str
+    text: str  # decoded
+    title: str | None = None
+    wants_title_only: bool = False  # which every page has, whatever it is
+
+
+class Signs:
+    def __init__(self, answer: Answer, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
+        self.answer = answer
+        self.fields_missing = fields_missing
+        self._parsed = parsed
+
+    @once
+    def html(self) -> str:
+        return self.answer.text[:MAX_LOOKED_AT_CHARS]
+
+    @once
+    def source(self) -> bytes:
+        return self._parsed.source if self._parsed is not None else self.html.encode("utf-8", "replace").lower()
+
+    @once
+    def names_a_guard(self) -> bool:
+        """Most pages do not, and need not be searched for what one of those words stands in."""
+        return self._mentions(GUARD_WORDS)
+
+    def _mentions(self, words: tuple[bytes, ...]) -> bool:
+        """A page with an odd title is looked through in any case: words can be written in other ways."""
+        return self.has_odd_title or not self.page.mentioned.isdisjoint(words)
+
+    @once
+    def page(self) -> Page:
+        return self._parsed or Page(self.html, self.answer.final_url)
+
+    @once
+    def title(self) -> str | None:
+        return self.answer.title or self.page.title
+
+    @once
+    def headings(self) -> tuple[str, ...]:
+        return tuple(text[:300] for node in self.page.tree.css("h1")[:3] if (text := self.page.text_of(node)))
+
+    @once
+    def _pieces(self) -> Iterator[str]:
+        return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.page.mentioned)
+
+    @once
+    def _first_words(self) -> list[str]:
+        return _so_much_of(self._pieces, LITTLE_PROSE_CHARS)
+
+    @once
+    def _beginning(self) -> list[str]:
+        more = LONG_PROSE_CHARS - sum(map(len, self._first_words))
+        return [*self._first_words, *_so_much_of(self._pieces, more)]
+
+    @once
+    def _has_long_beginning(self) -> bool:
+        return self.has_long_paragraphs or sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
+
+    @once
+    def has_long_paragraphs(self) -> bool:
+        """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
+        chars = 0
+        places: dict[int, bool] = {}  # by element, whether what stands in it is prose
+        may_hide = b"hidden" in self.page.mentioned
+        for node in self.page.tree.css("p")[:_MAX_PARAGRAPHS]:
+            above = node.parent
+            is_hidden = may_hide and "hidden" in node.attributes
+            if above is None or is_hidden or not _is_prose(above, places, may_hide=may_hide):
+                continue
+            # Of the paragraph itself, not of the links and the like in it: there is no less than that.
+            chars += len(squeezed(node.text(deep=False)) or "")
+            if chars >= LONG_PROSE_CHARS:
+                return True
+        return False
+
+    @once
+    def has_odd_title(self) -> bool:
+        return is_odd(self.title)
+
+    @once
+    def prose(self) -> str:
+        """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
+        more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
+        return plain_text(" ".join([*self._beginning, *_so_much_of(self._pieces, more)]))
+
+    @once
+    def has_little_prose(self) -> bool:
+        # The writing of the patterns makes no text shorter.
+        is_some = self.has_long_paragraphs or sum(map(len, self._first_words)) >= LITTLE_PROSE_CHARS
+        return not is_some and len(self.prose) < LITTLE_PROSE_CHARS
+
+    @once
+    def has_long_prose(self) -> bool:
+        # Nearly every page has, and then nobody asks for the words.
+        return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
+
+    def first(self, selector: str) -> LexborNode | None:
+        return self.page.tree.css_first(selector)
+
+    @once
+    def widget(self) -> LexborNode | None:
+        """Something to be solved that stands in the middle of the page."""
+        if not self.names_a_guard:
+            return None
+        return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
+
+    @once
+    def password(self) -> LexborNode | None:
+        found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.page.mentioned else []
+        return next((node for node in found if not _is_beside(node)), None)
+
+    @once
+    def has_other_inputs(self) -> bool:
+        """Something a person fills in that is not part of a captcha."""
+        return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select")[:_MAX_LOOKED_AT])
+
+    @once
+    def submit_labels(self) -> tuple[str, ...]:
+        buttons = self.page.tree.css("button")[:50]
+        inputs = self.page.tree.css("input[type=submit i]")[:50]
+        said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
+        return tuple(text[:100] for text in said if text)
+
+    @once
+    def _scripts(self) -> list[LexborNode]:
+        return self.page.tree.css("script")[:_MAX_LOOKED_AT] if self._mentions(SCRIPT_WORDS) else []
+
+    def in_scripts(self, pattern: re.Pattern[str]) -> str | None:
+        for node in self._scripts:
+            found = pattern.search(node.attributes.get("src") or "") or pattern.search(node.text(deep=True) or "")
+            if found:
+                return found[0]
+        return None
+
+    @once
+    def content_mark(self) -> str | None:
+        """The page's own statement that it is an article, a product, a listing."""
+        described = self.page.tree.css('script[type="application/ld+json" i]')[:50] if b"ld+json" in self.source else []
+        for node in described:
+            if found := _LD_TYPE.search(node.text(deep=True) or ""):
+                return found[0].rpartition('"')[0].rpartition('"')[2]
+        for node in self.page.tree.css("[itemtype]")[:500] if b"itemtype" in self.source else []:
+            if found := _ITEM_TYPE.search((node.attributes.get("itemtype") or "")[:200].rstrip()):
+                return found[0].rpartition("/")[2]
+        kind = self._meta('meta[property="og:type"]') if b"og:type" in self.source else ""
+        return kind if kind.startswith(("article", "product", "book", "video", "music", "profile")) else None
+
+    def _meta(self, selector: str) -> str:
+        node = self.first(selector)
+        return (node.attributes.get("content") or "").lower()[:500] if node is not None else ""
+
+    @once
+    def is_article(self) -> bool:
+        if b"<article" not in self.page.mentioned or len(self.prose) < 400:
+            return False
+        return self.first("article") is not None and len(self.page.tree.css("p")) >= 3
+
+    @once
+    def is_noindex(self) -> bool:
+        if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
+            return True
+        return b"noindex" in self.page.mentioned and "noindex" in self._meta("meta[name=robots i]")
+
+    @once
+    def is_listing(self) -> bool:
+        """Much to follow or to look at, though little to read."""
+        counts = {"a[href]": (b"<a", 30), "img": (b"<img", 8), "tr": (b"<tr", 8), "li": (b"<li", 40)}
+        return any(
+            self.source.count(tag) >= count and len(self.page.tree.css(selector)) >= count
+            for selector, (tag, count) in counts.items()
+        )
+
+    @once
+    def refresh(self) -> bool:
+        return "url=" in self._meta("meta[http-equiv=refresh i]").replace(" ", "")
+
+    @once
+    def is_blank(self) -> bool:
+        """Nothing to read, to look at or to click."""
+        seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
+        seen += "form, input, button, textarea, select"
+        return self.has_little_prose and len(self.prose) < 40 and self.first(seen) is None
+
+    @once
+    def root_classes(self) -> str:
+        nodes = (self.page.tree.root, self.page.tree.body)
+        return " ".join((node.attributes.get("class") or "")[:1000] for node in nodes if node is not None).lower()
+
+    # -- addresses ---------------------------------------------------------------------------------------
+
+    @property
+    def _is_moved(self) -> bool:
+        return self.answer.final_url != self.answer.requested_url
+
+    @once
+    def _final(self) -> SplitResult:
+        return _split(self.answer.final_url)
+
+    @once
+    def _requested(self) -> SplitResult:
+        return _split(self.answer.requested_url)
+
+    @once
+    def is_login_asked(self) -> bool:
+        return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
+
+    @once
+    def is_sent_to_login(self) -> bool:
+        if not self._is_moved:
+            return False
+        is_there = bool(_places(self._final) & _LOGIN_PLACES) or self._final.netloc.startswith(_LOGIN_HOSTS)
+        return is_there and not self.is_login_asked
+
+    @once
+    def is_asked_path_carried(self) -> bool:
+        path = self._requested.path if self._is_moved else ""
+        return len(path) > 1 and path != self._final.path and path in unquote(self._final.query)
+
+    @once
+    def is_sent_to_dead_end(self) -> bool:
+        return self._is_moved and bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
+
+    @once
+    def is_sent_home(self) -> bool:
+        if not self._is_moved:
+            return False
+        return len(self._requested.path) > 1 and self._final.path in ("", "/") and not self._requested.query
+
+
+def _so_much_of(pieces: Iterator[str], chars: int) -> list[str]:
+    taken: list[str] = []
+    while chars > 0 and (piece := next(pieces, None)) is not None:
+        taken.append(piece)
+        chars -= len(piece)
+    return taken
+
+
+def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
+    """In document order, without what lies inside menus, links and scripts."""
+    waiting = [body.first_child] if body is not None else []
+    looked_at = 0
+    while waiting and looked_at < _MAX_NODES:
+        node = waiting.pop()
+        if node is None:
+            continue
+        looked_at += 1
+        waiting.append(node.next)
+        tag = node.tag or "-"
+        if tag == "-text":
+            yield " ".join((node.text_content or "").split())
+        elif tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
+            waiting.append(node.first_child)
+
+
+def _is_prose(node: LexborNode | None, places: dict[int, bool], *, may_hide: bool) -> bool:
+    """Whether neither this nor anything around it is a menu, a link or the like; asked once for every element."""
+    way: list[int] = []
+    known: bool | None = None
+    while node is not None and known is None:
+        known = places.get(node.mem_id)
+        if known is None:
+            way.append(node.mem_id)
+            if node.tag in _NOT_PROSE or (may_hide and "hidden" in node.attributes):
+                known = False
+            node = node.parent
+    is_prose = known is not False
+    places.update(dict.fromkeys(way, is_prose))
+    return is_prose
+
+
+def _is_beside(node: LexborNode | None) -> bool:
+    while node is not None:
+        if node.tag in _BESIDE or "hidden" in node.attributes:
+            return True
+        node = node.parent
+    return False
+
+
+def _is_filled_in(node: LexborNode) -> bool:
+    attributes = node.attributes
+    name = f"{attributes.get('name')} {attributes.get('id')} {attributes.get('class')}".lower()
+    kind = (attributes.get("type") or "").lower() if node.tag == "input" else ""
+    return kind in _FILLED_IN and "captcha" not in name and "turnstile" not in name
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url[:8000].lower())
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+def _places(url: SplitResult) -> frozenset[str]:
+    """The parts of the path, without the endings of files."""
+    return frozenset(part.partition(".")[0] for part in url.path.split("/") if part)

@@ -1,0 +1,382 @@
+"""What a crawl wants of a page: its record, and where it leads, already judged by the scope of the crawl."""
+
+import hashlib
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.fingerprint import sketch
+from corral.domain.crawl.item import listing_key, listing_kind, short_key
+from corral.domain.crawl.job_pages import ITEM_LINKS, PAGINATION, Listing
+from corral.domain.crawl.option_values import Order
+from corral.domain.crawl.scope import Refusal, is_named_as_file
+from corral.domain.crawl.score import score_of
+from corral.domain.crawl.traps import shape_of
+from corral.domain.errors import BadInput
+from corral.domain.net.canonical import Link, link_to, links_to, url_key
+from corral.domain.net.url import Target, parse_target
+from corral.domain.redaction import masked_result_url
+from corral.extract.article import Article, article_of, whole_text
+from corral.extract.documents import Document
+from corral.extract.link_limit import limit_links, limit_references, max_examined
+from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
+from corral.extract.page import Page
+from corral.extract.value_limit import max_chars
+
+_TEXT_CHARS = 2000
+_REMEMBERED_BYTES = 16 * 1024 * 1024
+_ENTRY_BYTES = 600  # beside its texts
+_DIGEST_BYTES = 12
+_FEW_LINKS = 100
+_MAX_SESSIONS = 200
+_FILE_RANK = 0.5  # after the pages of its depth, before the next
+_WORD = re.compile(r"[^\W_]+")
+
+
+class _Judged(NamedTuple):
+    """A link, by its short key, with the rule that refuses it."""
+
+    url: str
+    key: str
+    short: str
+    host: str
+    reason: str | None
+    has_session: bool = False
+    is_file: bool = False  # as its name ends
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlAsk:
+    """`plan` is the document of the crawl, packed: a reader unpacks it once for all of its pages."""
+
+    plan: str
+    depth: int
+    attempt: int = 1
+    began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
+    level: int = 0  # of a sitemap, from 1; a page has none
+    listing: tuple[int, int] | None = None  # of a list page: its number, and how many items were named before it
+    agent: str = ""  # as whom we come: headers of the answer may be addressed to it
+
+
+class Answered(NamedTuple):
+    """Where a document came from, and what is asked of it."""
+
+    url: str
+    status: int
+    ask: CrawlAsk
+    tags: tuple[str, ...] = ()  # its X-Robots-Tag headers
+    max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
+
+
+class _Judge:
+    """One per plan, and told apart by being another one."""
+
+    def __init__(self, plan: CrawlPlan) -> None:
+        self.plan = plan
+
+    def judged(self, base: Target, references: Sequence[str], *, is_too_deep: bool) -> list[_Judged | None]:
+        """Of the page nothing matters but its folder and whether it is the last; None for what cannot be fetched."""
+        today = datetime.now(UTC).date()  # calendars lead far away from it
+        about = (self, is_too_deep, today)
+        known, site = _memory.of(about), base.origin
+        folder = site + base.path[: base.path.rfind("/") + 1]
+        found = []
+        for reference in references:
+            # What begins with a slash does not depend on the folder, and is remembered for all of the site.
+            place = site if reference[:1] == "/" else folder
+            try:
+                found.append(known[place, reference])
+            except KeyError:
+                judged = self._judged(base, reference, today, is_too_deep=is_too_deep)
+                found.append(judged)
+                # What begins with a question mark does depend on the page.
+                if reference[:1] != "?":
+                    known = _memory.keep(about, (place, reference), judged)
+        return found
+
+    def _judged(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _Judged | None:
+        [link] = links_to(base, (reference,), self.plan.counting_params)
+        if link is None:
+            return None
+        depth = self.plan.max_depth + 1 if is_too_deep else self.plan.max_depth
+        reason: str | None = self.plan.scope.refuses(link.url, depth)
+        if reason is None and self.plan.avoid_traps:
+            reason = shape_of(link.url, today)
+        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason, *_signs(link))
+
+
+def _signs(link: Link) -> tuple[bool, bool]:
+    return link.has_session, is_named_as_file(link.url)
+
+
+_Place = tuple[str, str]  # a site or a folder, and a reference as it is written
+_About = tuple[_Judge, bool, date]
+
+
+class _Memory:
+    """Where references lead and what becomes of them: menus are the same on every page of a site.
+
+    One for all crawls of a reader. What it takes is reckoned, and when that is too much it begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[_About, dict[_Place, _Judged | None]] = {}
+        self._taken = 0
+
+    def of(self, about: _About) -> dict[_Place, _Judged | None]:
+        return self._known.setdefault(about, {})
+
+    def keep(self, about: _About, place: _Place, judged: _Judged | None) -> dict[_Place, _Judged | None]:
+        """Where to look from now on."""
+        # Every character of a reference may be four bytes, or twelve in the address and in its key.
+        size = _ENTRY_BYTES + 4 * len(place[1]) + (0 if judged is None else 2 * len(judged.url))
+        if self._taken + size > _REMEMBERED_BYTES:
+            self._known.clear()
+            self._taken = 0
+        self._taken += size
+        known = self.of(about)
+        known[place] = judged
+        return known
+
+
+_memory = _Memory()
+
+
+def crawled(source: Page | Document, title: str | None, answered: Answered, fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it."""
+    url, ask = answered.url, answered.ask
+    judge = _judge(ask.plan)
+    if isinstance(source, Page):
+        links, article = links_of(source, limit=max_examined(answered.max_links)), article_of(source)
+        texts = link_texts(source) if judge.plan.keywords else {}
+        whole = whole_text(source)
+    else:
+        (article, links), texts = source, {}
+        links = limit_references(links, max_examined(answered.max_links))
+        whole = article.text
+    is_noindex, is_nofollow = links.directives.also(header_directives(answered.tags, ask.agent))
+    judged, sessions = _judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow)
+    found, dropped = limit_links(judged, answered.max_links)
+    is_kept = not (is_noindex and judge.plan.obey_noindex)
+    article, cut = _cut(article)
+    return {
+        "cut": cut,
+        "record": _record(article, title, answered, fields, found, is_cut=bool(cut)) if is_kept else None,
+        "found": found,
+        "dropped": links.dropped + dropped,
+        "sessions": sessions,
+        "is_noindex": is_noindex,
+        "canonical": _canonical(judge.plan, links, url, ask.depth),
+        "refresh": _refresh(judge.plan, links, url, ask.depth),
+        "text_chars": article.char_count,
+        "digest": digest_of(article.title, whole, links.references),
+        # What it is about, to see when nothing new comes any more.
+        "sketch": sketch(article.text, _words_of(url, links)) if judge.plan.avoid_traps else None,
+    }
+
+
+def _cut(article: Article) -> tuple[Article, list[str]]:
+    """The text within the limit of a value; `full_text` where that was too long."""
+    most = max_chars()
+    if len(article.text) <= most:
+        return article, []
+    text = article.text[:most]
+    fitting = article._replace(text=text, char_count=len(text), word_count=len(text.split()))
+    return fitting, ["full_text"]
+
+
+def _words_of(url: str, links: Links) -> frozenset[str]:
+    """Words of the page's own address, and of its links where they are few: repeated in the text they say nothing."""
+    addresses = [url, *(links.references if len(links.references) <= _FEW_LINKS else ())]
+    return frozenset(_WORD.findall(" ".join(addresses).lower()))
+
+
+def _record(
+    article: Article,
+    title: str | None,
+    answered: Answered,
+    fields: dict[str, Any],
+    found: list[list[Any]],
+    *,
+    is_cut: bool,
+) -> str:
+    url, status, ask = answered[:3]
+    plan = plan_of(ask.plan)
+    # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
+    shown_url = masked_result_url(url, plan.counting_params)
+    if plan.only_fields:
+        return orjson.dumps({"url": shown_url, **fields}).decode()
+    record = {
+        "url": shown_url,
+        "title": article.title or title,
+        "text": article.text[:_TEXT_CHARS],
+        "full_text": article.text,
+        "depth": ask.depth,
+        "http_status": status,
+        "source": parse_target(url, max_chars=len(url)).host,
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "word_count": article.word_count,
+        "char_count": article.char_count,
+        "retry_attempt": ask.attempt - 1,
+        "scrape_duration": round(time.monotonic() - ask.began, 4),
+        **({"cut": ["full_text"]} if is_cut else {}),
+        **({"outlinks": [masked_result_url(each[0]) for each in found]} if plan.links else {}),
+        **fields,
+    }
+    return orjson.dumps(record).decode()
+
+
+def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -> dict[str, Any]:
+    """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
+    plan, (number, before) = plan_of(ask.plan), ask.listing or (1, 0)
+    listing = Listing.of(plan.listing or {})
+    try:
+        base = parse_target((page.base_url if page is not None else "") or url)
+    except BadInput:
+        return {"found": [], "listed": 0}
+    items: dict[str, list[Any]] = {}
+    # A list that links to itself is no item of it.
+    kept = plan.counting_params
+    lists = {url_key(target, kept) for target in (base, *map(parse_target, plan.start_urls), parse_target(url))}
+    cut_by: str | None = None
+    for link in filter(None, links_to(base, _references(record.get(ITEM_LINKS)), kept)):
+        if link.key in items or link.key in lists:
+            continue
+        if len(items) >= listing.max_items - before:
+            cut_by = "max_items"
+        else:
+            reason = plan.scope.refuses(link.url, 1)
+            items[link.key] = [link.url, short_key(link.key), _host_of(link.url), 1, reason, 1.0]
+    found, named = list(items.values()), before + len(items)
+    following = _following(record.get(PAGINATION), base, lists, kept)
+    if following and (number >= listing.max_pages or named >= listing.max_items):
+        cut_by = "max_items" if named >= listing.max_items else "max_pages"
+    else:
+        kind = listing_kind(number + 1, named)
+        for link in following:
+            reason = plan.scope.refuses(link.url, 0)
+            found.append([link.url, listing_key(link.key), _host_of(link.url), 0, reason, 0.0, None, kind])
+    refresh = _refresh(plan, links_of(page), url, 0) if page is not None and not items else None
+    if refresh is not None:
+        # The list is where it sends its reader.
+        target = parse_target(refresh[1][0])
+        refresh[1][1], refresh[1][6:] = listing_key(url_key(target, kept)), [None, listing_kind(number, before)]
+    told = {"found": found, "listed": len(items), "has_next": bool(following), "cut_by": cut_by}
+    return {**told, "refresh": refresh}
+
+
+def _following(value: Any, base: Target, lists: set[str], kept: frozenset[str]) -> list[Link]:
+    """The next pages of a list: one, unless all matches were asked for."""
+    links = {link.key: link for link in links_to(base, _references(value), kept) if link is not None}
+    return [link for key, link in links.items() if key not in lists]
+
+
+def _references(value: Any) -> tuple[str, ...]:
+    """Of a selector that takes one match or all of them."""
+    return tuple(str(each) for each in (value if isinstance(value, list) else [value]) if each)
+
+
+def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> str:
+    """Of what a reader sees, and where it leads. What only machines see differs each time on many pages: attributes,
+    scripts, comments and the queries of links do not count.
+    """
+    paths = " ".join([reference.partition("?")[0] for reference in references])
+    said = f"{title}\0{text}\0{paths}".encode("utf-8", "replace")
+    return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _judge(packed: str) -> _Judge:
+    return _Judge(CrawlPlan.of(orjson.loads(packed)))
+
+
+def plan_of(packed: str) -> CrawlPlan:
+    return _judge(packed).plan
+
+
+def _judged(
+    judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, str], *, is_nofollow: bool
+) -> tuple[list[list[Any]], list[list[str]]]:
+    """The fields of `Found`, each with the rule that refuses it; and the links that had a session id."""
+    try:
+        base = parse_target(links.base_url or url)
+    except BadInput:
+        return [], []
+    plan = judge.plan
+    is_best, rank = plan.order is Order.BEST, float(depth)
+    found: dict[str, list[Any]] = {}
+    sessions: list[list[str]] = []
+    judged = judge.judged(base, links.references, is_too_deep=depth > plan.max_depth)
+    for link, reference in zip(judged, links.references, strict=True):
+        if link is not None and link.has_session and len(sessions) < _MAX_SESSIONS:
+            sessions.append([link.url, link.short])
+        if link is None or link.key in found:
+            continue
+        url, key, short, host, reason, _, is_file = link
+        if reason is None and not plan.follow_nofollow and (is_nofollow or reference in links.nofollow):
+            reason = Refusal.NOFOLLOW
+        if is_best:
+            rank = rank_of(plan, url, depth, texts.get(reference, ""))
+        found[key] = [url, short, host, depth, reason, rank + _FILE_RANK if is_file else rank]
+    return list(found.values()), sessions
+
+
+def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float, list[Any]] | None:
+    """After how many seconds the page sends its reader elsewhere, and where to, at the depth of the page itself."""
+    if links.refresh is None:
+        return None
+    try:
+        here, base = parse_target(url), parse_target(links.base_url or url)
+    except BadInput:
+        return None
+    link = link_to(base, links.refresh.reference, plan.counting_params)
+    if link is None or link.key == url_key(here, plan.counting_params):
+        return None
+    reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date())
+    found = [link.url, short_key(link.key), _host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
+    return links.refresh.delay_s, found
+
+
+def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any] | None:
+    """The page of the crawl that this one says it is, as the fields of Found; None where it is itself."""
+    if links.canonical is None or not plan.use_canonical:
+        return None
+    try:
+        here, base = parse_target(url), parse_target(links.base_url or url)
+    except BadInput:
+        return None
+    link = link_to(base, links.canonical, plan.counting_params)
+    if link is None or link.key == url_key(here, plan.counting_params):
+        return None
+    if plan.scope.refuses(link.url, depth):
+        return None
+    if plan.avoid_traps and shape_of(link.url, datetime.now(UTC).date()):
+        return None
+    return [link.url, short_key(link.key), _host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
+
+
+def rank_of(
+    plan: CrawlPlan,
+    url: str,
+    depth: int,
+    text: str = "",
+    priority: float | None = None,
+    *,
+    age_days: int | None = None,
+) -> float:
+    """The smallest is fetched first."""
+    if plan.order is Order.BREADTH:
+        return float(depth)
+    return -score_of(url, depth, plan.keywords, text, priority, age_days=age_days)
+
+
+def _host_of(url: str) -> str:
+    """Of a canonical URL."""
+    return url[url.find("//") + 2 :].partition("/")[0]

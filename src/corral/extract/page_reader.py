@@ -1,0 +1,315 @@
+"""A page as it arrived, read: decoded, parsed, its fields extracted, judged. The same for every executor.
+
+It is pure and takes all it needs as values, so that it can be done in a process of its own.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from selectolax.lexbor import SelectolaxError
+
+from corral.domain.jobs.field_types import with_types
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.jobs.survey import Survey
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.status_classes import failure_of_status
+from corral.extract.charset import Decoded, decode
+from corral.extract.classify.page_classifier import Answer, failure_behind, merged
+from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
+from corral.extract.crawl_page import Answered, CrawlAsk, crawled, listed, plan_of
+from corral.extract.documents import NOTHING, document_of
+from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
+from corral.extract.links import MAX_LINKS
+from corral.extract.page import Page, is_too_deep
+from corral.extract.plain_fields import from_json, from_text
+from corral.extract.sitemap import NotASitemap, sitemap_read
+from corral.extract.survey.survey import Subject, surveyed
+from corral.extract.value_limit import DEFAULT_CHARS, cut_record, limit_values
+from corral.extract.xml.prolog import declared_encoding, is_xml, prolog_of
+
+TOO_DEEP = "it is nested too deeply"
+TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger than 10 MB"
+PACKED = b"\x1f\x8b\x08"  # by gzip, and nobody said so: a browser would not unpack it either
+_MARKUP = ("html", "xml")
+_MAX_TITLE_CHARS = 500
+_TEXTS = frozenset({"application/xml", "application/html", "application/xhtml", "application/rss", "application/atom"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """What came back, and what is asked of it. `looks_only` asks for nothing but whether it is an empty shell."""
+
+    body: bytes
+    url: str
+    asked_url: str
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    fields: tuple[FieldSpec, ...] = ()
+    is_judged: bool = True
+    looks_only: bool = False
+    survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
+    crawl: CrawlAsk | None = None  # asked for beside the record
+    max_value_chars: int = DEFAULT_CHARS  # what is longer is cut, and named in the problems
+    max_links: int = MAX_LINKS  # of a page of a crawl
+
+    @property
+    def content_type(self) -> str:
+        return next((value for name, value in self.headers if name.lower() == "content-type"), "")
+
+    def packed(self) -> bytes:
+        """Everything but the body, which travels as it is."""
+        asks = (self.is_judged, self.looks_only, self.survey, self.crawl, self.max_value_chars, self.max_links)
+        return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
+
+    @classmethod
+    def unpacked(cls, head: bytes, body: bytes) -> "ReadRequest":
+        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl, *most = orjson.loads(head)
+        pairs = tuple((name, value) for name, value in headers)
+        specs = tuple(FieldSpec(**spec) for spec in fields)
+        asked = None if survey is None else Survey(survey)
+        of_crawl = None if crawl is None else CrawlAsk(**crawl)
+        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl, *most)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """`refused` says why a page was not read at all; `problems` by field, why it was not looked for to the end."""
+
+    record: dict[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    title: str | None = None
+    encoding: str | None = None
+    replacements: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+    verdict: dict[str, Any] | None = None  # what gave a page away that only looks like content
+    failure: Failed | None = None  # what it is then, or what its status says
+    is_shell: bool = False
+    refused: str | None = None
+    refused_as: str = "limit:parse"  # the fault that is then
+    dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
+    links_dropped: int = 0
+    crawled: dict[str, Any] | None = None  # what a crawl asked for
+    charset: dict[str, Any] | None = None  # what named the encoding, and how sure that is
+
+    def notes(self) -> dict[str, Any]:
+        """What was not done to the end, for the statistics."""
+        said = {"problems": self.problems, "dropped": self.dropped, "links_dropped": self.links_dropped}
+        return {name: value for name, value in said.items() if value}
+
+    def packed(self) -> bytes:
+        return orjson.dumps(self)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> "ReadAnswer":
+        parts = orjson.loads(packed)
+        failure = parts["failure"]
+        if failure is not None:
+            parts["failure"] = Failed(**{**failure, "code": FailureCode(failure["code"]), "artifacts": ()})
+        parts["missing"] = tuple(parts["missing"])
+        return cls(**parts)
+
+
+class _Refused(Exception):
+    """A document that is not read; `fault` is what the run fails with."""
+
+    def __init__(self, why: str, fault: str = "limit:parse") -> None:
+        super().__init__(why)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a document is: of JSON and text neither is there; `page` only of HTML."""
+
+    source: Source | None = None
+    page: Page | None = None
+    title: str | None = None
+
+
+def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collection[int] = ()) -> ReadAnswer:
+    """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
+    with limit_values(request.max_value_chars):
+        return _read_page(request, guard, skipped)
+
+
+def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
+    if request.crawl is not None and request.crawl.level:
+        return _sitemap(request, request.crawl)
+    content_type = request.content_type.partition(";")[0].strip().lower()
+    decoded = _decoded(request, content_type)
+    if request.looks_only:
+        is_shell = not is_too_deep(decoded.text) and is_application_shell(decoded.text, request.fields)
+        return ReadAnswer(is_shell=is_shell)
+    try:
+        read = _document(decoded, content_type, request.url)
+    except _Refused as refused:
+        if refused.fault == "limit:parse" or failure_of_status(request.status) is None:
+            return ReadAnswer(
+                encoding=decoded.encoding,
+                replacements=decoded.replacements,
+                refused=str(refused),
+                refused_as=refused.fault,
+                charset=decoded.notes(),
+            )
+        read = _Read()  # its status says what it is, and nothing of it is read
+    if request.survey is not None:
+        subject = Subject(request.url, decoded.text, read.source, read.page)
+        return ReadAnswer(surveyed(request.survey, subject, request.fields, guard, skipped))
+    if read.source is not None:
+        extraction = extract_from(read.source, request.fields, guard, skipped)
+    elif "json" in content_type:
+        extraction = from_json(decoded.text, request.fields, guard, skipped)
+    else:
+        extraction = from_text(decoded.text, request.fields, guard, skipped)
+    record, cut = cut_record(extraction.record)
+    extraction = replace(extraction, record=record, problems={**extraction.problems, **cut})
+    failure, verdict = _judged(request, content_type, decoded.text, extraction.missing, read)
+    return ReadAnswer(
+        extraction.record,
+        extraction.missing,
+        read.title,
+        decoded.encoding,
+        decoded.replacements,
+        extraction.problems,
+        verdict,
+        failure,
+        dropped=extraction.dropped,
+        charset=decoded.notes(),
+        crawled=_crawled(request, read, extraction, decoded.text, content_type) if failure is None else None,
+        links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
+    )
+
+
+def _crawled(
+    request: ReadRequest, read: _Read, extraction: Extraction, text: str, content_type: str
+) -> dict[str, Any] | None:
+    if request.crawl is None:
+        return None
+    page = read.page
+    if request.crawl.listing is not None:
+        told = listed(request.url, extraction.record, page, request.crawl)
+    else:
+        root = getattr(read.source, "root", None) if page is None else None
+        document = document_of(text, content_type, read.title, root) if page is None else None
+        tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
+        about = Answered(request.url, request.status, request.crawl, tags, request.max_links)
+        record, lost = with_types(extraction.record, request.fields)
+        told = crawled(page or document or NOTHING, read.title, about, record)
+        extraction = replace(extraction, missing=(*extraction.missing, *lost))
+    told["missing"] = extraction.missing
+    has_scripts = page is not None and b"<script" in page.mentioned
+    told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told)}
+    if page is None or not has_scripts:
+        return told
+    return {**told, "loads_more": loads_more(page), "scripts": own_scripts(page, request.url)}
+
+
+def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any]) -> bool:
+    """Fields count where each page is meant to have them: most pages of a whole site have none."""
+    if page is None or request.crawl is None:
+        return False
+    is_meant = plan_of(request.crawl.plan).listing is not None
+    fields, missing = (request.fields, told.get("missing", ())) if is_meant else ((), ())
+    return is_shell_page(page, text, fields, missing, text_chars=told.get("text_chars", 0))
+
+
+def _sitemap(request: ReadRequest, ask: CrawlAsk) -> ReadAnswer:
+    try:
+        told = sitemap_read(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level)
+    except NotASitemap as refused:
+        return ReadAnswer(refused=str(refused), refused_as=refused.fault)
+    return ReadAnswer(crawled=told)
+
+
+def _decoded(request: ReadRequest, content_type: str) -> Decoded:
+    """An XML document may say itself how it is encoded; the header comes before it."""
+    declared = request.content_type
+    if is_xml(content_type) and "charset" not in declared.lower() and (named := declared_encoding(request.body)):
+        declared = f"{content_type}; charset={named}"
+    return decode(request.body, declared, _host(request.url))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # an address that only a browser can read
+        return ""
+
+
+def _document(decoded: Decoded, content_type: str, url: str) -> _Read:
+    text = decoded.text
+    if "json" in content_type or (content_type and not any(kind in content_type for kind in _MARKUP)):
+        return _Read()
+    if is_xml(content_type) and (read := _xml(text, url)):
+        return read
+    if is_too_deep(text):
+        raise _Refused(TOO_DEEP)
+    try:
+        page = Page(text, url, is_flat=True, utf8=decoded.utf8)
+    except SelectolaxError as error:
+        raise _Refused(f"the parser gave up on it: {error}") from None
+    return _Read(source_of(page), page, _shortened(page.title))
+
+
+def _xml(text: str, url: str) -> _Read | None:
+    """None where it is no XML whatever its type says, or is a page: it is read as HTML then."""
+    prolog = prolog_of(text)
+    if prolog.declares:
+        raise _Refused("its DOCTYPE has an internal subset", "bad_response:xml_dtd")
+    if prolog.root_at is None or prolog.root.lower() == "html":
+        return None
+    from corral.extract.xml.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
+    from corral.extract.xml.source import XmlSource  # noqa: PLC0415
+
+    try:
+        elements = xml_elements(text[prolog.root_at :])
+    except TooMuch:
+        raise _Refused(TOO_LARGE) from None
+    if elements is None:
+        return None
+    source = XmlSource(elements, url)
+    return _Read(source, title=_shortened(source.title))
+
+
+def _shortened(title: str | None) -> str | None:
+    return title[:_MAX_TITLE_CHARS] if title else None
+
+
+def is_text(content_type: str, body: bytes) -> bool:
+    """By the declared type; without one, by the absence of NUL bytes near the start. What is packed is none."""
+    if body.startswith(PACKED):
+        return False
+    if not content_type:
+        return b"\0" not in body[:1024]
+    return is_text_type(content_type)
+
+
+def is_text_type(content_type: str) -> bool:
+    """Not by a part of the name: office documents are `…openxmlformats…` and are packed."""
+    kind, _, subtype = content_type.partition("/")
+    if kind == "text" or content_type in _TEXTS or subtype.endswith(("+xml", "+json", "/xml")):
+        return True
+    return kind == "application" and any(word in subtype for word in ("json", "javascript", "ecmascript", "yaml"))
+
+
+def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:
+    record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields}
+    return Extraction(record, tuple(record))
+
+
+def _judged(
+    request: ReadRequest, content_type: str, text: str, missing: tuple[str, ...], read: _Read
+) -> tuple[Failed | None, dict[str, Any] | None]:
+    if not request.is_judged:
+        return None, None
+    headers = merged(request.headers)
+    asked = (request.url, request.asked_url)
+    answer = Answer(request.status, headers, content_type, *asked, text, read.title, wants_title_only(request.fields))
+    return failure_behind(answer, missing, read.page)
+
+
+def wants_title_only(fields: tuple[FieldSpec, ...]) -> bool:
+    return [(spec.name.lower(), spec.selector, spec.regex) for spec in fields] == [("title", None, None)]

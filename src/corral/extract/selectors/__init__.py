@@ -1,0 +1,1 @@
+"""Selectors of fields: validated, generated, matched."""

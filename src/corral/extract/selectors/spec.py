@@ -1,0 +1,73 @@
+"""How a field is to be found, checked when the job is written: what cannot be looked up is refused with the place."""
+
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from corral.domain.errors import BadInput
+from corral.domain.jobs.job import MAX_SELECTOR_CHARS, FieldSpec
+from corral.domain.json_path import parse_query
+from corral.extract.selectors.patterns import check_pattern
+from corral.extract.selectors.xpath_grammar import mistake_in
+
+_CSS = "use standard CSS such as `.price` or `a.next`; an attribute goes in `attr`, not `::attr()`"
+_XPATH = "use XPath 1.0 with its core functions, such as //h1 or //a[@rel='next']/@href"
+
+
+def check_spec(spec: FieldSpec, *, field: str) -> None:
+    """BadInput naming what is wrong with a field's recipe."""
+    given = [kind for kind in ("css", "xpath", "jsonpath") if getattr(spec, kind) is not None]
+    if len(given) > 1:
+        raise _bad(f"{' and '.join(given)} say where the field is, and one is enough", field, "give one of them")
+    if spec.attr is not None and spec.jsonpath is not None:
+        raise _bad("attr takes an attribute of an element, and jsonpath finds none", field, "leave attr out")
+    if spec.css is not None:
+        compile_check(spec.css, field=field)
+    if spec.xpath is not None:
+        check_xpath(spec.xpath, field=field)
+    if spec.jsonpath is not None:
+        parse_query(spec.jsonpath, field=field)
+    if spec.regex is not None:
+        check_pattern(spec.regex, field=f"{field}.regex")
+
+
+def compile_check(css: str, *, field: str = "fields") -> str:
+    """The selector as given, or BadInput where it cannot be compiled."""
+    if len(css) > MAX_SELECTOR_CHARS:
+        raise _too_long("CSS selector", css, field)
+    if not css.strip() or not css.isprintable() or not _compiles(css):
+        where = f"the CSS selector {css[:100]!r} cannot be read beyond position {_readable(css)}"
+        raise _bad(where, field, _CSS)
+    return css
+
+
+def check_xpath(expression: str, *, field: str = "fields") -> str:
+    """The expression as given, or BadInput saying where it is none."""
+    if len(expression) > MAX_SELECTOR_CHARS:
+        raise _too_long("XPath expression", expression, field)
+    mistake = mistake_in(expression)
+    if mistake is not None:
+        raise _bad(f"the XPath expression cannot be read at position {mistake.at}: {mistake.what}", field, _XPATH)
+    return expression
+
+
+def _compiles(css: str, tree: LexborHTMLParser | None = None) -> bool:
+    try:
+        (tree or LexborHTMLParser("<p></p>")).css_first(css)
+    except (SelectolaxError, ValueError):
+        return False
+    return True
+
+
+def _readable(css: str) -> int:
+    """How much of it is a selector by itself: its compiler does not say where it stopped."""
+    tree = LexborHTMLParser("<p></p>")
+    starts = (css[:end] for end in range(len(css) - 1, 0, -1))
+    return next((len(start) for start in starts if start.strip() and start.isprintable() and _compiles(start, tree)), 0)
+
+
+def _too_long(what: str, text: str, field: str) -> BadInput:
+    told = f"the {what} has {len(text)} characters, more than {MAX_SELECTOR_CHARS}"
+    return _bad(told, field, f"use a shorter {what.rsplit(maxsplit=1)[-1]}")
+
+
+def _bad(message: str, field: str, hint: str) -> BadInput:
+    return BadInput(message, field=field, hint=hint, code="bad_selector")

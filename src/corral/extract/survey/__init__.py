@@ -1,0 +1,1 @@
+"""What a page offers to a person who writes a job."""

@@ -1,0 +1,90 @@
+"""Repeated items of a page: siblings that are built alike, such as the products of a list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborNode
+
+from corral.extract.page import Page
+from corral.extract.selectors.generate import classes_of, selector_for
+
+_MAX_ELEMENTS = 20_000
+_MIN_ITEMS = 3
+_MAX_GROUPS = 2
+_LOOKED_AT = 10
+_NOT_ITEMS = frozenset(
+    ("script", "style", "link", "meta", "br", "hr", "option", "path", "td", "th", "col", "source", "-comment")
+)
+_ELSEWHERE = frozenset({"nav", "header", "footer", "head", "svg", "select", "form"})
+_TITLES = ("h2", "h3", "h4", "h1", ".title", ".name")
+_MOST = 2 / 3
+
+Found = tuple[str, str, str | None, float]  # label, selector, attribute, confidence
+
+
+@dataclass(slots=True)
+class _Group:
+    parent: LexborNode
+    tag: str
+    name: str | None  # the class they share
+    nodes: list[LexborNode] = field(default_factory=list)
+
+    def weight(self, page: Page) -> float:
+        """Many items with some text in each outweigh a few, or many that are empty."""
+        looked = self.nodes[:_LOOKED_AT]
+        chars = sum(min(len(page.text_of(node) or ""), 200) for node in looked) / len(looked)
+        return min(len(self.nodes), 50) * chars
+
+
+def item_suggestions(page: Page) -> Iterator[Found]:
+    groups = [group for group in _groups(page) if len(group.nodes) >= _MIN_ITEMS]
+    # What is cheap to know first: the weight asks for the text of the items.
+    groups.sort(key=lambda group: len(group.nodes), reverse=True)
+    weighed = sorted(groups[:20], key=lambda group: group.weight(page), reverse=True)
+    for rank, group in enumerate(weighed[:_MAX_GROUPS]):
+        css = _selector(page, group)
+        if css is None or group.weight(page) == 0:
+            continue
+        sure = (0.8 if group.name else 0.6) - 0.2 * rank
+        yield "items", css, None, sure
+        if _have(group, "a[href]"):
+            yield "item links", f"{css} a[href]", "href", sure - 0.05
+        title = next((each for each in _TITLES if _have(group, each)), None)
+        if title is not None:
+            yield "item titles", f"{css} {title}", None, sure - 0.1
+        if _have(group, "[class*=price]"):
+            yield "item prices", f"{css} [class*=price]", None, sure - 0.1
+
+
+def _groups(page: Page) -> list[_Group]:
+    if page.tree.body is None:
+        return []
+    groups: dict[tuple[int, str, str | None], _Group] = {}
+    outside: set[int] = set()
+    for place, node in enumerate(page.tree.body.traverse(include_text=False)):
+        parent, tag = node.parent, str(node.tag)
+        if place >= _MAX_ELEMENTS or parent is None:
+            continue
+        if tag in _ELSEWHERE or parent.mem_id in outside:
+            outside.add(node.mem_id)
+            continue
+        if place == 0 or tag in _NOT_ITEMS:
+            continue
+        name = next(iter(classes_of(node)), None)
+        group = groups.setdefault((parent.mem_id, tag, name), _Group(parent, tag, name))
+        group.nodes.append(node)
+    return list(groups.values())
+
+
+def _selector(page: Page, group: _Group) -> str | None:
+    """By what the items are called, where only they are called so; else from what they stand in."""
+    item = f"{group.tag}.{group.name}" if group.name else group.tag
+    if group.name and len(page.tree.css(item)) == len(group.nodes):
+        return item
+    above = selector_for(page, group.parent)
+    return f"{above} > {item}" if above is not None else None
+
+
+def _have(group: _Group, css: str) -> bool:
+    looked = group.nodes[:_LOOKED_AT]
+    return sum(node.css_first(css) is not None for node in looked) >= _MOST * len(looked)

@@ -1,0 +1,90 @@
+"""A document of XML: a feed, a sitemap, whatever has elements and is no page."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from corral.domain.jobs.job import FieldSpec
+from corral.extract.fields import MAX_TRIED
+from corral.extract.metadata import MAX_VALUES, canonical
+from corral.extract.page import joined, squeezed
+from corral.extract.structured import plain
+from corral.extract.xml.elements import Elements, outermost, text_of
+
+# What feeds and sitemaps call what people ask for; the first that is there is taken.
+_NAMES = {
+    "description": ("description", "summary", "subtitle"),
+    "author": ("author", "creator", "managingeditor"),
+    "date": ("pubdate", "published", "date", "issued", "lastbuilddate", "updated", "lastmod"),
+    "modified": ("updated", "modified", "lastbuilddate", "lastmod"),
+    "url": ("link", "url", "loc"),
+    "links": ("link", "loc"),
+    "text": ("content", "encoded", "body", "text"),
+    "language": ("language", "lang"),
+}
+_OF_ADDRESSES = frozenset(("url", "links"))
+
+
+class XmlSource:
+    def __init__(self, elements: Elements, url: str) -> None:
+        self._elements = elements
+        self._url = url
+
+    @property
+    def root(self) -> Any:
+        return self._elements.root
+
+    @property
+    def title(self) -> str | None:
+        return next(iter(self.values("title")), None)
+
+    def values(self, name: str) -> list[str]:
+        """Of the elements of this name, whatever their prefix, those nearest to the root first."""
+        key = plain(name)
+        known = canonical(name)
+        for each in dict.fromkeys((key, *_NAMES.get(known, ()), known)):
+            values = [value for element in self._by_name.get(each, ()) if (value := _said(element))]
+            if values:
+                return [self.absolute(value) for value in values] if known in _OF_ADDRESSES else values
+        return [self.text] if known == "text" and self.text else []
+
+    def found(self, spec: FieldSpec) -> Iterator[Any]:
+        if spec.selector is None:
+            yield self.text
+            return
+        matches = self._matches(spec)
+        yield from self._elements.values(matches if spec.all else matches[:MAX_TRIED], spec.attr, self.absolute)
+
+    def count(self, spec: FieldSpec) -> int:
+        return len(self._matches(spec)) if spec.selector else len(self.values(spec.name))
+
+    def absolute(self, reference: str) -> str:
+        return joined(self._url, reference)
+
+    def can_be_searched(self) -> bool:
+        return True
+
+    @cached_property
+    def text(self) -> str:
+        return text_of(self._elements.root) or ""
+
+    def _matches(self, spec: FieldSpec) -> list[Any]:
+        if spec.xpath is not None:
+            return self._elements.by_xpath(spec.xpath)
+        return self._elements.by_css(spec.css) if spec.css else []
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Any]]:
+        """At the same depth, names without a prefix come before `media:title` and its like."""
+        found: dict[str, list[tuple[int, bool, Any]]] = {}
+        for depth, element in outermost(self._elements.root):
+            local = element.tag.rpartition("}")[2].rpartition(":")[2]
+            same = found.setdefault(plain(local), [])
+            if len(same) < MAX_VALUES:
+                same.append((depth, element.prefix is not None, element))
+        return {name: [each[2] for each in sorted(same, key=lambda s: s[:2])] for name, same in found.items()}
+
+
+def _said(element: Any) -> str | None:
+    """Its text; a link of Atom has its address in an attribute."""
+    return text_of(element) or squeezed(element.get("href"))

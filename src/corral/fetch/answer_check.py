@@ -1,0 +1,25 @@
+"""What is wrong with an answer: by its status, or because it only looks like content. The same for every executor."""
+
+from dataclasses import replace
+from typing import Any
+
+from corral.domain.runs.outcome import Failed
+from corral.extract.classify import page_classifier
+from corral.extract.classify.page_classifier import Answer
+from corral.extract.page_reader import ReadAnswer
+
+
+def failure_behind(page: Answer, missing: tuple[str, ...], stats: dict[str, Any]) -> Failed | None:
+    """None for an answer that is what was asked for. What gave another one away goes into the statistics."""
+    return _noted(*page_classifier.failure_behind(page, missing), stats)
+
+
+def failure_read(answer: ReadAnswer, stats: dict[str, Any]) -> Failed | None:
+    """The same, of a page that was judged where it was read."""
+    return _noted(answer.failure, answer.verdict, stats)
+
+
+def _noted(failure: Failed | None, seen: dict[str, Any] | None, stats: dict[str, Any]) -> Failed | None:
+    if seen is not None:
+        stats["verdict"] = seen
+    return replace(failure, stats=dict(stats)) if failure is not None else None

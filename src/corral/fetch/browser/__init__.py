@@ -1,0 +1,1 @@
+"""Chromium by way of Playwright."""

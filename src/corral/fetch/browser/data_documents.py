@@ -1,0 +1,69 @@
+"""Documents that are data, not pages: a browser shows them in a page of its own making, so they are read as sent."""
+
+import time
+from dataclasses import dataclass
+
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.runs.outcome import Failed
+from corral.extract.crawl_page import CrawlAsk
+from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.extract.xml.prolog import is_xml, prolog_of
+from corral.fetch.browser.visit import Arrival, Snapshot, Visit
+from corral.fetch.faults import fault
+from corral.fetch.parsing.pool import PageReader
+from corral.fetch.proxy.messages import FAULT_HEADER
+
+# Where an XML document says what it is, if not before.
+_PROLOG_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is looked for on a page, by whom, and how long."""
+
+    asked_url: str
+    fields: tuple[FieldSpec, ...]
+    reader: PageReader
+    until: float  # on the monotonic clock
+    max_chars: int
+    crawl: CrawlAsk | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    snapshot: Snapshot
+    request: ReadRequest
+    answer: ReadAnswer
+    first_at: float  # when a document was first there to be read
+
+
+async def as_sent(visit: Visit, look: Look) -> Reading | Failed | None:
+    """What the document says, byte for byte; None where it is a page, or cannot be had in this way."""
+    arrival = visit.arrival
+    if arrival is None or arrival.error is not None or FAULT_HEADER in arrival.headers or not _is_data(arrival):
+        return None
+    body = await visit.body(look.until - time.monotonic())
+    if body is None or visit.arrival is not arrival or _is_page(arrival, body):
+        return None
+    if len(body) > look.max_chars:
+        return fault("limit:body_too_large", f"the document has {len(body)} bytes, {look.max_chars} allowed")
+    status, headers = arrival.status or 200, tuple(arrival.headers.items())
+    request = ReadRequest(body, arrival.url, look.asked_url, status, headers, look.fields, crawl=look.crawl)
+    answer = await look.reader.read(request, max(0.0, look.until - time.monotonic()))
+    if isinstance(answer, Failed):
+        return answer
+    return Reading(Snapshot("", len(body), arrival.url, True, True), request, answer, time.monotonic())
+
+
+def _is_data(arrival: Arrival) -> bool:
+    kind = _content_type(arrival)
+    return is_xml(kind) or "json" in kind or kind == "text/plain"
+
+
+def _is_page(arrival: Arrival, body: bytes) -> bool:
+    """A page whatever its type says: its scripts have run, and what they made of it is what was asked for."""
+    return is_xml(_content_type(arrival)) and prolog_of(body[:_PROLOG_BYTES].decode("utf-8", "replace")).root == "html"
+
+
+def _content_type(arrival: Arrival) -> str:
+    return arrival.headers.get("content-type", "").partition(";")[0].strip().lower()

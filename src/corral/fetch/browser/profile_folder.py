@@ -1,0 +1,115 @@
+"""A folder per worker for all that a browser writes, gone with the worker or, at the latest, when the next one starts.
+
+The owner holds a lock on a file beside its folder for as long as it lives; the kernel drops the lock however it dies.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from corral.fetch.browser.processes import ProcessRecord, carries, children
+
+_RECORD = "processes"
+
+
+class BrowserHome:
+    def __init__(self, root: Path) -> None:
+        self._lock_path, self._lock = _claimed(root)
+        self.path = self._lock_path.with_suffix("")
+        self.path.mkdir(mode=0o700)
+
+    @property
+    def marker(self) -> str:
+        """In the environment of every process that works in here."""
+        return f"TMPDIR={self.path}"
+
+    def processes(self) -> list[ProcessRecord]:
+        """Our children that work in here: the driver."""
+        found = [ProcessRecord.of(pid) for pid in children(os.getpid()) if carries(pid, self.marker)]
+        return [record for record in found if record is not None]
+
+    def write_down(self, records: list[ProcessRecord]) -> None:
+        """So that whoever finds the folder without its owner can end them."""
+        (self.path / _RECORD).write_text("".join(f"{record}\n" for record in records))
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._lock_path.unlink(missing_ok=True)
+        os.close(self._lock)
+
+
+def homes_root() -> Path:
+    """Only ours to write in. Where somebody else was first to take the name, a new one that nobody knows."""
+    root = Path(tempfile.gettempdir()) / f"corral-browser-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        root.mkdir(mode=0o700)
+    found = root.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+        return root
+    return Path(tempfile.mkdtemp(prefix="corral-browser-"))
+
+
+def sweep_homes(root: Path | None = None) -> int:
+    """End and remove what workers that are gone have left behind; how many there were."""
+    swept = 0
+    for lock_path in _locks_in(root):
+        lock = _locked(lock_path, create=False)
+        if lock is None:
+            continue
+        home = lock_path.with_suffix("")
+        _end_recorded(home)
+        shutil.rmtree(home, ignore_errors=True)
+        lock_path.unlink(missing_ok=True)
+        os.close(lock)
+        swept += 1
+    return swept
+
+
+def _locks_in(root: Path | None) -> list[Path]:
+    try:
+        return sorted((root or homes_root()).glob("*.lock"))
+    except OSError:  # nowhere to write is for the run that wants a browser to complain of
+        return []
+
+
+def _end_recorded(home: Path) -> None:
+    try:
+        lines = (home / _RECORD).read_text().splitlines()
+    except OSError:
+        return
+    for record in map(ProcessRecord.parse, lines):
+        if record is not None and record.is_alive and carries(record.pid, f"TMPDIR={home}"):
+            record.kill()
+
+
+def _claimed(root: Path) -> tuple[Path, int]:
+    """A lock that is ours, on a name that says whose it is."""
+    us = ProcessRecord.of(os.getpid())
+    name = f"{os.getpid()}-{us.start_ticks if us else 0}"
+    for attempt in range(100):
+        path = root / f"{name}-{attempt}.lock"
+        lock = _locked(path, create=True)
+        if lock is not None:
+            return path, lock
+    raise OSError(f"no free name for a browser folder in {root}")
+
+
+def _locked(path: Path, *, create: bool) -> int | None:
+    flags = os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if create else 0)
+    try:
+        lock = os.open(path, flags, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between opening and locking it somebody may have swept it: then the lock is on a file without a name.
+        if os.path.samestat(os.fstat(lock), path.lstat()):
+            return lock
+    except OSError:
+        pass
+    os.close(lock)
+    return None

@@ -1,0 +1,248 @@
+"""When a page is ready to be read, and what its reading means."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from corral.domain.errors import BadInput
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.net.url import parse_target
+from corral.domain.runs.outcome import Failed, Fetched, Outcome
+from corral.domain.runs.retry import CAPTCHA
+from corral.domain.runs.status_classes import failure_of_status
+from corral.extract.classify.page_classifier import Answer
+from corral.extract.page_reader import ReadRequest, wants_title_only
+from corral.fetch.answer_check import failure_behind, failure_read
+from corral.fetch.browser.data_documents import Look, Reading, as_sent
+from corral.fetch.browser.faults import browser_fault, fault_of_net_error
+from corral.fetch.browser.visit import Arrival, Snapshot, Visit
+from corral.fetch.faults import fault
+from corral.fetch.proxy.forward_proxy import ProxyPass
+from corral.fetch.proxy.messages import FAULT_HEADER, fault_named
+
+_COST = 100
+_POLL_EVERY_S = 0.15
+_REST_SHARE = 4
+_QUIET_S = 1.0
+# A page that was slow to come, or that comes to a busy machine, is slow to draw what it was sent, too.
+_MAX_QUIET_S = 5.0
+_SLOWER_BY = 3
+# How often a document that is still arriving is looked at: it may be too large already.
+_LARGE_PAGE_S = 1.0
+# A page that only sends its reader on (a meta refresh, a script) has begun to by then.
+_SECOND_LOOK_S = 0.05
+_MAX_SHOWN_CHARS = 500
+_MAX_REFUSED_SHOWN = 20
+_MAX_HEADERS = 200
+_MAX_HEADER_BYTES = 64 * 1024
+_HTML = ("content-type", "text/html; charset=utf-8")
+
+
+async def settled(visit: Visit, granted: ProxyPass, look: Look) -> Reading | Failed | None:
+    """The page once every field is there, or once nothing more is coming; None where there is nothing to read."""
+    until, max_chars = look.until, look.max_chars
+    if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
+        return fault("limit:body_too_large", f"it announces {visit.arrival.announced_bytes} bytes, {max_chars} allowed")
+    if (sent := await as_sent(visit, look)) is not None:
+        return sent
+    reading: Reading | None = None
+    while not _is_over(visit, granted):
+        await visit.parsed(min(_LARGE_PAGE_S, until - time.monotonic()))
+        looked_at = time.monotonic()
+        snapshot = None if visit.is_navigating else await visit.snapshot()
+        if snapshot is not None:
+            read = await _read(visit.arrival, snapshot, look, reading)
+            if isinstance(read, Failed):
+                return read
+            reading = read
+            if _is_ready(visit, reading):
+                await asyncio.sleep(_SECOND_LOOK_S)
+                if not visit.is_navigating:
+                    return reading
+        if time.monotonic() > until:
+            return reading if reading is not None and _has_arrived(reading) else out_of_time(granted, max_chars)
+        # A large page that never rests must not keep the worker from everything else.
+        await asyncio.sleep(max(_POLL_EVERY_S, _REST_SHARE * (time.monotonic() - looked_at)))
+    return reading
+
+
+def out_of_time(granted: ProxyPass, max_bytes: int) -> Failed:
+    """A page that brought more than a page may hold was not slow."""
+    if granted.exceeded is not None:
+        return browser_fault("limit:browser", granted.exceeded)
+    if granted.bytes_in > max_bytes:
+        return fault("limit:body_too_large", f"{granted.bytes_in} bytes and not at its end, {max_bytes} allowed")
+    return browser_fault("timeout:browser")
+
+
+def _is_over(visit: Visit, granted: ProxyPass) -> bool:
+    """Nothing worth reading will come."""
+    arrival = visit.arrival
+    return granted.exceeded is not None or (arrival is not None and arrival.error is not None)
+
+
+def _has_arrived(reading: Reading) -> bool:
+    """What hangs at the end of a document that has all it was asked for is of no interest."""
+    return reading.snapshot.is_parsed or not reading.answer.missing
+
+
+def _is_ready(visit: Visit, reading: Reading) -> bool:
+    if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
+        return True  # an error page; its title is all that is asked of it
+    quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
+    is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
+    if not reading.snapshot.is_parsed or not is_loaded:
+        return False
+    # Asked for nothing in particular, or for all its links, it is ready when it has come to rest.
+    is_crawled = reading.request.crawl is not None
+    has_all = bool(reading.request.fields) and not reading.answer.missing and not is_crawled
+    return has_all or visit.quiet_s() > quiet_s
+
+
+async def read_again(visit: Visit, look: Look, before: Reading, html: str | None = None) -> Reading | Failed:
+    """The page as it is now, with `html` as its document where that is given; as it was before where there is none."""
+    snapshot = None if visit.is_navigating else await visit.snapshot()
+    if snapshot is not None and html is not None:
+        snapshot = replace(snapshot, html=html, size=len(html))
+    return before if snapshot is None else await _read(visit.arrival, snapshot, look, before)
+
+
+async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before: Reading | None) -> Reading | Failed:
+    if snapshot.size > look.max_chars:
+        told = f"the rendered page has {snapshot.size} characters, {look.max_chars} allowed"
+        return fault("limit:body_too_large", told)
+    if before is not None and (before.snapshot.html, before.snapshot.url) == (snapshot.html, snapshot.url):
+        return replace(before, snapshot=snapshot)
+    first_at = before.first_at if before is not None else time.monotonic()
+    request = _request(arrival, snapshot, look)
+    answer = await look.reader.read(request)
+    return answer if isinstance(answer, Failed) else Reading(snapshot, request, answer, first_at)
+
+
+def _request(arrival: Arrival | None, snapshot: Snapshot, look: Look) -> ReadRequest:
+    """The page as the browser has it: its text is HTML in UTF-8, whatever was sent."""
+    headers = tuple(arrival.headers.items()) if arrival else ()
+    return ReadRequest(
+        snapshot.html.encode("utf-8", "replace"),
+        snapshot.url,
+        look.asked_url,
+        (arrival.status if arrival else None) or 200,
+        (_HTML, *((name, value) for name, value in headers if name != "content-type")),
+        look.fields,
+        is_judged=arrival is not None,
+        crawl=look.crawl,
+    )
+
+
+def outcome_of(  # noqa: PLR0917 - the parts of one visit
+    arrival: Arrival | None,
+    granted: ProxyPass,
+    fields: tuple[FieldSpec, ...],
+    reading: Reading | Failed | None,
+    timings: dict[str, int],
+    asked_url: str,
+) -> Outcome:
+    stats = _stats(arrival, granted, reading, timings)
+    if granted.exceeded is not None:
+        return browser_fault("limit:browser", granted.exceeded, **stats)
+    if arrival is None:
+        return browser_fault("timeout:browser", "it never arrived anywhere", **stats)
+    failure = _failure_of(arrival, granted, stats)
+    if failure is not None:
+        return _captcha_of(reading, failure) or failure
+    if isinstance(reading, Failed):
+        return replace(reading, stats={**stats, **reading.stats})
+    if reading is None:
+        # Answered without a document, as 204 is; the page stayed where it was.
+        record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields}
+        return Fetched(stats, (record,), tuple(record))
+    if not reading.snapshot.url.startswith(("http://", "https://")):
+        return fault("policy:scheme", "the page went elsewhere by itself", **stats)
+    stats |= reading.answer.notes()
+    failure = _failure_behind(arrival, reading, asked_url, stats)
+    return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
+
+
+def _captcha_of(reading: Reading | Failed | None, failure: Failed) -> Failed | None:
+    """A captcha that comes with 403 or 429 is a captcha: a person can do something about it."""
+    judged = reading.answer.failure if isinstance(reading, Reading) else None
+    if judged is None or judged.detail != CAPTCHA or failure.http_status is None:
+        return None
+    return replace(judged, http_status=failure.http_status, retry_after=failure.retry_after, stats=failure.stats)
+
+
+def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: dict[str, Any]) -> Failed | None:
+    """What it was judged to be when it was read, unless it came from elsewhere than it seemed then."""
+    judged = reading.request
+    status = arrival.status or 200
+    if judged.is_judged and judged.status == status:
+        return failure_read(reading.answer, stats)
+    html, url = reading.snapshot.html, reading.snapshot.url
+    only_title = wants_title_only(judged.fields)
+    page = Answer(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title, only_title)
+    return failure_behind(page, reading.answer.missing, stats)
+
+
+def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:
+    failure = _of_the_proxy(arrival, granted)
+    if failure is None and arrival.error == "ABORTED" and 200 <= (arrival.status or 0) < 300:
+        if arrival.status not in (204, 205):
+            refused = "the address is a download, and downloads are refused"
+            failure = browser_fault("limit:browser", refused, is_download=True)
+    elif failure is None and arrival.error is not None:
+        failure = fault_of_net_error(arrival.error)
+    # Our proxy sees to it, but not inside of a tunnel.
+    if failure is None and (len(arrival.headers) > _MAX_HEADERS or _size_of(arrival.headers) > _MAX_HEADER_BYTES):
+        failure = fault("bad_response:headers", f"{len(arrival.headers)} headers, {_size_of(arrival.headers)} bytes")
+    if failure is not None:
+        return replace(failure, stats={**stats, **failure.stats})
+    # Without a status the document came from no server: the scheme tells, later.
+    return failure_of_status(arrival.status or 200, retry_after=arrival.headers.get("retry-after"), stats=stats)
+
+
+def _size_of(headers: Mapping[str, str]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers.items())
+
+
+def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:
+    """Why our own proxy did not let the page through; Chromium knows only that it did not."""
+    if arrival.error is None and FAULT_HEADER not in arrival.headers:
+        return None
+    try:
+        target = parse_target(arrival.url, max_chars=len(arrival.url))
+    except BadInput:
+        return granted.unreadable
+    # Inside a tunnel the header would be the target's own.
+    named = fault_named(arrival.headers.get(FAULT_HEADER)) if target.scheme == "http" else None
+    return granted.faults.get((target.host, target.port)) or named
+
+
+def _stats(
+    arrival: Arrival | None, granted: ProxyPass, reading: Reading | Failed | None, timings: dict[str, int]
+) -> dict[str, Any]:
+    stats: dict[str, Any] = {
+        "http_status": arrival.status if arrival else None,
+        "content_type": _content_type(arrival) if arrival else None,
+        "content_length": None,
+        "title": None,
+        "final_url": arrival.url if arrival else None,
+        "browser": "chromium",
+        "redirects": arrival.redirects if arrival else 0,
+        "requests": granted.requests,
+        "bytes": granted.bytes_in,
+        "cost": _COST,
+        "timings": timings,
+    }
+    if granted.refused:
+        stats["refused"] = granted.refused[:_MAX_REFUSED_SHOWN]
+    if isinstance(reading, Reading):
+        stats["content_length"] = len(reading.request.body)
+        stats["title"] = reading.answer.title
+        stats["final_url"] = reading.snapshot.url
+    return stats
+
+
+def _content_type(arrival: Arrival) -> str | None:
+    return arrival.headers.get("content-type", "").split(";")[0].strip().lower()[:_MAX_SHOWN_CHARS] or None

@@ -1,0 +1,227 @@
+"""One page rendered by Chromium, read once its fields are there, turned into a record."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
+
+from playwright.async_api import Error as PlaywrightError
+
+from corral.domain.errors import BadInput
+from corral.domain.net.proxy import Route
+from corral.domain.net.url import BadScheme, Target, parse_target
+from corral.domain.runs.outcome import Failed, Outcome, Task, wants_evidence
+from corral.domain.sites.session import SessionState
+from corral.fetch.browser.crawl_page import Rendering
+from corral.fetch.browser.data_documents import Look, Reading
+from corral.fetch.browser.engine import CannotStart, Engine
+from corral.fetch.browser.failure_evidence import WITHIN_S, evidence
+from corral.fetch.browser.faults import browser_fault
+from corral.fetch.browser.headers import first_party_headers
+from corral.fetch.browser.launch_args import BrowserLimits
+from corral.fetch.browser.readiness import out_of_time, outcome_of, settled
+from corral.fetch.browser.recorded_calls import taught
+from corral.fetch.browser.scroll import scrolled
+from corral.fetch.browser.shared_browser import BrowserHost
+from corral.fetch.browser.visit import Visit
+from corral.fetch.egress.client import Egress
+from corral.fetch.faults import fault
+from corral.fetch.http import fields_of, first_byte_of
+from corral.fetch.parsing.pool import HereReader, PageReader
+from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
+from corral.fetch.proxy.route import Proxies, RunWay
+from corral.fetch.robots import Robots
+from corral.fetch.sessions import browser_state
+from corral.files.artifacts import ArtifactFolder
+
+# What is kept of the budget to answer in: whoever gave it counts from before we did.
+_RESERVE_SHARE = 0.1
+_MAX_RESERVE_S = 1.0
+_ANSWER_S = 0.3
+_CRASH_NEWS_S = 0.5
+
+
+class Renderer:
+    def __init__(
+        self,
+        egress: Egress,
+        robots: Robots,
+        user_agent: str,
+        limits: BrowserLimits,
+        proxy_limits: ProxyLimits,
+        *,
+        folder: ArtifactFolder | None = None,
+        reader: PageReader | None = None,
+        proxies: Proxies | None = None,
+    ) -> None:
+        self._folder = folder
+        self._reader = reader or HereReader()
+        self._proxies = proxies or Proxies(egress)
+        self._robots = robots
+        self._user_agent = user_agent
+        self._limits = limits
+        self._proxy = ForwardProxy(egress, proxy_limits)
+        self.host = BrowserHost(self._limits)
+
+    async def execute(self, task: Task) -> Outcome:
+        clock = _Clock(task.timeout_s)
+        payload = task.payload
+        trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
+        target = _parsed(payload["url"])
+        if isinstance(target, Failed):
+            return target
+        verifies_tls = payload.get("verify_tls", True)
+        async with self._proxies.way(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+            if not payload.get("respect_robots", True):
+                return await self._rendered(task, target, trusted_hosts, clock, via)
+            outcome: Outcome | None = await self._robots.refusal(
+                target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via, visit=task.visit
+            )
+            if outcome is None:
+                outcome = await self._rendered(task, target, trusted_hosts, clock, via)
+            outcome.stats.update(self._robots.notes(target, via=via))
+            return outcome
+
+    async def _rendered(
+        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunWay | None
+    ) -> Outcome:
+        # One turn for all that the page loads; what it loads from elsewhere is not asked for by us.
+        if task.visit is not None and (refused := await task.visit.enter(target, _route(task, target))) is not None:
+            return refused
+        engine = await self._engine(clock)
+        if isinstance(engine, Failed):
+            return engine
+        clock.mark("ready_ms")
+        visit = Visit(engine, self._limits)
+        granted = self._proxy.admit(trusted_hosts, task.proxy, idle_s=first_byte_of(task.payload))
+        granted.on_exceeded = visit.exceed
+        try:
+            outcome = await self._visited(visit, target, granted, task, clock, via=via)
+            return await self._with_evidence(outcome, visit, task, clock)
+        finally:
+            visit.finish()
+            self._proxy.revoke(granted)
+            self.host.leave(engine, visit.opening)
+
+    async def close(self) -> None:
+        await self.host.close()
+        await self._proxy.close()
+
+    async def _engine(self, clock: "_Clock") -> Engine | Failed:
+        try:
+            async with asyncio.timeout(clock.left_s()):
+                await self._proxy.start()
+                return await self.host.enter(self._proxy.address)
+        except TimeoutError:
+            return browser_fault("timeout:total", timings=clock.timings())
+        except CannotStart as problem:
+            name = "policy:strategy_unavailable" if problem.is_final else "unknown:browser_launch"
+            return browser_fault(name, str(problem))
+
+    async def _visited(
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunWay | None
+    ) -> Outcome:
+        try:
+            async with asyncio.timeout(clock.left_s()):
+                outcome = await _unless_ended(visit, self._look(visit, target, granted, task, clock, via=via))
+        except TimeoutError:
+            outcome = out_of_time(granted, self._limits.max_content_bytes)
+        except PlaywrightError as error:
+            # The call that failed is often told before the reason for it is.
+            await asyncio.wait({visit.ended}, timeout=_CRASH_NEWS_S)
+            said = str(error).strip().partition("\n")[0][:200]
+            outcome = visit.ended.result() if visit.ended.done() else browser_fault("unknown:browser_crash", said)
+        if "timings" not in outcome.stats:
+            outcome.stats.update(bytes=granted.bytes_in, requests=granted.requests, timings=clock.timings())
+        return outcome
+
+    async def _with_evidence(self, outcome: Outcome, visit: Visit, task: Task, clock: "_Clock") -> Outcome:
+        within_s = min(WITHIN_S, clock.last_s())
+        is_of_crawl = "rendering" in task.payload  # no row would name the picture of one of its pages
+        if self._folder is None or within_s <= 0 or is_of_crawl or not wants_evidence(outcome):
+            return outcome
+        secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
+        return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
+
+    async def _look(
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunWay | None
+    ) -> Outcome:
+        fields = fields_of(task.payload)
+        verifies_tls = task.payload.get("verify_tls", True)
+        state, chosen = browser_state(task), task.payload.get("user_agent")
+        where = (self._proxy.address, granted, self._user_agent, state)
+        first_party = first_party_headers(task)
+        await visit.open(*where, verifies_tls=verifies_tls, chosen_agent=chosen, first_party=first_party)
+        clock.mark("open_ms")
+        await visit.load(target.url)
+        clock.mark("load_ms")
+        rendering: Rendering | None = task.payload.get("rendering")
+        look = Look(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
+        if rendering is not None:
+            look = replace(look, crawl=rendering.ask, until=look.until - rendering.scroll_s)
+        reading = await settled(visit, granted, look)
+        if rendering is not None and isinstance(reading, Reading):
+            reading = await scrolled(visit, look, reading, rendering, clock.reading_ends_at())
+        outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
+        if rendering is not None and isinstance(reading, Reading):
+            chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()
+            rendering.keep(chain, reading.request, reading.answer, granted.bytes_in)
+        return await taught(visit.calls, outcome, task, self._robots, clock.left_s(), via=via)
+
+
+class _Clock:
+    """The time of one run: how much is left, and what it was spent on."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._started = time.monotonic()
+        self._reserve_s = min(_MAX_RESERVE_S, timeout_s * _RESERVE_SHARE)
+        self._ends_at = self._started + timeout_s - self._reserve_s
+        self._marks: dict[str, int] = {}
+
+    def left_s(self) -> float:
+        return max(0.0, self._ends_at - time.monotonic())
+
+    def last_s(self) -> float:
+        """How much is left with the reserve, for what may be given up half-way."""
+        return self._ends_at + self._reserve_s - min(_ANSWER_S, self._reserve_s / 2) - time.monotonic()
+
+    def reading_ends_at(self) -> float:
+        """A page that does not get ready is read as it is by then."""
+        return self._ends_at - self._reserve_s
+
+    def mark(self, name: str) -> None:
+        self._marks[name] = self._elapsed_ms()
+
+    def timings(self) -> dict[str, int]:
+        return {**self._marks, "total_ms": self._elapsed_ms()}
+
+    def _elapsed_ms(self) -> int:
+        return round((time.monotonic() - self._started) * 1000)
+
+
+async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """What the work finds, unless the visit ends from outside first."""
+    task = asyncio.create_task(work)
+    try:
+        either: set[asyncio.Future[Any]] = {task, visit.ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else visit.ended.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _route(task: Task, target: Target) -> Route:
+    if task.proxy is None:
+        return Route.DIRECT
+    return Route.through_proxy(target.scheme, verifies_tls=task.payload.get("verify_tls", True))
+
+
+def _parsed(url: str) -> Target | Failed:
+    try:
+        return parse_target(url)
+    except BadScheme as problem:
+        return fault("policy:scheme", problem.message)
+    except BadInput as problem:
+        return fault("policy:url", problem.message)

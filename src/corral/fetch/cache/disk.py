@@ -1,0 +1,147 @@
+"""Answers on disk, one file each. Written beside and renamed, so that a reader finds all of one or none of it;
+several processes share the folder, and what a crash or anybody else damaged is as if it were not there."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from corral.domain.net.http_cache import StoredPage
+
+_FORMAT = 1
+_MAX_HEAD_BYTES = 256 * 1024
+_PRIVATE_FOLDER = 0o700
+_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PART = ".part"
+_PART_LEFT_S = 3600.0
+# Room is made down to this share; and looked after each time a process has written that much of the whole.
+_FREED_TO = 0.9
+_LOOK_SHARE = 16
+
+
+class TooLarge(Exception):
+    """The stored body is larger than the reader takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    bytes: int
+    used_at: float
+
+
+class DiskCache:
+    def __init__(self, root: Path, max_bytes: int) -> None:
+        self._root = root
+        self._max_bytes = max_bytes
+        self._unlooked_bytes = max_bytes  # the first write looks what others have left
+
+    def read(self, key: str, max_body_bytes: int) -> StoredPage | None:
+        """None where there is nothing usable; TooLarge before a byte of the body is read."""
+        path = self._path(key)
+        try:
+            with os.fdopen(os.open(path, _READ), "rb") as file:
+                head = file.readline(_MAX_HEAD_BYTES)
+                size = os.fstat(file.fileno()).st_size - len(head)
+                page = _unpacked(head, file.read() if size <= max_body_bytes else None, size)
+        except OSError:
+            return None
+        if page is None:
+            path.unlink(missing_ok=True)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the least recently used goes first
+        return page
+
+    def write(self, key: str, page: StoredPage) -> None:
+        """OSError where it cannot be; nothing is left of it then."""
+        data = _packed(page)
+        path = self._path(key)
+        path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        part = path.with_name(f"{key}.{secrets.token_hex(8)}{_PART}")
+        try:
+            with os.fdopen(os.open(part, _WRITE_NEW, 0o600), "wb") as file:
+                file.write(data)
+            # Not synced: what a power cut leaves of it does not pass the check when it is read.
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        self._unlooked_bytes += len(data)
+        if self._unlooked_bytes > self._max_bytes / _LOOK_SHARE:
+            self._unlooked_bytes = 0
+            self._make_room()
+
+    def _path(self, key: str) -> Path:
+        return self._root / key[:2] / key
+
+    def _make_room(self) -> None:
+        files = self._files()
+        total = sum(file.bytes for file in files)
+        if total <= self._max_bytes:
+            return
+        for file in sorted(files, key=lambda each: each.used_at):
+            if total <= self._max_bytes * _FREED_TO:
+                return
+            Path(file.path).unlink(missing_ok=True)
+            total -= file.bytes
+
+    def _files(self) -> list[_File]:
+        """What lies there; parts that nobody finished are removed on the way."""
+        found = []
+        for folder, _, names in os.walk(self._root):
+            for name in names:
+                path = os.path.join(folder, name)  # noqa: PTH118 - a Path each would cost more than the look
+                try:
+                    about = os.lstat(path)
+                except OSError:
+                    continue
+                if name.endswith(_PART) and time.time() - about.st_mtime > _PART_LEFT_S:
+                    Path(path).unlink(missing_ok=True)
+                else:
+                    found.append(_File(path, about.st_size, about.st_mtime))
+        return found
+
+
+def _packed(page: StoredPage) -> bytes:
+    head = {
+        "format": _FORMAT,
+        "url": page.url,
+        "status": page.status,
+        "headers": page.headers,
+        "chain": page.chain,
+        "stored_at": page.stored_at,
+        "asked_with": page.asked_with,
+        "body": hashlib.sha256(page.body).hexdigest(),
+    }
+    packed = orjson.dumps(head)
+    digest = hashlib.sha256(packed).hexdigest().encode()
+    return digest + b" " + packed + b"\n" + page.body
+
+
+def _unpacked(line: bytes, body: bytes | None, size: int) -> StoredPage | None:
+    digest, _, packed = line.rstrip(b"\n").partition(b" ")
+    if hashlib.sha256(packed).hexdigest().encode() != digest:
+        return None
+    head = orjson.loads(packed)
+    if head.get("format") != _FORMAT:
+        return None
+    if body is None:
+        raise TooLarge(f"{size} bytes")
+    if hashlib.sha256(body).hexdigest() != head["body"]:
+        return None
+    return StoredPage(
+        url=head["url"],
+        status=head["status"],
+        headers=tuple((name, value) for name, value in head["headers"]),
+        body=body,
+        chain=tuple(head["chain"]),
+        stored_at=head["stored_at"],
+        asked_with=tuple((name, value) for name, value in head["asked_with"]),
+    )

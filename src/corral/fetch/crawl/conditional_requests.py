@@ -1,0 +1,30 @@
+"""A page that an earlier crawl has read: what is asked of its server, and whether it has changed."""
+
+from corral.domain.crawl.item import Change, Item
+from corral.fetch.response import Response
+
+_MAX_CHARS = 300  # of a validator; a longer one is not worth keeping
+Version = tuple[str, str | None, str | None]
+
+
+def conditions(item: Item) -> dict[str, str]:
+    """Headers by which a server need not send what we have."""
+    if item.known is None:
+        return {}
+    _, etag, modified = item.known
+    named = {"if-none-match": etag, "if-modified-since": modified}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def version_of(digest: str, answer: Response) -> Version:
+    return digest, _kept(answer.header("etag")), _kept(answer.header("last-modified"))
+
+
+def change_of(item: Item, version: Version) -> Change:
+    if item.known is None:
+        return Change.NEW
+    return Change.UNCHANGED if item.known[0] == version[0] else Change.CHANGED
+
+
+def _kept(value: str | None) -> str | None:
+    return value if value and len(value) <= _MAX_CHARS and value.isascii() and value.isprintable() else None

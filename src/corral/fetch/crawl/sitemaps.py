@@ -1,0 +1,108 @@
+"""What leads to pages and is none: the sitemaps of a site, and its robots.txt, which says where they are."""
+
+import functools
+import time
+from collections.abc import Awaitable, Callable
+
+import orjson
+
+from corral.domain.crawl.crawl import SITEMAP, SITEMAP_CUT, CrawlPlan, ItemState
+from corral.domain.crawl.item import Ended, Found, Item, sitemap_kind, sitemap_level
+from corral.domain.crawl.scope import Refusal
+from corral.domain.errors import BadInput
+from corral.domain.hosts.limiter import Visit
+from corral.domain.net.canonical import canonical_url, link_to
+from corral.domain.net.url import Target, parse_target
+from corral.domain.runs.outcome import Failed, Task
+from corral.domain.runs.status_classes import failure_of_status
+from corral.extract.crawl_page import CrawlAsk
+from corral.extract.page_reader import ReadRequest
+from corral.extract.sitemap import MAX_BYTES, sitemap_key
+from corral.fetch.egress.client import Egress
+from corral.fetch.faults import fault
+from corral.fetch.parsing.pool import PageReader
+from corral.fetch.proxy.route import RunWay
+from corral.fetch.response import Response
+from corral.fetch.robots import Robots
+from corral.fetch.sessions import credentials_of
+
+_MAX_NAMED = 1_000
+
+
+class SitemapVisitor:
+    def __init__(self, egress: Egress, robots: Robots, reader: PageReader, page_s: float) -> None:
+        self._page_s = page_s
+        self._egress = egress
+        self._robots = robots
+        self._reader = reader
+
+    async def visit(
+        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunWay | None = None
+    ) -> Ended | Failed:
+        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+        try:
+            target = parse_target(item.url)
+        except BadInput as problem:
+            return fault("policy:url", problem.message)
+        level = sitemap_level(item.kind)
+        if level is None:
+            return await self._named(item, target, trusted_hosts, turn, via)
+        ask = CrawlAsk(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
+
+        async def allows(following: Target) -> Failed | None:
+            """A redirect leads no further than a link would."""
+            is_same = following.host == target.host
+            if not is_same and plan.scope.refuses(canonical_url(following), item.depth) is Refusal.OUT_OF_SCOPE:
+                return fault("policy:out_of_scope", following.origin)
+            asks = self._robots.refusal if plan.respect_robots else None
+            return await asks(following, trusted_hosts=trusted_hosts, via=via, visit=turn) if asks else None
+
+        fetched = functools.partial(
+            self._egress.fetch,
+            trusted_hosts=trusted_hosts,
+            visit=turn,
+            allows=allows,
+            credentials=functools.partial(credentials_of, task),
+            via=via,
+            headers={} if plan.user_agent is None else {"user-agent": plan.user_agent},
+        )
+        return await self._listed(item, target, ask, fetched)
+
+    async def _named(
+        self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunWay | None
+    ) -> Ended:
+        """Those of robots.txt, and the one that nearly every site has."""
+        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
+        named = [] if verdict.rules is None else list(verdict.rules.sitemaps)[:_MAX_NAMED]
+        found: dict[str, Found] = {}
+        for reference in [*named, "/sitemap.xml"]:
+            link = link_to(target, reference)
+            if link is not None:
+                host = link.url[link.url.find("//") + 2 :].partition("/")[0]
+                key = sitemap_key(link.key)
+                found.setdefault(key, Found(link.url, key, host, 0, kind=sitemap_kind(1)))
+        said = f"robots.txt names {len(named)} sitemaps"
+        return Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
+
+    async def _listed(
+        self, item: Item, target: Target, ask: CrawlAsk, fetched: Callable[..., Awaitable[Response | Failed]]
+    ) -> Ended | Failed:
+        began = time.monotonic()
+        answer = await fetched(target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES)
+        if isinstance(answer, Failed):
+            return answer
+        failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
+        if failure is not None:
+            return failure
+        request = ReadRequest(answer.body, answer.url, item.url, answer.status, answer.headers, crawl=ask)
+        read = await self._reader.read(request, max(0.0, self._page_s - (time.monotonic() - began)))
+        if isinstance(read, Failed):
+            return read
+        told = read.crawled or {}
+        found = tuple(Found(*each) for each in told.get("found", ()))
+        said = f"{told.get('listed', 0)} addresses, {len(found)} of them taken"
+        rule = SITEMAP
+        if told.get("is_cut"):
+            rule, said = SITEMAP_CUT, f"{said}; it breaks off, and what it would have named behind that is not known"
+        ended = Ended(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
+        return ended._replace(size=answer.raw_bytes, dropped=told.get("dropped", 0))

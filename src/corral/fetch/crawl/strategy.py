@@ -1,0 +1,268 @@
+"""Which way each page of a crawl is got: over HTTP, by a recipe, or by browser where its scripts are needed."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from corral.domain.crawl.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
+from corral.domain.crawl.item import PAGE, Ended, Item, listing_place
+from corral.domain.crawl.traps import template_of
+from corral.domain.errors import BadInput
+from corral.domain.hosts.limiter import NO_GATES, Gates, place_of_url
+from corral.domain.jobs.field_types import with_types
+from corral.domain.jobs.job import FieldSpec, Strategy
+from corral.domain.net.url import parse_target
+from corral.domain.ports import Executor
+from corral.domain.redaction import masked_result_url
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.sites.recipe.recipe import matches
+from corral.domain.sites.session import SessionState
+from corral.extract.classify.shells import script_loads_more
+from corral.fetch.browser.crawl_page import Rendering
+from corral.fetch.crawl.visit import HttpVisitor, ended_of, fields_wanted
+from corral.fetch.proxy.credentials import open_proxy
+from corral.fetch.proxy.route import Proxies, RunWay
+from corral.fetch.sessions import SessionKeys, judged, open_session
+
+_SCROLL_S = 60.0
+_MAX_TEMPLATES = 10_000
+_MAX_RECIPES = 50
+_MAX_SCRIPTS = 20  # that are looked at
+_IN_VAIN = 3
+_LONGER = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """All ways to get a page. `browser` renders it, `replay` makes the calls of a recipe instead."""
+
+    http: HttpVisitor
+    browser: Executor
+    replay: Executor
+    browser_s: float = 30.0
+    browsers: int = 2  # pages in the browser of this worker at once
+    gates: Gates = NO_GATES
+    keys: SessionKeys = field(default_factory=SessionKeys)
+    proxies: Proxies | None = None
+
+
+class CrawlVisitor:
+    def __init__(self, ways: Ways) -> None:
+        self._ways = ways
+        self._slots = asyncio.Semaphore(ways.browsers)
+
+    @asynccontextmanager
+    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | Failed"]:
+        """For the pages of one crawl, with its login and its proxy open; why not, where those cannot be opened."""
+        unlocked = open_session(task, self._ways.keys)
+        if not isinstance(unlocked, Failed):
+            unlocked = open_proxy(unlocked, self._ways.keys)
+        if isinstance(unlocked, Failed):
+            yield unlocked
+            return
+        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+        verifies_tls = task.payload.get("verify_tls", True)
+        if self._ways.proxies is None:
+            yield RunVisitor(self._ways, self._slots, plan, unlocked)
+            return
+        async with self._ways.proxies.way(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+            yield RunVisitor(self._ways, self._slots, plan, unlocked, via)
+
+
+@dataclass(slots=True, eq=False)
+class RunVisitor:
+    ways: Ways
+    slots: asyncio.Semaphore  # waited for before the time of a page begins
+    plan: CrawlPlan
+    task: Task
+    via: RunWay | None = None
+    scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
+    scripts: dict[str, bool] = field(default_factory=dict)  # script files, by whether they may bring more of a page
+    gainless: "Counter[str]" = field(default_factory=Counter)  # by template, pages that were rendered in vain
+    rendered: int = 0
+    has_browser: bool = True
+    recipes: list[dict[str, Any]] = field(default_factory=list)
+    turns: dict[str, float] = field(default_factory=dict)  # by host, when its next page may be asked for
+
+    def __post_init__(self) -> None:
+        self.recipes += self.task.payload.get("recipes") or ()
+
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:  # noqa: ARG002 - one per crawl
+        if self.plan.delay_s:
+            await self._wait_for_turn(item.url, self.plan.delay_s)
+        ended = await self._visited(item)
+        if isinstance(ended, Failed) and isinstance(self.task.session, SessionState):
+            dead = judged(ended)
+            return dead if isinstance(dead, Failed) else ended
+        return ended
+
+    async def _wait_for_turn(self, url: str, delay_s: float) -> None:
+        """A host is with one worker at a time, so this keeps the pages of the whole crawl apart."""
+        host, now = place_of_url(url) or "", time.monotonic()
+        at = max(now, self.turns.get(host, now))
+        self.turns[host] = at + delay_s
+        await asyncio.sleep(at - now)
+
+    async def _visited(self, item: Item) -> Ended | Failed:
+        strategy = self.plan.strategy
+        is_page = item.kind == PAGE or listing_place(item.kind) is not None
+        if strategy == Strategy.HTTP or not is_page:
+            return await self._fetch(item)
+        if strategy == Strategy.BROWSER:
+            return await self._render(item)
+        return await self._visit_by_need(item)
+
+    async def _fetch(self, item: Item) -> Ended | Failed:
+        return await self.ways.http.visit(item, self.plan, self.task, self.via)
+
+    async def _visit_by_need(self, item: Item) -> Ended | Failed:
+        """The cheapest way that brings what was asked for."""
+        if (replayed := await self._replay(item)) is not None:
+            return replayed
+        template = template_of(item.url)
+        if template in self.scripted and self._may_render():
+            return await self._render(item)
+        ended = await self._fetch(item)
+        if not self._may_render():
+            return ended
+        if not _needs_scripts(ended):
+            return await self._render_for_more(item, ended, template)
+        rendered = await self._render(item)
+        if self._is_unavailable(rendered):
+            return ended
+        if isinstance(rendered, Ended):
+            self.scripted[template] = None
+            while len(self.scripted) > _MAX_TEMPLATES:
+                del self.scripted[next(iter(self.scripted))]
+        return rendered
+
+    async def _render_for_more(self, item: Item, ended: Ended | Failed, template: str) -> Ended | Failed:
+        """A page that can be read over HTTP, as a browser shows it where that leads to more."""
+        # The fields of an item are there, and nothing else of it is wanted.
+        is_item = self.plan.listing is not None and item.kind == PAGE
+        if isinstance(ended, Failed) or is_item or not await self._may_have_more(ended, template):
+            return ended
+        rendered = await self._render(item)
+        if self._is_unavailable(rendered) or isinstance(rendered, Failed):
+            return ended
+        if not _has_more_than(rendered, ended):
+            self.gainless[template] += 1
+            return ended
+        return rendered
+
+    def _is_unavailable(self, rendered: Ended | Failed) -> bool:
+        if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
+            self.has_browser = False
+        return not self.has_browser
+
+    async def _may_have_more(self, ended: Ended, template: str) -> bool:
+        """Its scripts look as if they brought more, and those of its like have not been rendered in vain too often."""
+        seen = ended.seen
+        if (
+            seen is None
+            or self.gainless[template] >= _IN_VAIN
+            or ended.state not in (ItemState.DONE, ItemState.SKIPPED)
+        ):
+            return False
+        if seen.loads_more:
+            return True
+        if self.gainless.total() >= _IN_VAIN:
+            return False
+        return any([await self._script_loads_more(url) for url in seen.scripts])
+
+    async def _script_loads_more(self, url: str) -> bool:
+        known = self.scripts.get(url)
+        if known is None and len(self.scripts) < _MAX_SCRIPTS:
+            known = self.scripts[url] = script_loads_more(
+                await self.ways.http.script(url, self.plan, self.task, self.via)
+            )
+        return bool(known)
+
+    def _may_render(self) -> bool:
+        return self.has_browser and self.rendered < self.plan.browser_pages
+
+    async def _render(self, item: Item) -> Ended | Failed:
+        began, http = time.monotonic(), self.ways.http
+        async with self.slots:
+            self.rendered += 1
+            ask = http.ask(item, self.plan, self.task, began)
+            scroll_s = _SCROLL_S if self.plan.max_scrolls else 0.0
+            rendering = Rendering(item.url, ask, self.plan.max_scrolls, scroll_s)
+            specs = fields_wanted(self.plan, ask)
+            payload = {"fields": [spec.document() for spec in specs], "rendering": rendering}
+            outcome = await self._execute(self.ways.browser, item, payload, self.ways.browser_s + scroll_s)
+        if outcome.stats.get("is_download") or (not isinstance(outcome, Failed) and rendering.response is None):
+            return await self._fetch(item)  # a file, or an answer without a document
+        if isinstance(outcome, Failed):
+            return outcome
+        assert rendering.answer is not None
+        assert rendering.response is not None
+        if outcome.recipe is not None and self.plan.listing is not None:
+            self.recipes.insert(0, {**outcome.recipe, "id": f"{self.task.run_id} {len(self.recipes)}", "version": 1})
+            del self.recipes[_MAX_RECIPES:]
+        ended = ended_of(item, self.plan, rendering.response, rendering.answer, ask, is_rendered=True)
+        if rendering.is_cut and isinstance(ended, Ended):
+            told = f"it still brought more after {self.plan.max_scrolls} steps of scrolling, or {_SCROLL_S:.0f} s"
+            return ended._replace(reason=SCROLL_LIMIT, message=f"{told}; max_scrolls allows more")
+        return ended
+
+    async def _replay(self, item: Item) -> Ended | None:
+        """The item of a list by the calls that fill its page; None where that is not known, or did not work.
+
+        Only items of a list: a recipe does not say where a page leads.
+        """
+        if not self.recipes or self.plan.listing is None or item.kind != PAGE:
+            return None
+        try:
+            target = parse_target(item.url)
+        except BadInput:
+            return None
+        recipe = next((each for each in self.recipes if matches(str(each.get("url_pattern")), target)), None)
+        if recipe is None:
+            return None
+        payload = {"fields": list(self.plan.fields), "recipe": recipe}
+        outcome = await self._execute(self.ways.replay, item, payload, self.ways.browser_s)
+        if isinstance(outcome, Failed) or outcome.missing:
+            if isinstance(outcome, Failed) and outcome.code is not FailureCode.WAITING:
+                self.recipes.remove(recipe)
+            return None
+        record, _ = with_types(outcome.records[0], tuple(FieldSpec(**each) for each in self.plan.fields))
+        record = {"url": masked_result_url(item.url), **record}
+        status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
+        return Ended(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
+
+    async def _refusal(self, item: Item) -> Failed | None:
+        return await self.ways.http.refusal(item, self.plan, self.task, self.via)
+
+    async def _execute(self, executor: Executor, item: Item, payload: dict[str, Any], timeout_s: float) -> Outcome:
+        """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
+        ours = {"trusted_hosts", "verify_tls", "requires_auth"}
+        payload |= {name: value for name, value in self.task.payload.items() if name in ours}
+        payload |= {"url": item.url, "respect_robots": self.plan.respect_robots, "user_agent": self.plan.user_agent}
+        if self.task.payload.get("login"):
+            payload["requires_auth"] = True  # what it sees is not for others: no recipe is made of it
+        if self.plan.respect_robots and (refused := await self._refusal(item)):
+            return refused
+        turn, outcome = self.ways.gates.visit(self.plan.concurrency, self.task.order), None
+        task = replace(self.task, kind="page", attempt=item.attempt, payload=payload, timeout_s=timeout_s, visit=turn)
+        try:
+            outcome = await executor.execute(task)
+            return outcome
+        finally:
+            turn.end(outcome)
+
+
+def _needs_scripts(ended: Ended | Failed) -> bool:
+    if isinstance(ended, Failed):
+        return bool(ended.stats.get("needs_scripts"))
+    return ended.reason == SHELL
+
+
+def _has_more_than(rendered: Ended, fetched: Ended) -> bool:
+    """More links, or a record that is clearly longer."""
+    sizes = [len(each.record) if isinstance(each.record, str) else 0 for each in (rendered, fetched)]
+    return len(rendered.found) > len(fetched.found) or sizes[0] > _LONGER * sizes[1]

@@ -1,0 +1,1 @@
+"""The only code that opens connections to the outside."""

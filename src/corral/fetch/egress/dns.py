@@ -1,0 +1,108 @@
+"""Names to addresses, asked once, checked whole."""
+
+import asyncio
+import socket
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from corral.domain.net.address import EgressPolicy, is_trusted
+from corral.domain.net.url import Target
+from corral.domain.runs.outcome import Failed
+from corral.fetch.faults import fault
+from corral.fetch.limits import FetchLimits
+
+_MAX_ADDRESSES = 8
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedAddress:
+    """Where a host may be dialled. Every address was checked; the first is preferred."""
+
+    host: str
+    port: int
+    ips: tuple[str, ...]
+
+    @property
+    def ip(self) -> str:
+        return self.ips[0]
+
+
+class Resolver:
+    """Own threads: a resolver that hangs must not take the loop's other threads with it."""
+
+    def __init__(self, policy: EgressPolicy, limits: FetchLimits) -> None:
+        self._policy = policy
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="dns")
+        self._cache: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._judged: OrderedDict[tuple[str, int], tuple[float, bool]] = OrderedDict()
+
+    async def resolve(self, target: Target, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
+        ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
+        if isinstance(ips, Failed):
+            return ips
+        # One forbidden answer condemns the name: a name that points inside once will do so again.
+        if not is_trusted(target, trusted_hosts) and not all(self._may_dial(ip, target.port) for ip in ips):
+            return fault("policy:egress", target.host)
+        return PinnedAddress(target.host, target.port, ips[:_MAX_ADDRESSES])
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _may_dial(self, ip: str, port: int) -> bool:
+        """Judged as often as names are asked for: whether an address is ours takes a socket to find out."""
+        known = self._judged.get((ip, port))
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        permitted = self._policy.permits(ip, port)
+        may = permitted and (self._policy.has_exception(ip, port) or not is_own_address(ip))
+        self._keep(self._judged, (ip, port), may)
+        return may
+
+    async def _lookup(self, host: str) -> tuple[str, ...] | Failed:
+        found = self._cache.get(host)
+        if found is not None and found[0] > time.monotonic():
+            return found[1]
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._limits.dns_s):
+                ips = await loop.run_in_executor(self._threads, _addresses, host)
+        except TimeoutError:
+            return fault("network:dns", f"{host} was not resolved within {self._limits.dns_s:g} s")
+        if not ips:
+            return fault("network:dns", host)
+        self._keep(self._cache, host, ips)
+        return ips
+
+    def _keep(self, known: OrderedDict[K, tuple[float, V]], key: K, value: V) -> None:
+        known[key] = (time.monotonic() + self._limits.dns_cache_s, value)
+        known.move_to_end(key)
+        while len(known) > self._limits.max_dns_cached:
+            known.popitem(last=False)
+
+
+def _addresses(host: str) -> tuple[str, ...]:
+    # RFC 6761: names under localhost are this machine, also where the resolver does not know it.
+    name = "localhost" if host.endswith(".localhost") else host
+    try:
+        answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    # A zone id, as in fe80::1%eth0, is kept off: the address is refused either way.
+    return tuple(dict.fromkeys(str(answer[4][0]).partition("%")[0] for answer in answers))
+
+
+def is_own_address(ip: str) -> bool:
+    """True for an address of this machine: a datagram sent to it would also come from it. Sends nothing."""
+    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((ip, 9))
+            return str(probe.getsockname()[0]) == ip
+    except OSError:
+        return False

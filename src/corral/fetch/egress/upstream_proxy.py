@@ -1,0 +1,112 @@
+"""Through a proxy of somebody else's: dialled like any target, told an address that was checked, never a name.
+
+Whatever goes wrong with it is `network:proxy`. Nothing is ever fetched without it instead.
+"""
+
+import asyncio
+import base64
+import re
+import ssl
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+
+from corral.domain.net.proxy import OpenProxy
+from corral.domain.net.url import Target
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.fetch.egress.dns import PinnedAddress
+from corral.fetch.faults import fault
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Resolve = Callable[[Target], Awaitable[PinnedAddress | Failed]]
+
+_STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})[ \r]")
+_SOCKS_REFUSALS = {1: "a fault of its own", 2: "not allowed there", 3: "no network", 4: "no host", 5: "refused"}
+
+
+async def tunnel(resolve: Resolve, proxy: OpenProxy, ip: str, port: int, within_s: float) -> Streams | Failed:
+    """A connection to the address by way of the proxy."""
+    pinned = await resolve(proxy.target)
+    if isinstance(pinned, Failed):
+        # Our own refusal stays what it is; a proxy without an address is a proxy that cannot be used.
+        return pinned if pinned.code is FailureCode.POLICY else _unusable("its name could not be resolved")
+    try:
+        async with asyncio.timeout(within_s):
+            return await _reached(proxy, pinned, ip, port)
+    except TimeoutError:
+        return _unusable("it did not answer in time")
+    except ssl.SSLError:
+        return _unusable("the TLS handshake with it failed")
+    except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return _unusable("the connection to it was refused or cut")
+
+
+async def _reached(proxy: OpenProxy, pinned: PinnedAddress, ip: str, port: int) -> Streams | Failed:
+    is_tls = proxy.scheme == "https"
+    reader, writer = await asyncio.open_connection(
+        pinned.ip,
+        pinned.port,
+        limit=64 * 1024,
+        ssl=ssl.create_default_context() if is_tls else None,
+        # Its certificate is for the name it was given by, whatever address was checked.
+        server_hostname=pinned.host if is_tls else None,
+    )
+    is_open = False
+    try:
+        ask = _by_socks if proxy.scheme == "socks5" else _by_connect
+        failure = await ask(reader, writer, proxy, ip, port)
+        is_open = failure is None
+        return failure or (reader, writer)
+    finally:
+        if not is_open:
+            writer.transport.abort()
+
+
+async def _by_connect(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: OpenProxy, ip: str, port: int
+) -> Failed | None:
+    where = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+    lines = [f"CONNECT {where} HTTP/1.1", f"host: {where}"]
+    if proxy.user is not None and proxy.password is not None:
+        token = base64.b64encode(f"{proxy.user.reveal()}:{proxy.password.reveal()}".encode()).decode()
+        lines.append(f"proxy-authorization: Basic {token}")
+    writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    await writer.drain()
+    status = _STATUS.match(await reader.readuntil(b"\r\n\r\n"))
+    if status is None:
+        return _unusable("its answer is not HTTP")
+    if status[1] == b"407":
+        return _unusable("it asks for another user and password (407)")
+    return None if status[1].startswith(b"2") else _unusable(f"it answered {status[1].decode()}")
+
+
+async def _by_socks(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: OpenProxy, ip: str, port: int
+) -> Failed | None:
+    """RFC 1928 and 1929."""
+    knows_us = proxy.user is not None and proxy.password is not None
+    writer.write(b"\x05\x01" + (b"\x02" if knows_us else b"\x00"))
+    await writer.drain()
+    version, method = await reader.readexactly(2)
+    if version != 5 or method not in (0, 2) or (method == 2) != knows_us:
+        return _unusable("it asks for another way to log in")
+    if proxy.user is not None and proxy.password is not None:
+        user, password = proxy.user.reveal().encode(), proxy.password.reveal().encode()
+        writer.write(b"\x01" + bytes([len(user)]) + user + bytes([len(password)]) + password)
+        await writer.drain()
+        if (await reader.readexactly(2))[1] != 0:
+            return _unusable("it refused the user and password")
+    address = ip_address(ip)
+    kind = b"\x01" if address.version == 4 else b"\x04"
+    writer.write(b"\x05\x01\x00" + kind + address.packed + port.to_bytes(2, "big"))
+    await writer.drain()
+    answered = await reader.readexactly(4)
+    if answered[1] != 0:
+        return _unusable(f"it answered: {_SOCKS_REFUSALS.get(answered[1], 'it cannot')}")
+    sizes = {1: 4, 4: 16, 3: -1}
+    size = sizes.get(answered[3], 0)
+    await reader.readexactly((size if size >= 0 else (await reader.readexactly(1))[0]) + 2)
+    return None
+
+
+def _unusable(why: str) -> Failed:
+    return fault("network:proxy", why)

@@ -1,0 +1,255 @@
+"""One request to one pinned address, through wreq; its exceptions become faults here and nowhere else."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache, lru_cache
+from ipaddress import ip_address
+from typing import Any
+
+import wreq
+from wreq import exceptions, redirect
+
+from corral.domain.runs.outcome import Failed
+from corral.fetch.body import Body, BodyFault, BodyFull, content_coding
+from corral.fetch.egress.dns import PinnedAddress
+from corral.fetch.faults import fault
+from corral.fetch.limits import FetchLimits
+
+WIRE_ERRORS: tuple[type[Exception], ...] = (
+    exceptions.TlsError,
+    exceptions.ConnectionError,
+    exceptions.ProxyConnectionError,
+    exceptions.ConnectionResetError,
+    exceptions.BodyError,
+    exceptions.BuilderError,
+    exceptions.DecodingError,
+    exceptions.StatusError,
+    exceptions.RequestError,
+    exceptions.RedirectError,
+    exceptions.UpgradeError,
+    exceptions.TimeoutError,
+)
+
+# wreq has few exception classes; what happened stands in their text. The first line that matches decides.
+_BY_TEXT = (
+    (r"kind: Connect, source: Some\(TimedOut|ConnectError\([^)]*TimedOut", "timeout:connect"),
+    (r"kind: Body, source: TimedOut", "timeout:gap"),
+    (r"TimedOut", "timeout:first_byte"),
+    (r"ConnectionRefused", "network:refused"),
+    (r"dns error", "network:dns"),
+    # In the middle of a piece, or where the size of the next one should be.
+    (r"IncompleteBody|UnexpectedEof.*Body|Body, Custom \{ kind: UnexpectedEof", "network:incomplete"),
+    # HTTP/2: given up by the other side; or by us, over a body of another length or a head that is too large.
+    (r"Reset\(StreamId\(\d+\), \w+, Remote\)", "network:reset"),
+    (r"Body, Error \{ kind: Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "network:incomplete"),
+    (r"SendRequest.*Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "bad_response:headers"),
+    (r"Parse\(TooLarge\)|Parse\(Header\(Token\)\)", "bad_response:headers"),
+    (r"Parse\(|Invalid chunk|InvalidInput|UnexpectedMessage", "bad_response:protocol"),
+    (r"(?i)\bssl\b|tls|certificate|handshake", "network:tls"),
+    (
+        r"ConnectionReset|BrokenPipe|ConnectionAborted|IncompleteMessage|ChannelClosed|Canceled",
+        "network:reset",
+    ),
+    (r"(?i)http2|GoAway|PROTOCOL_ERROR", "bad_response:protocol"),
+)
+_COMPILED = tuple((re.compile(pattern), name) for pattern, name in _BY_TEXT)
+_header_names: dict[bytes | memoryview, str] = {}
+_MAX_NAMES = 1024
+# A body that announces no more is taken in one piece: it cannot become more than that.
+_SMALL_BYTES = 256 * 1024
+_TLS_REASON = re.compile(r'reason: "([A-Z0-9_]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    location: bytes | None
+    answer: wreq.Response
+
+
+def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
+    return {} if verifies_tls else {"tls_verify": False, "tls_verify_hostname": False}
+
+
+@cache
+def _runtime() -> wreq.Runtime:
+    """One thread for all clients of a process: its event loop takes no more from it, and several wake each other up."""
+    return wreq.Runtime(workers=1)
+
+
+def open_client(
+    pinned: PinnedAddress, limits: FetchLimits, user_agent: str, *, verifies_tls: bool = True
+) -> wreq.Client:
+    """A client that can dial the pinned addresses for this host, and does nothing by itself."""
+    dns = wreq.DnsOptions()
+    dns.add_resolve(pinned.host, [ip_address(ip) for ip in pinned.ips])
+    return wreq.Client(
+        user_agent=user_agent,
+        runtime=_runtime(),
+        dns_options=dns,
+        redirect=redirect.Policy.none(),
+        referer=False,
+        cookie_store=False,
+        no_proxy=True,  # proxies of the environment would bypass the pin
+        gzip=False,
+        brotli=False,
+        deflate=False,
+        zstd=False,
+        connect_timeout=timedelta(seconds=limits.connect_s),
+        read_timeout=timedelta(seconds=limits.first_byte_s),
+        pool_idle_timeout=timedelta(seconds=30),
+        pool_max_idle_per_host=64,  # fewer than run at once would mean dialling anew for nearly every page
+        http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
+        http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
+        **tls_options(verifies_tls=verifies_tls),
+    )
+
+
+async def send(
+    client: wreq.Client,
+    url: str,
+    pinned: PinnedAddress,
+    headers: Mapping[str, str],
+    limits: FetchLimits,
+    *,
+    body: bytes | None = None,
+    first_byte_s: float | None = None,
+) -> Head | Failed:
+    """Ask, and read the answer up to its headers. With a body, by POST. `first_byte_s` raises the client's limit."""
+    # Said only where it differs: for the client's own limit nothing has to be made for each request.
+    more: dict[str, Any] = (
+        {} if first_byte_s is None else {"read_timeout": timedelta(seconds=max(first_byte_s, limits.first_byte_s))}
+    )
+    try:
+        if body is None:
+            answer = await client.get(url, headers=dict(headers), **more)
+        else:
+            answer = await client.post(url, headers=dict(headers), body=body, **more)
+    except WIRE_ERRORS as error:
+        return fault_of(error)
+    head = _judged_head(answer, pinned, limits)
+    if isinstance(head, Failed):
+        await answer.close()
+    return head
+
+
+def _judged_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimits) -> Head | Failed:
+    peer = answer.remote_addr
+    # Second wall: the pin is in the client, this proves that it held.
+    if peer is None or _ip_of(str(peer)) not in pinned.ips:
+        return fault("policy:egress", pinned.host)
+    headers = answer.headers
+    names, values = headers.keys(), headers.values()
+    # Several times as quick as one by one; but a name that came twice is named once.
+    pairs = zip(names, values, strict=True) if len(names) == len(values) else headers
+    decoded = tuple([(_header_name(name), str(value, "latin-1")) for name, value in pairs])
+    size = sum([len(name) + len(value) + 4 for name, value in decoded])
+    if len(decoded) > limits.max_headers or size > limits.max_header_bytes:
+        return fault("bad_response:headers", f"{len(decoded)} headers, {size} bytes")
+    location = next((value for name, value in decoded if name == "location"), None)
+    return Head(answer.status.as_int(), decoded, location.encode("latin-1") if location else None, answer)
+
+
+@lru_cache(maxsize=1024)
+def _ip_of(peer: str) -> str:
+    """Of an address with its port, as in 192.0.2.1:80 or [2001:db8::1]:80."""
+    ip = ip_address(peer.rpartition(":")[0].strip("[]"))
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
+def _header_name(raw: memoryview) -> str:
+    # Servers send the same few names with every answer.
+    name = _header_names.get(raw)
+    if name is None:
+        name = str(raw, "ascii", "replace").lower()
+        if len(_header_names) >= _MAX_NAMES:
+            _header_names.clear()
+        _header_names[bytes(raw)] = name
+    return name
+
+
+async def read_body(
+    head: Head, max_bytes: int, limits: FetchLimits, *, truncate: bool, first_byte_s: float | None = None
+) -> Body | Failed:
+    """The body within its caps. The connection is given up where the body is."""
+    try:
+        coding = content_coding([value for name, value in head.headers if name == "content-encoding"])
+        _refuse_by_length(head, max_bytes, truncate=truncate)
+    except BodyFault as stopped:
+        return stopped.failure
+    body = Body(coding, max_bytes, limits, truncate=truncate)
+    announced = head.answer.content_length
+    try:
+        if (
+            coding is None
+            and announced is not None
+            and announced <= _SMALL_BYTES
+            and _sees_to_gaps(limits, first_byte_s)
+        ):
+            body.feed(await head.answer.bytes())
+        else:
+            await _pour(head.answer, body, limits.gap_s)
+        body.finish()
+    except BodyFull:
+        return body
+    except TimeoutError:
+        return fault("timeout:gap")
+    except BodyFault as stopped:
+        return stopped.failure
+    except WIRE_ERRORS as error:
+        return fault_of(error, in_body=True)
+    return body
+
+
+def _sees_to_gaps(limits: FetchLimits, first_byte_s: float | None) -> bool:
+    """Whether the client itself waits no longer for a piece of the body than we would."""
+    return first_byte_s is None and limits.first_byte_s <= limits.gap_s
+
+
+async def _pour(answer: wreq.Response, body: Body, gap_s: float) -> None:
+    clock = asyncio.get_running_loop().time
+    async with asyncio.timeout(gap_s) as patience, answer.stream() as pieces:
+        async for piece in pieces:
+            if isinstance(piece, memoryview):
+                body.feed(piece)
+            patience.reschedule(clock() + gap_s)
+
+
+def _refuse_by_length(head: Head, max_bytes: int, *, truncate: bool) -> None:
+    announced = head.answer.content_length
+    if announced is not None and announced > max_bytes and not truncate:
+        raise BodyFault(
+            fault(
+                "limit:body_too_large",
+                f"it announces {announced} bytes, more than {max_bytes}",
+                announced_bytes=announced,
+                decoded_bytes=0,
+                ratio=0,
+            )
+        )
+
+
+def fault_of(error: Exception, *, in_body: bool = False) -> Failed:
+    """What a wreq exception means. Its text is never shown: it names the resolved address."""
+    text = str(error)
+    if isinstance(error, exceptions.TlsError):
+        return _tls_fault(text)
+    if isinstance(error, exceptions.TimeoutError) and in_body:
+        return fault("timeout:gap")
+    for pattern, name in _COMPILED:
+        if pattern.search(text):
+            return _tls_fault(text) if name == "network:tls" else fault(name)
+    if isinstance(error, exceptions.ConnectionError):
+        return fault("network:unreachable")
+    if isinstance(error, exceptions.ConnectionResetError):
+        return fault("network:reset")
+    return fault("bad_response:protocol")
+
+
+def _tls_fault(text: str) -> Failed:
+    reason = _TLS_REASON.search(text)
+    return fault("network:tls", reason[1].lower().replace("_", " ") if reason else "")

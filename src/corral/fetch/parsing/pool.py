@@ -1,0 +1,252 @@
+"""Pages read in killable processes: one hostile page costs one reader, never the event loop."""
+
+import asyncio
+import contextlib
+from collections import deque
+from contextvars import Context
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import structlog
+
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.extract.links import MAX_LINKS
+from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
+from corral.extract.value_limit import DEFAULT_CHARS
+from corral.fetch.coarse_timeout import Patience
+from corral.fetch.faults import fault
+from corral.fetch.parsing.messages import MAX_FIELDS, Limits
+from corral.fetch.parsing.process import (
+    TOGETHER_BYTES,
+    CannotRead,
+    Ended,
+    ParseProcess,
+    Question,
+    Reader,
+    ReadingBroke,
+)
+
+log = structlog.get_logger()
+
+_MAX_PROCESSES = 2
+# So many pages that wait are worth a further process; whoever reads one page has one.
+_MANY_WAITING = 4
+# A selector that was cut off costs a reader and a second; a page with more of them is not worth it.
+_MAX_SKIPPED = 3
+_TRIES = 2
+# So many pages are sent at once: the reader does not wait for us between them, nor we for each of them.
+_TOGETHER = 16
+_RESTART_PAUSES_S = (0.0, 0.2, 1.0)
+_MAX_NAME_CHARS = 200
+
+
+class PageReader(Protocol):
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
+        """`timeout:total` where it is not done in time, `limit:parse` where the page is too much to be read,
+        `bad_response:xml_dtd` where it is XML with declarations of its own."""
+        ...
+
+
+class HereReader:
+    """Reads where it is called. For tests, and for pages that are known."""
+
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:  # noqa: ARG002
+        answer = read_page(request)
+        return answer if answer.refused is None else refusal(request, answer.refused, answer)
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    request: ReadRequest
+    answer: "asyncio.Future[ReadAnswer | Failed]"
+    skipped: set[int] = field(default_factory=set)
+    losses: int = 0
+
+    def tell(self, outcome: ReadAnswer | Failed | ReadingBroke) -> None:
+        """Unless its run has given it up meanwhile."""
+        if self.answer.done():
+            return
+        if isinstance(outcome, ReadingBroke):
+            self.answer.set_exception(outcome)
+        elif isinstance(outcome, ReadAnswer) and outcome.refused is not None:
+            self.answer.set_result(refusal(self.request, outcome.refused, outcome))
+        else:
+            self.answer.set_result(outcome)
+
+
+class ParsePool:
+    """Its processes are started at the first page and kept."""
+
+    def __init__(
+        self,
+        size: int = 1,
+        limits: Limits | None = None,
+        *,
+        max_value_chars: int = DEFAULT_CHARS,
+        max_links: int = MAX_LINKS,
+    ) -> None:
+        self._max_value_chars = max_value_chars
+        self._max_links = max_links
+        self._size = min(size, _MAX_PROCESSES)
+        self._limits = (limits or Limits()).for_links(max_links)
+        self._jobs: asyncio.Queue[_Job] = asyncio.Queue(self._limits.max_waiting)
+        self._keepers: dict[_Keeper, asyncio.Task[None]] = {}
+
+    async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
+        is_busy = len(self._keepers) < self._size and self._jobs.qsize() >= _MANY_WAITING
+        if is_busy or not self._keepers:
+            keeper = _Keeper(self._jobs, self._limits)
+            # In a context of its own: it serves every run, not only the one that happened to start it.
+            task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
+            self._keepers[keeper] = task
+        request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
+        job = _Job(request, asyncio.get_running_loop().create_future())
+        try:
+            async with Patience(timeout_s):
+                await self._jobs.put(job)
+                # Given up by its run, a job is left out when its turn comes.
+                return await job.answer
+        except TimeoutError:
+            return fault("timeout:total", f"{_named(request)} had arrived and was not read in time")
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes, and their readers."""
+        return [pid for keeper in self._keepers for pid in keeper.pids]
+
+    async def close(self) -> None:
+        for running in self._keepers.values():
+            running.cancel()
+        await asyncio.gather(*self._keepers.values(), return_exceptions=True)
+        self._keepers.clear()
+        while not self._jobs.empty():
+            self._jobs.get_nowait().answer.cancel()
+
+
+class _Keeper:
+    """One process, always with a reader that is ready; takes the jobs in their order."""
+
+    def __init__(self, jobs: asyncio.Queue[_Job], limits: Limits) -> None:
+        self._jobs = jobs
+        self._limits = limits
+        self._left: _Job | None = None  # taken from the queue, and too large to go with the others
+        self._process: ParseProcess | None = None
+        self._reader: Reader | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        processes = (self._process, self._reader)
+        return [process.pid for process in processes if process is not None]
+
+    async def run(self) -> None:
+        try:
+            while True:
+                with contextlib.suppress(CannotRead):  # told to the next job that comes
+                    await self._ready()
+                jobs = await self._next()
+                try:
+                    await self._serve(jobs)
+                finally:
+                    for job in jobs:
+                        job.answer.cancel()
+        finally:
+            if self._left is not None:
+                self._left.answer.cancel()
+            await asyncio.shield(self._drop())
+
+    async def _next(self) -> list[_Job]:
+        """One, and as many of those behind it as go to the reader in one breath."""
+        first, self._left = self._left or await self._jobs.get(), None
+        jobs, taken_bytes = [first], len(first.request.body)
+        while len(jobs) < _TOGETHER and not self._jobs.empty():
+            job = self._jobs.get_nowait()
+            taken_bytes += len(job.request.body)
+            if taken_bytes > TOGETHER_BYTES:
+                self._left = job
+                break
+            jobs.append(job)
+        return jobs
+
+    async def _serve(self, jobs: list[_Job]) -> None:
+        try:
+            while waiting := [job for job in jobs if not job.answer.done()]:
+                await self._attempt(waiting)
+        except CannotRead as problem:
+            for job in jobs:
+                job.tell(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
+        except Exception as error:  # noqa: BLE001 - a bug of ours is told to the runs it happened to
+            await self._drop()
+            for job in jobs:
+                if not job.answer.done():
+                    job.answer.set_exception(error)
+
+    async def _attempt(self, jobs: list[_Job]) -> None:
+        """Those without an answer afterwards have to be tried again."""
+        reader = await self._ready()
+        limits = self._limits
+        asked = [
+            Question(job.request, limits.cpu_s - len(job.skipped) * limits.selector_s, frozenset(job.skipped))
+            for job in jobs
+        ]
+        unanswered = deque(jobs)
+        ended = await reader.ask(asked, limits.wall_s, lambda answer: unanswered.popleft().tell(answer))
+        if ended is not None:
+            # Where all were read it ended between two pages, and the first is as good as any: it is tried again.
+            blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
+            log.warning("a page ended its reader", url=_named(blamed.request), reader=str(ended))
+            outcome = self._of_ending(blamed, ended)
+            if outcome is not None:
+                blamed.tell(outcome)
+
+    def _of_ending(self, job: _Job, ended: Ended) -> Failed | None:
+        if ended.took_too_long:
+            return refusal(job.request, f"it takes more than {self._limits.cpu_s:g} s of processor time")
+        place = ended.selector_at
+        if place is not None and place not in job.skipped and place < MAX_FIELDS:
+            job.skipped.add(place)
+            if len(job.skipped) <= _MAX_SKIPPED:
+                return None
+            return refusal(job.request, f"more than {_MAX_SKIPPED} selectors take too long on it")
+        job.losses += 1
+        return None if job.losses < _TRIES else refusal(job.request, f"it ended {_TRIES} readers; the last was {ended}")
+
+    async def _ready(self) -> Reader:
+        reader = self._reader
+        if reader is not None and not reader.has_ended:
+            if reader.pages < self._limits.pages_per_reader:
+                return reader
+            await reader.end()
+        self._reader = None
+        for pause_s in _RESTART_PAUSES_S:
+            try:
+                return await self._started()
+            except CannotRead as problem:
+                log.warning("no page can be read for now", reason=str(problem))
+                await self._drop()
+                await asyncio.sleep(pause_s)
+        return await self._started()
+
+    async def _started(self) -> Reader:
+        is_first = self._process is None
+        if self._process is None:
+            self._process = await ParseProcess.start(self._limits)
+        self._reader = await self._process.fork(is_first=is_first)
+        return self._reader
+
+    async def _drop(self) -> None:
+        """End the process; its reader dies with it."""
+        process, self._process, reader, self._reader = self._process, None, self._reader, None
+        if reader is not None and not reader.has_ended:
+            reader.kill()
+            await reader.end()
+        if process is not None:
+            await process.end()
+
+
+def refusal(request: ReadRequest, why: str, answer: ReadAnswer | None = None) -> Failed:
+    stats = {"encoding": answer.encoding, "replacements": answer.replacements} if answer and answer.encoding else {}
+    return fault(answer.refused_as if answer else "limit:parse", f"{why} ({_named(request)})", **stats)
+
+
+def _named(request: ReadRequest) -> str:
+    return request.url[:_MAX_NAME_CHARS]

@@ -1,0 +1,311 @@
+"""One parsing process and its present reader, seen from the process that needs pages read."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.fetch.parsing import messages as wire
+from corral.runtime.process import linked
+
+_START_S = 20.0
+_FORK_S = 5.0
+_EXIT_S = 2.0
+_LOOK_EVERY_S = 0.25
+# Of what is sent in one breath; a page that is larger goes alone.
+TOGETHER_BYTES = 512 * 1024
+
+
+class CannotRead(Exception):
+    """No process to read pages in can be had, for now."""
+
+
+class ReadingBroke(Exception):
+    """A bug of ours in a reader; the text is its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A reader that ended instead of answering."""
+
+    code: int | None  # as subprocess has it: negative for a signal
+    selector_at: int | None = None  # the place of the field whose selector took too long
+    untold: int = 0  # so many pages it had read, and not yet told of
+
+    @property
+    def took_too_long(self) -> bool:
+        return self.code == -signal.SIGPROF
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "lost with its parent"
+        if self.code < 0:
+            with contextlib.suppress(ValueError):
+                return f"killed by {signal.Signals(-self.code).name}"
+        return f"exited with {self.code}"
+
+
+class ParseProcess:
+    """Forks readers, one at a time. Every method is called by one task only."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket, note_fd: int) -> None:
+        self._process = process
+        self._control = control
+        self._note_fd = note_fd
+
+    @classmethod
+    async def start(cls, limits: wire.Limits) -> "ParseProcess":
+        ours, theirs = socket.socketpair()
+        note_fd = os.memfd_create("corral-note")
+        arguments = [str(theirs.fileno()), str(note_fd), str(os.getpid()), str(limits)]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "corral.entrypoints.parser_process",
+                *arguments,
+                pass_fds=(theirs.fileno(), note_fd),
+                start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                env={name: value for name, value in os.environ.items() if not name.startswith("APP_")},
+            )
+        except OSError as error:
+            ours.close()
+            os.close(note_fd)
+            raise CannotRead(f"a parsing process cannot be started: {error}") from None
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        return cls(process, ours, note_fd)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def fork(self, *, is_first: bool) -> "Reader":
+        """A new reader. The first one is there once everything has been loaded."""
+        ours, theirs = linked()
+        # Here, not by the reader: one that dies at once would leave the number of the one before.
+        os.pwrite(self._note_fd, wire.note.pack(0), wire.READ_AT)
+        try:
+            socket.send_fds(self._control, [b"F"], [theirs.fileno()])
+            pid = await self._told(wire.STARTED, _START_S if is_first else _FORK_S)
+            if pid is None:
+                raise CannotRead("a parsing process ended while starting")
+            pidfd = os.pidfd_open(pid)
+            _, link = await asyncio.get_running_loop().create_unix_connection(_Link, sock=ours)
+            return Reader(self, pid, pidfd, link)
+        except OSError as error:
+            ours.close()
+            raise CannotRead(f"no reader can be started: {error}") from None
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+
+    async def exit_code(self) -> int | None:
+        """Of the reader that ended last; None where this process is gone, too."""
+        return await self._told(wire.ENDED, _EXIT_S)
+
+    def selector_at(self) -> int:
+        return self._noted(0)
+
+    def pages_read(self) -> int:
+        """By the reader that ended last."""
+        return self._noted(wire.READ_AT)
+
+    def _noted(self, place: int) -> int:
+        return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, place))[0])
+
+    async def end(self) -> None:
+        self._control.close()
+        os.close(self._note_fd)
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+    async def _told(self, kind: bytes, within_s: float) -> int | None:
+        try:
+            async with asyncio.timeout(within_s):
+                data = await _received(self._control, wire.control_size.size)
+        except (TimeoutError, OSError):
+            return None
+        said, value = wire.control_size.unpack(data) if data else (b"", 0)
+        return int(value) if said == kind else None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    request: ReadRequest
+    cpu_s: float
+    skipped: frozenset[int]  # places of fields whose selectors take too long
+
+
+Tell = Callable[[ReadAnswer | ReadingBroke], None]
+
+
+class _Link(asyncio.Protocol):
+    """The connection to a reader. What it says is taken whether anybody waits for it or not."""
+
+    def __init__(self) -> None:
+        self.arrived = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self._is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # not one by its class in uvloop
+
+    def data_received(self, data: bytes) -> None:
+        self.arrived += data
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self._is_lost = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def answer(self) -> tuple[bytes, bytes]:
+        """The next one, or ConnectionError where the reader is gone without it."""
+        while (answer := wire.answer_in(self.arrived)) is None:
+            if self._is_lost:
+                raise ConnectionResetError
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        return answer
+
+    def send(self, parts: list[bytes]) -> None:
+        if self._transport is not None:
+            self._transport.writelines(parts)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+class Reader:
+    """A process that reads one page after the other until it is told to stop, or one is too much for it."""
+
+    def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: _Link) -> None:
+        self._parent = parent
+        self._pidfd = pidfd
+        self._link = link
+        self.pid = pid
+        self.pages = 0
+        self.has_ended = False
+
+    async def ask(self, questions: Sequence[Question], wall_s: float, tell: Tell) -> Ended | None:
+        """Have pages read one after the other; each answer is told as soon as it is there.
+
+        How the reader ended, where a page was too much for it: the first one that it had not read. None where it did
+        not, though it may have stopped before the last of them, to be replaced.
+        """
+        told = self.pages
+        self.pages += len(questions)
+        watch = _Watch(self, wall_s)
+        try:
+            self._send(questions)
+            for _ in questions:
+                kind, packed = await self._link.answer()
+                watch.again()
+                told += 1
+                is_bug = kind == wire.BUG
+                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpacked(packed))
+                if kind == wire.LAST_READ:
+                    await self.end()
+                    return None
+        except ConnectionError:
+            self.kill()
+            code = await self.end()
+            place = self._parent.selector_at() if code == -signal.SIGVTALRM else None
+            return Ended(code, place, max(0, self._parent.pages_read() - told))
+        except BaseException:
+            self.kill()  # what it says next would be taken for the answer to another page
+            raise
+        finally:
+            watch.end()
+        return None
+
+    def _send(self, questions: Sequence[Question]) -> None:
+        parts = []
+        for place, each in enumerate(questions, 1):
+            body = each.request.body
+            has_more, head = place < len(questions), each.request.packed()
+            parts += [wire.request_frame(each.cpu_s, each.skipped, head, len(body), has_more=has_more), body]
+        self._link.send(parts)
+
+    async def end(self) -> int | None:
+        """Close its connection, wait a moment, then kill it. How it ended, where that can be known."""
+        self.has_ended = True
+        self._link.close()
+        code = await self._parent.exit_code()
+        if code is None:
+            self.kill()
+            code = await self._parent.exit_code()
+        os.close(self._pidfd)
+        return code
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+
+class _Watch:
+    """Ends a reader that stands still. Its processor time is the kernel's business."""
+
+    def __init__(self, reader: Reader, wall_s: float) -> None:
+        self._reader = reader
+        self._wall_s = wall_s
+        self.again()
+        self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+    def again(self) -> None:
+        """It has answered: the next page has its own time."""
+        self._until = time.monotonic() + self._wall_s
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        if time.monotonic() > self._until or _is_stopped(self._reader.pid):
+            self._reader.kill()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+
+async def _received(link: socket.socket, size: int) -> bytes | None:
+    """Exactly so many bytes; None where the other side is gone before."""
+    if size == 0:
+        return b""
+    loop = asyncio.get_running_loop()
+    data = bytearray(size)
+    with memoryview(data) as view:
+        done = 0
+        while done < size:
+            count = await loop.sock_recv_into(link, view[done:])
+            if count == 0:
+                return None
+            done += count
+    return bytes(data)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        # The second field is the name, in brackets, and may contain anything.
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state in "Tt"

@@ -1,0 +1,1 @@
+"""The loopback forward proxy and the credentials of a job's proxy."""

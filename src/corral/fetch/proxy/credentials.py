@@ -1,0 +1,48 @@
+"""Where the credentials of a job's proxy are opened: inside a worker, for the one run, and never written down."""
+
+from dataclasses import replace
+from typing import Any
+
+from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
+from corral.domain.ports import Executor
+from corral.domain.runs.outcome import Failed, Outcome, Task
+from corral.domain.secret import without
+from corral.fetch.faults import fault
+from corral.fetch.sessions import SessionKeys
+from corral.secrets.vault import SealBroken
+
+
+class WithProxy:
+    """An executor whose runs may go through a proxy."""
+
+    def __init__(self, inner: Executor, keys: SessionKeys) -> None:
+        self._inner = inner
+        self._keys = keys
+
+    async def execute(self, task: Task) -> Outcome:
+        opened = open_proxy(task, self._keys)
+        if isinstance(opened, Failed):
+            return opened
+        outcome = await self._inner.execute(opened)
+        return outcome if opened.proxy is None else _told(outcome, opened.proxy)
+
+
+def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
+    """The task with its proxy open, where it has one."""
+    cell = task.payload.get("proxy")
+    if cell is None:
+        return task
+    policy = ProxyPolicy.of(cell)
+    try:
+        text = None if policy.sealed is None else keys.open_text(policy.sealed, policy.bound)
+    except SealBroken as problem:
+        return fault("policy:proxy_sealed", str(problem))
+    return replace(task, proxy=with_credentials(policy, text))
+
+
+def _told(outcome: Outcome, proxy: OpenProxy) -> Outcome:
+    """That it went through a proxy, and nothing that the proxy knows us by."""
+    told: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.shown}}
+    if isinstance(outcome, Failed):
+        told |= {"message": outcome.message, "traceback": outcome.traceback}
+    return replace(outcome, **without(told, proxy.secrets()))

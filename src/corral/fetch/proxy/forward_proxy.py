@@ -1,0 +1,365 @@
+"""A loopback proxy for programs that dial by themselves: every connection of theirs is checked and pinned as ours are.
+
+Each run has credentials of its own, so that what one run may reach says nothing about the next. A connection carries
+one request: a second one for another host would ride to the address of the first.
+"""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TypeVar
+
+from corral.domain.net.proxy import OpenProxy
+from corral.domain.net.url import Target
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.fetch.egress.client import Egress
+from corral.fetch.egress.dns import PinnedAddress
+from corral.fetch.egress.upstream_proxy import tunnel
+from corral.fetch.faults import fault
+from corral.fetch.limits import MIB
+from corral.fetch.proxy.messages import FAULT_HEADER, Request, answer, final_head, read_request, refusal, target_of
+
+_PIECE_BYTES = 64 * 1024
+_MAX_CHALLENGES = 3
+_MAX_INTERIM = 10
+_ENDINGS = (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyLimits:
+    connect_s: float = 5.0
+    idle_s: float = 30.0  # without a byte in either direction
+    max_head_bytes: int = 64 * 1024
+    max_headers: int = 200
+    max_run_bytes: int = 64 * MIB  # both directions together
+    max_run_requests: int = 3000
+    max_connections: int = 1024
+
+
+@dataclass(slots=True, eq=False)
+class ProxyPass:
+    """One run's right to use the proxy, and what came of it."""
+
+    trusted_hosts: frozenset[str]
+    upstream: OpenProxy | None = field(default=None, repr=False)  # where its connections go on to
+    idle_s: float = 30.0
+    username: str = field(default_factory=lambda: secrets.token_hex(8))
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    bytes_in: int = 0
+    bytes_out: int = 0
+    requests: int = 0
+    exceeded: str | None = None  # which budget of the run is used up
+    on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # told once, at once
+    faults: dict[tuple[str, int], Failed] = field(default_factory=dict, repr=False)  # by host and port, the first one
+    unreadable: Failed | None = field(default=None, repr=False)  # the last refusal of an address that names no host
+    tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
+
+    def exceed(self, budget: str) -> None:
+        if self.exceeded is None:
+            self.exceeded = budget
+            if self.on_exceeded is not None:
+                self.on_exceeded(budget)
+
+    def note(self, target: Target, failure: Failed) -> None:
+        self.faults.setdefault((target.host, target.port), failure)  # as many as requests at most, which are bounded
+
+    @property
+    def refused(self) -> list[str]:
+        """The hosts this run was kept from."""
+        return [f"{host}:{port}" for (host, port), why in self.faults.items() if why.code is FailureCode.POLICY]
+
+
+class _Exhausted(Exception):
+    """The run has no budget left; its connections end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Peer:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+
+class ForwardProxy:
+    def __init__(self, egress: Egress, limits: ProxyLimits | None = None) -> None:
+        self._egress = egress
+        self._limits = limits or ProxyLimits()
+        self._passes: dict[str, ProxyPass] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._starting = asyncio.Lock()
+        self._port = 0
+
+    async def start(self) -> None:
+        """Once, however many ask for it at the same time."""
+        async with self._starting:
+            if self._server is None:
+                limit = self._limits.max_head_bytes
+                starting = asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
+                # In a context of its own: it serves every run, not only the one that happened to start it.
+                self._server = await asyncio.create_task(starting, context=Context())
+                self._port = self._server.sockets[0].getsockname()[1]
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    def admit(
+        self,
+        trusted_hosts: frozenset[str] = frozenset(),
+        upstream: OpenProxy | None = None,
+        *,
+        idle_s: float | None = None,
+    ) -> ProxyPass:
+        """`idle_s` raises how long a connection of the run may say nothing."""
+        granted = ProxyPass(trusted_hosts, upstream, idle_s=max(idle_s or 0.0, self._limits.idle_s))
+        self._passes[granted.username] = granted
+        return granted
+
+    def revoke(self, granted: ProxyPass) -> None:
+        """End a run's right, and with it its connections."""
+        self._passes.pop(granted.username, None)
+        for task in granted.tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- one connection --------------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if len(self._tasks) <= self._limits.max_connections:
+                await self._converse(_Peer(reader, writer), task)
+        except (*_ENDINGS, _Exhausted):
+            pass
+        except asyncio.CancelledError:
+            # Only `revoke` and `close` cancel; a task that ends as cancelled would be logged as a failure.
+            writer.transport.abort()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _converse(self, client: _Peer, task: asyncio.Task[None]) -> None:
+        for _ in range(_MAX_CHALLENGES):
+            try:
+                # An idle connection is one that Chromium opened ahead of need.
+                head = await _within(self._limits.idle_s, client.reader.readuntil(b"\r\n\r\n"))
+            except asyncio.LimitOverrunError:
+                await client.send(answer(431, "Request Header Fields Too Large"))
+                return
+            request = read_request(head)
+            if request is None or request.body_bytes is None:
+                await client.send(answer(400, "Bad Request"))
+                return
+            granted = self._pass_of(request)
+            if granted is not None:
+                await self._pursue(granted, request, client, task)
+                return
+            has_body = bool(request.body_bytes)
+            challenge = 'proxy-authenticate: Basic realm="corral"'
+            await client.send(answer(407, "Proxy Authentication Required", challenge, closes=has_body))
+            if has_body:
+                return
+
+    def _pass_of(self, request: Request) -> ProxyPass | None:
+        for value in request.values("proxy-authorization"):
+            scheme, _, token = value.partition(" ")
+            if scheme.lower() != "basic":
+                continue
+            try:
+                username, _, password = base64.b64decode(token.strip(), validate=True).decode("ascii").partition(":")
+            except (binascii.Error, UnicodeDecodeError):
+                continue
+            granted = self._passes.get(username)
+            if granted is not None and hmac.compare_digest(granted.password.encode(), password.encode()):
+                return granted
+        return None
+
+    async def _pursue(self, granted: ProxyPass, request: Request, client: _Peer, task: asyncio.Task[None]) -> None:
+        granted.tasks.add(task)
+        try:
+            granted.requests += 1
+            if granted.exceeded is None and granted.requests > self._limits.max_run_requests:
+                granted.exceed(f"more than {self._limits.max_run_requests} requests")
+            if granted.exceeded is not None:
+                await client.send(answer(403, "Forbidden", f"{FAULT_HEADER}: limit:browser"))
+                return
+            target = target_of(request)
+            if isinstance(target, Failed):
+                granted.unreadable = target
+                await client.send(refusal(target))
+                return
+            failure = await self._forward(granted, request, target, client)
+            if failure is not None:
+                granted.note(target, failure)
+                await client.send(refusal(failure))
+        finally:
+            granted.tasks.discard(task)
+
+    async def _forward(self, granted: ProxyPass, request: Request, target: Target, client: _Peer) -> Failed | None:
+        """None once the answer has begun; before that, why there is none."""
+        upstream = await self._dial(granted, target)
+        if isinstance(upstream, Failed):
+            return upstream
+        try:
+            if request.method == "CONNECT":
+                await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                failure = await self._exchange(granted, request, target, client, upstream)
+                if failure is not None:
+                    return failure
+            await self._relay(granted, client, upstream, answer_only=request.method != "CONNECT")
+        finally:
+            upstream.writer.close()
+        return None
+
+    # -- the way out -----------------------------------------------------------------------------------
+
+    async def _dial(self, granted: ProxyPass, target: Target) -> _Peer | Failed:
+        if target.port == self._port and target.host in ("127.0.0.1", "localhost"):
+            return fault("policy:egress", target.host)
+        pinned = await self._egress.resolve(target, trusted_hosts=granted.trusted_hosts)
+        if isinstance(pinned, Failed):
+            return pinned
+        if granted.upstream is not None:
+            return await self._dial_through(granted.upstream, pinned)
+        failure = fault("network:unreachable")
+        try:
+            async with asyncio.timeout(self._limits.connect_s):
+                for ip in pinned.ips:
+                    reached = await self._reach(ip, target)
+                    if isinstance(reached, _Peer):
+                        return reached
+                    failure = reached
+        except TimeoutError:
+            return fault("timeout:connect")
+        return failure
+
+    async def _dial_through(self, proxy: OpenProxy, pinned: PinnedAddress) -> _Peer | Failed:
+        if proxy.target.port == self._port and proxy.target.host in ("127.0.0.1", "localhost"):
+            return fault("policy:egress", proxy.target.host)
+        reached = await tunnel(self._egress.resolve, proxy, pinned.ip, pinned.port, self._limits.connect_s)
+        return reached if isinstance(reached, Failed) else _Peer(*reached)
+
+    async def _reach(self, ip: str, target: Target) -> _Peer | Failed:
+        limit = self._limits.max_head_bytes
+        try:
+            reader, writer = await asyncio.open_connection(ip, target.port, limit=limit)
+        except ConnectionRefusedError:
+            return fault("network:refused")
+        except OSError:
+            return fault("network:unreachable")
+        # Second wall: what we asked for was checked, this proves that we got it.
+        if not _is_same(str((writer.get_extra_info("peername") or ("",))[0]), ip):
+            writer.transport.abort()
+            return fault("policy:egress", target.host)
+        return _Peer(reader, writer)
+
+    async def _exchange(
+        self, granted: ProxyPass, request: Request, target: Target, client: _Peer, upstream: _Peer
+    ) -> Failed | None:
+        """Send the one request of this connection and begin its answer."""
+        try:
+            head = request.head_for(target)
+            self._spend(granted, sent=len(head))
+            await upstream.send(head)
+            left = request.body_bytes or 0
+            while left:
+                piece = await _within(granted.idle_s, client.reader.read(min(left, _PIECE_BYTES)))
+                if not piece:
+                    return fault("network:incomplete")
+                left -= len(piece)
+                self._spend(granted, sent=len(piece))
+                await _within(granted.idle_s, upstream.send(piece))
+            begun = await _within(granted.idle_s, self._answer_head(upstream))
+        except TimeoutError:
+            return fault("timeout:first_byte")
+        except asyncio.LimitOverrunError:
+            return fault("bad_response:headers", f"more than {self._limits.max_head_bytes} bytes")
+        except (OSError, asyncio.IncompleteReadError):
+            return fault("network:reset")
+        if isinstance(begun, Failed):
+            return begun
+        self._spend(granted, received=len(begun))
+        await client.send(begun)
+        return None
+
+    async def _answer_head(self, upstream: _Peer) -> bytes | Failed:
+        for _ in range(_MAX_INTERIM):
+            head = final_head(await upstream.reader.readuntil(b"\r\n\r\n"), self._limits.max_headers)
+            if isinstance(head, Failed) or head:
+                return head
+        return fault("bad_response:protocol", f"more than {_MAX_INTERIM} interim answers")
+
+    async def _relay(self, granted: ProxyPass, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
+        """Until one side ends, or neither has said anything for too long."""
+        clock = asyncio.get_running_loop().time
+
+        async def pump(source: _Peer, sink: _Peer, spend: Callable[[int], None]) -> None:
+            while piece := await source.reader.read(_PIECE_BYTES):
+                spend(len(piece))
+                patience.reschedule(clock() + granted.idle_s)
+                await sink.send(piece)
+
+        def sent(size: int) -> None:
+            self._spend(granted, sent=size)
+
+        def received(size: int) -> None:
+            self._spend(granted, received=size)
+
+        async with asyncio.timeout(granted.idle_s) as patience:
+            down = pump(upstream, client, received)
+            # After its one request a client can only hang up; whatever else it says is not carried anywhere.
+            up = client.reader.read(1) if answer_only else pump(client, upstream, sent)
+            tasks = {asyncio.ensure_future(down), asyncio.ensure_future(up)}
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _spend(self, granted: ProxyPass, *, sent: int = 0, received: int = 0) -> None:
+        granted.bytes_out += sent
+        granted.bytes_in += received
+        if granted.bytes_in + granted.bytes_out > self._limits.max_run_bytes:
+            granted.exceed(f"more than {self._limits.max_run_bytes} bytes")
+            raise _Exhausted
+
+
+async def _within(seconds: float, waiting: Awaitable[T]) -> T:
+    async with asyncio.timeout(seconds):
+        return await waiting
+
+
+def _is_same(peer: str, ip: str) -> bool:
+    try:
+        found, wanted = ip_address(peer.partition("%")[0]), ip_address(ip)
+    except ValueError:
+        return False
+    return found == wanted or getattr(found, "ipv4_mapped", None) == wanted

@@ -1,0 +1,157 @@
+"""What the forward proxy reads and says, as bytes: requests parsed strictly, answers without what is ours to say."""
+
+import re
+from dataclasses import dataclass
+
+from corral.domain.errors import BadInput
+from corral.domain.net.url import Target, parse_target
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.fetch.body import BodyFault, content_coding
+from corral.fetch.codings import CODINGS
+from corral.fetch.faults import fault, is_fault
+
+FAULT_HEADER = "x-corral-fault"
+
+_MAX_URL_CHARS = 32 * 1024
+_AUTHORITY = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@\[\]:\\]+):\d{1,5}")
+_REQUEST_LINE = re.compile(r"([A-Z]{1,20}) (\S+) HTTP/1\.[01]")
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*)")
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: [^\x00\r\n]*)?")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_REDIRECTS = frozenset({b"301", b"302", b"303", b"307", b"308"})
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "expect", "host"})
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    where: str
+    headers: tuple[tuple[str, str], ...]  # names in lower case
+
+    def values(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def body_bytes(self) -> int | None:
+        """What follows the head; None where that cannot be told for sure."""
+        lengths = self.values("content-length")
+        if self.values("transfer-encoding") or len(lengths) > 1:
+            return None
+        if not lengths:
+            return 0
+        return int(lengths[0]) if re.fullmatch(r"[0-9]{1,15}", lengths[0]) else None
+
+    def head_for(self, target: Target) -> bytes:
+        path = target.path + ("" if target.query is None else f"?{target.query}")
+        lines = [f"{self.method} {path} HTTP/1.1", f"host: {target.authority}", "connection: close"]
+        lines.append(f"accept-encoding: {', '.join(self._codings()) or 'identity'}")
+        lines += [f"{name}: {value}" for name, value in self.headers if not _is_ours(name)]
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+    def _codings(self) -> list[str]:
+        """What both take: a browser asks for some whose bombs nobody here could weigh, and for fewer without TLS."""
+        asked = [each.partition(";")[0] for value in self.values("accept-encoding") for each in value.split(",")]
+        taken = {each.strip().lower() for each in asked}
+        return [coding for coding in CODINGS if coding in taken]
+
+
+def read_request(head: bytes) -> Request | None:
+    first, *rest = head[:-4].decode("latin-1").split("\r\n")
+    line = _REQUEST_LINE.fullmatch(first)
+    headers = [_HEADER.fullmatch(each) for each in rest]
+    if line is None or not all(headers):
+        return None
+    return Request(line[1], line[2], tuple((each[1].lower(), each[2].rstrip(" \t")) for each in headers if each))
+
+
+def target_of(request: Request) -> Target | Failed:
+    is_tunnel = request.method == "CONNECT"
+    if is_tunnel and not _AUTHORITY.fullmatch(request.where):
+        return fault("policy:url", "CONNECT names a host and a port")
+    if not is_tunnel and not request.where.lower().startswith("http://"):
+        return fault("policy:scheme")
+    url = f"https://{request.where}/" if is_tunnel else request.where
+    try:
+        return parse_target(url, field="url", max_chars=_MAX_URL_CHARS)
+    except BadInput as problem:
+        return fault("policy:url", problem.message)
+
+
+def _is_ours(name: str) -> bool:
+    return name in _HOP_BY_HOP or name.startswith(("proxy-", "x-corral-")) or name == "accept-encoding"
+
+
+def _kept_lines(lines: list[bytes]) -> list[bytes]:
+    """A target's headers without those that are ours to say. A folded line shares the fate of the one before."""
+    kept: list[bytes] = []
+    keeps = False
+    for line in lines:
+        if not line.startswith((b" ", b"\t")):
+            name = line.partition(b":")[0].decode("latin-1").strip().lower()
+            keeps = not _is_ours(name) or name in ("trailer", "expect")
+        if keeps:
+            kept.append(line)
+    return kept
+
+
+def answer(status: int, reason: str, *headers: str, closes: bool = True) -> bytes:
+    lines = [f"HTTP/1.1 {status} {reason}", "content-length: 0", *headers, *(["connection: close"] if closes else [])]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+
+def refusal(failure: Failed) -> bytes:
+    status, reason = (403, "Forbidden") if failure.code is FailureCode.POLICY else (502, "Bad Gateway")
+    return answer(status, reason, f"{FAULT_HEADER}: {failure.code.value}:{failure.detail}")
+
+
+def fault_named(value: str | None) -> Failed | None:
+    """The failure that a refusal of ours names in its header."""
+    return fault(value) if value is not None and is_fault(value) else None
+
+
+def final_head(head: bytes, max_headers: int) -> bytes | Failed:
+    """A target's answer head as it is passed on; empty for an interim one. What plain HTTP refuses is refused here."""
+    lines = head[:-4].split(b"\r\n")
+    status = _STATUS_LINE.fullmatch(lines[0])
+    # We asked for no upgrade, and a 407 of the target would be taken for ours.
+    if status is None or status[1] in (b"101", b"407"):
+        return fault("bad_response:protocol")
+    if len(lines) - 1 > max_headers:
+        return fault("bad_response:headers", f"{len(lines) - 1} headers")
+    if any(_CONTROL.search(line) for line in lines[1:]):
+        return fault("bad_response:headers", "a control character in a header")
+    if status[1].startswith(b"1"):
+        return b""
+    failure = _contradiction(status[1], lines[1:])
+    if failure is not None:
+        return failure
+    return b"\r\n".join([lines[0], *_kept_lines(lines[1:]), b"connection: close"]) + b"\r\n\r\n"
+
+
+def _contradiction(status: bytes, lines: list[bytes]) -> Failed | None:
+    """Where browsers take the likelier of two meanings, or none."""
+    lengths = {length.strip() for value in _values(lines, b"content-length") for length in value.split(b",")}
+    if len(lengths) > 1 or not all(length.isdigit() for length in lengths):
+        return fault("bad_response:protocol", "its Content-Length is none")
+    try:
+        content_coding([value.decode("latin-1") for value in _values(lines, b"content-encoding")])
+    except BodyFault as problem:
+        return problem.failure
+    return _bad_place(_values(lines, b"location")) if status in _REDIRECTS else None
+
+
+def _bad_place(places: list[bytes]) -> Failed | None:
+    if not places:
+        return fault("bad_response:location", "no Location header")
+    try:
+        scheme = _SCHEME.match(places[0].decode("utf-8"))
+    except UnicodeDecodeError:
+        return fault("bad_response:location", "it is not valid UTF-8")
+    # Chromium gives such a redirect up without a word.
+    return fault("policy:scheme") if scheme and scheme[1].lower() not in ("http", "https") else None
+
+
+def _values(lines: list[bytes], name: bytes) -> list[bytes]:
+    pairs = (line.partition(b":") for line in lines)
+    return [value.strip() for key, _, value in pairs if key.strip().lower() == name]

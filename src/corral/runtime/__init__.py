@@ -1,0 +1,1 @@
+"""What every process of Corral uses: start, locks, heartbeats, private files."""

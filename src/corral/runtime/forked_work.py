@@ -1,0 +1,62 @@
+"""Work that is done once, in a fork: what it loads is gone with it, and this process stays small."""
+
+import os
+import pickle
+import signal
+from collections.abc import Callable
+from typing import NoReturn
+
+from corral.domain.errors import CorralError
+from corral.runtime.process import die_with_parent
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run_apart(work: Callable[[], None]) -> None:
+    """Run it in a child process, and raise here the CorralError that it raised there.
+
+    For blocking work at a start, before there are threads: a fork has only the thread that made it.
+    """
+    read, write = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        _work_and_leave(work, write, parent)
+    os.close(write)
+    with os.fdopen(read, "rb") as source:
+        told = source.read()
+    _, status = os.waitpid(child, 0)
+    if told:
+        kind, args, attributes = pickle.loads(told)  # noqa: S301 - from our own fork
+        error: CorralError = kind.__new__(kind, *args)
+        error.__dict__.update(attributes)
+        raise error
+    if status != 0:
+        raise CorralError(f"a part of the start did not end well ({_ended(status)})", hint="see the lines above")
+
+
+def _work_and_leave(work: Callable[[], None], write: int, parent: int) -> NoReturn:
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)  # the event loop of the parent would hear our signals
+        for number in _STOPS:
+            signal.signal(number, signal.SIG_DFL)
+        die_with_parent(parent)
+        work()
+        code = 0
+    except CorralError as error:
+        with os.fdopen(write, "wb") as sink:
+            sink.write(pickle.dumps((type(error), error.args, error.__dict__)))
+        code = 0
+    except BaseException:  # noqa: BLE001 - shown as Python would show it; nothing above may run twice
+        import traceback  # noqa: PLC0415
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _ended(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"

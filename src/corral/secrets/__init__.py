@@ -1,0 +1,1 @@
+"""Encryption of what must not be readable at rest."""

@@ -1,0 +1,288 @@
+"""Sessions at rest: AES-256-GCM with a fresh data key per session, wrapped by a key that no database holds.
+
+A seal is bound to job, session and version. A row that was swapped, altered or put back does not open.
+"""
+
+import base64
+import binascii
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corral.domain.errors import BadConfiguration
+from corral.domain.secret import Secret
+from corral.domain.sites.session import SealedSession, SessionState
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_PRIVATE = 0o600
+_OTHERS = 0o077
+HOW_TO_MAKE = 'python3 -c "import base64, os; print(base64.b64encode(os.urandom(32)).decode())"'
+
+
+class SealBroken(Exception):
+    """The row is not what was sealed: altered, swapped, put back, or sealed with a key that is not there."""
+
+
+class KeyMissing(SealBroken):
+    def __init__(self, kid: str) -> None:
+        super().__init__(f"it is sealed with the key {kid}, which is not in the vault")
+
+
+class Keyring:
+    """The keys of the vault, newest first: it seals with the first and opens with any."""
+
+    def __init__(self, keys: Sequence[Secret[bytes]] = ()) -> None:
+        self._keys = {kid_of(key): key for key in keys}
+
+    @classmethod
+    def parsed(cls, texts: Iterable[str]) -> "Keyring":
+        """From base64; ValueError says what is wrong without showing it."""
+        return cls([_key(text) for text in texts])
+
+    def texts(self) -> list[str]:
+        return [base64.b64encode(key.reveal()).decode() for key in self._keys.values()]
+
+    @property
+    def kids(self) -> list[str]:
+        return list(self._keys)
+
+    def key(self, kid: str) -> Secret[bytes]:
+        try:
+            return self._keys[kid]
+        except KeyError:
+            raise KeyMissing(kid) from None
+
+    def with_new(self) -> "Keyring":
+        return Keyring([_fresh(), *self._keys.values()])
+
+    def without(self, kids: Iterable[str]) -> "Keyring":
+        gone = set(kids)
+        return Keyring([key for kid, key in self._keys.items() if kid not in gone])
+
+    # -- sealing -------------------------------------------------------------------------------------
+
+    def seal(self, state: SessionState, *, job_id: str, session_id: str, version: int) -> SealedSession:
+        bound = _bound_to(job_id, session_id, version)
+        data_key = _fresh()
+        kid = self.kids[0]
+        return SealedSession(
+            id=session_id,
+            job_id=job_id,
+            version=version,
+            kid=kid,
+            wrapped_key=_encrypted(self.key(kid), data_key.reveal(), _wrapping(bound, kid)),
+            box=_encrypted(data_key, state.packed(), bound),
+        )
+
+    def open(self, sealed: SealedSession) -> SessionState:
+        bound = _bound_to(sealed.job_id, sealed.id, sealed.version)
+        return SessionState.unpacked(_decrypted(self._data_key(sealed, bound), sealed.box, bound))
+
+    def rewrapped(self, sealed: SealedSession) -> SealedSession:
+        """The same session under the newest key; its content is not opened."""
+        bound = _bound_to(sealed.job_id, sealed.id, sealed.version)
+        data_key = self._data_key(sealed, bound)
+        kid = self.kids[0]
+        wrapped = _encrypted(self.key(kid), data_key.reveal(), _wrapping(bound, kid))
+        return SealedSession(sealed.id, sealed.job_id, sealed.version, kid, wrapped, sealed.box)
+
+    # -- single texts: what a proxy knows us by ---------------------------------------------------------
+
+    def seal_text(self, text: Secret[str], bound: str) -> str:
+        """One line: the key's name, the wrapped data key, the box. It opens only beside what it is bound to."""
+        data_key, kid, to = _fresh(), self.kids[0], _text_bound_to(bound)
+        wrapped = _encrypted(self.key(kid), data_key.reveal(), _wrapping(to, kid))
+        return f"{kid}.{wrapped}.{_encrypted(data_key, text.reveal().encode(), to)}"
+
+    def open_text(self, sealed: str, bound: str) -> Secret[str]:
+        kid, _, rest = sealed.partition(".")
+        wrapped, _, box = rest.partition(".")
+        to = _text_bound_to(bound)
+        data_key: Secret[bytes] = Secret(_decrypted(self.key(kid), wrapped, _wrapping(to, kid)))
+        return Secret(_decrypted(data_key, box, to).decode())
+
+    def _data_key(self, sealed: SealedSession, bound: bytes) -> Secret[bytes]:
+        wrapping = _wrapping(bound, sealed.kid)
+        return Secret(_decrypted(self.key(sealed.kid), sealed.wrapped_key, wrapping))
+
+
+class Vault:
+    """The keys of this installation, where they are kept: the environment, or a private file in the data folder."""
+
+    def __init__(self, path: Path, given: Secret[str] | None = None) -> None:
+        self._path = path
+        self._given = given
+
+    @property
+    def is_file(self) -> bool:
+        return self._given is None
+
+    @property
+    def place(self) -> str:
+        return str(self._path) if self.is_file else "APP_VAULT_KEY"
+
+    def keys(self) -> Keyring:
+        """What there is, which may be nothing. BadConfiguration where it cannot be used."""
+        if self._given is not None:
+            return _parsed(self._given.reveal().split(","), "APP_VAULT_KEY")
+        try:
+            with self._path.open("rb") as file:
+                self._check_private(os.fstat(file.fileno()).st_mode)
+                text = file.read().decode("ascii", "replace")
+        except FileNotFoundError:
+            return Keyring()
+        except OSError as error:
+            raise BadConfiguration(
+                [f"{self._path} cannot be read ({error.strerror}); let the user that runs Corral own it"]
+            ) from None
+        return _parsed(text.split(), str(self._path))
+
+    def keys_to_seal(self) -> Keyring:
+        """The same, with a first key made where there was none."""
+        found = self.keys()
+        if found.kids:
+            return found
+        if not self.is_file:
+            raise BadConfiguration([f"{self.place} holds no key; make one with `{HOW_TO_MAKE}`"])
+        made = found.with_new()
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = self._written(made)
+        try:
+            # A link is made once: of two who start together, one finds the other's key.
+            os.link(part, self._path)
+        except FileExistsError:
+            found = self.keys()
+            if not found.kids:  # ours to keep, not to fill: the key that belongs there may open what is stored
+                raise BadConfiguration([f"{self._path} is empty; put the key back, or remove the file"]) from None
+            return found
+        finally:
+            part.unlink()
+        return made
+
+    def keep(self, keys: Keyring) -> None:
+        """Replace the file by these keys, whole or not at all."""
+        part = self._written(keys)
+        part.replace(self._path)
+
+    def _written(self, keys: Keyring) -> Path:
+        part = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+        with os.fdopen(descriptor, "w") as file:
+            file.write("".join(f"{text}\n" for text in keys.texts()))
+            file.flush()
+            os.fsync(file.fileno())
+        return part
+
+    def _check_private(self, mode: int) -> None:
+        if mode & _OTHERS:
+            raise BadConfiguration(
+                [
+                    f"{self._path} holds the key of the vault and others may read it (mode {mode & 0o777:04o}); "
+                    f"run `chmod 600 {self._path}`, and `corral session rotate` if somebody else can log in here"
+                ]
+            )
+
+
+def check_keys(keys: Keyring, used: dict[str, int], where: str) -> None:
+    """Refuse to start where stored sessions could not be opened: their runs would all fail, one by one."""
+    missing = {kid: count for kid, count in used.items() if kid not in keys.kids}
+    if not missing:
+        return
+    count = sum(missing.values())
+    what = "has no key" if not keys.kids else f"does not have the key {', '.join(sorted(missing))}"
+    raise BadConfiguration(
+        [
+            f"{count} stored session{'s are' if count != 1 else ' is'} encrypted and the vault ({where}) {what}; "
+            "put the right key back (APP_VAULT_KEY, or the file), or remove them with `corral session rm`"
+        ]
+    )
+
+
+class KeySource:
+    """The vault as a node sees it: read again only when a key is asked for that it does not have yet."""
+
+    def __init__(self, read: Callable[[], Keyring], first: Keyring) -> None:
+        self._read = read
+        self._known = set(first.kids)
+
+    def __call__(self, kids: Iterable[str]) -> list[str] | None:
+        """All keys where the workers need to be told of a new one, else None."""
+        if self._known.issuperset(kids):
+            return None
+        try:
+            found = self._read()
+        except BadConfiguration:
+            return None
+        fresh = not self._known.issuperset(found.kids)
+        self._known = set(found.kids)
+        return found.texts() if fresh else None
+
+
+def kid_of(key: Secret[bytes]) -> str:
+    """A name for a key that gives nothing of it away."""
+    return hashlib.sha256(b"corral vault key" + key.reveal()).hexdigest()[:16]
+
+
+def _fresh() -> Secret[bytes]:
+    return Secret(os.urandom(_KEY_BYTES))
+
+
+def _key(text: str) -> Secret[bytes]:
+    try:
+        raw = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != _KEY_BYTES:
+        raise ValueError(f"a key is {_KEY_BYTES} bytes in base64; make one with `{HOW_TO_MAKE}`")
+    return Secret(raw)
+
+
+def _parsed(texts: Sequence[str], where: str) -> Keyring:
+    try:
+        return Keyring.parsed([text for text in texts if text.strip()])
+    except ValueError as error:
+        what, _, fix = str(error).partition("; ")
+        raise BadConfiguration([f"{where}: {what}; {fix}"]) from None
+
+
+def _bound_to(job_id: str, session_id: str, version: int) -> bytes:
+    return f"corral|{job_id}|{session_id}|{version}".encode()
+
+
+def _text_bound_to(bound: str) -> bytes:
+    return f"corral text|{bound}".encode()
+
+
+def _wrapping(bound: bytes, kid: str) -> bytes:
+    return b"key|" + bound + b"|" + kid.encode()
+
+
+def _cipher(key: Secret[bytes]) -> "AESGCM":
+    # Loaded at the first session: most workers never see one, and every worker starts.
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+    return AESGCM(key.reveal())
+
+
+def _encrypted(key: Secret[bytes], data: bytes, bound: bytes) -> str:
+    nonce = os.urandom(_NONCE_BYTES)
+    return base64.b64encode(nonce + _cipher(key).encrypt(nonce, data, bound)).decode()
+
+
+def _decrypted(key: Secret[bytes], text: str, bound: bytes) -> bytes:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+
+    try:
+        raw = base64.b64decode(text, validate=True)
+        if base64.b64encode(raw).decode() != text:  # the last character has bits that decoding ignores
+            raise ValueError(text)
+        return _cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], bound)
+    except (InvalidTag, binascii.Error, ValueError):
+        raise SealBroken("the stored session is not what was sealed") from None

@@ -1,0 +1,109 @@
+"""Opening a PostgreSQL database. Apart from the rest, because loading the driver costs who uses SQLite a start."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import sqlalchemy as sa
+
+from corral.domain.errors import CorralError, StorageUnusable
+from corral.store import schema
+from corral.store.backends import migration_marks
+from corral.store.backends.postgres import PostgresDatabase
+from corral.store.backends.postgres_errors import translated
+
+WHERE = "the PostgreSQL database"
+_MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a server
+_CONNECT_S = 5
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+def opened(url: str) -> PostgresDatabase:
+    """The database, brought to our schema version."""
+    plain = _plain(url)
+    try:
+        with psycopg.connect(plain, connect_timeout=_CONNECT_S) as connection:
+            if not schema.check_version(version_in(connection), WHERE):
+                migrate(connection, plain)
+            refuse_unfinished(connection)
+    except (psycopg.Error, sa.exc.DBAPIError) as error:
+        raise _translated(error) from error
+    return PostgresDatabase(plain)
+
+
+def opened_for_reading(url: str) -> PostgresDatabase | None:
+    """The database as it is; None where it is empty."""
+    found = version_of(url)
+    if found is None:
+        return None
+    if not schema.check_version(found, WHERE):
+        raise schema.too_old(found, WHERE)
+    with connected(url) as connection:
+        refuse_unfinished(connection)
+    return PostgresDatabase(_plain(url))
+
+
+def version_of(url: str) -> str | None:
+    """The schema version; None where the database is empty. Nothing is changed."""
+    with connected(url) as connection:
+        return version_in(connection)
+
+
+@contextmanager
+def connected(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
+    """One connection, for as long as the block lasts; what goes wrong is told in our words."""
+    try:
+        with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
+            yield connection
+    except (psycopg.Error, sa.exc.DBAPIError) as error:
+        told = _translated(error)
+        told.hint = told.hint and told.hint.replace("APP_DATABASE_URL", named)
+        raise told from error
+
+
+def refuse_unfinished(connection: Connection) -> None:
+    """Everything may be there, and still be written to where it came from."""
+    row = connection.execute("SELECT value FROM corral_meta WHERE key = %s", (migration_marks.KEY,)).fetchone()
+    if row is not None and migration_marks.Mark.read(str(row[0])).state is migration_marks.MoveState.ARRIVING:
+        raise StorageUnusable(
+            "a move into this PostgreSQL database is not finished",
+            hint="run `corral move --to` again, with the settings of the installation it comes from",
+        )
+
+
+def migrate(connection: Connection, url: str) -> None:
+    connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+    connection.commit()
+    # Somebody else may have migrated while we waited for the lock.
+    if not schema.check_version(version_in(connection), WHERE):
+        connection.commit()
+        schema.upgrade_apart(lambda: _upgrade(url))
+    connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
+
+
+def _upgrade(url: str) -> None:
+    address = _plain(url).replace("postgresql://", "postgresql+psycopg://", 1)
+    try:
+        schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
+    except sa.exc.DBAPIError as error:
+        raise _translated(error) from error
+
+
+def _plain(url: str) -> str:
+    return url.replace("postgresql+psycopg://", "postgresql://", 1)
+
+
+def _translated(error: Exception) -> CorralError:
+    cause = getattr(error, "orig", None)
+    return translated(cause if isinstance(cause, Exception) else error)
+
+
+def version_in(connection: Connection) -> str | None:
+    row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+    if row is None or row[0] is None:
+        return None
+    version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if version is None:
+        raise schema.version_lost(WHERE)
+    return str(version[0])

@@ -1,0 +1,188 @@
+"""Opening a SQLite database: the file checked, migrated, with its clock set."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pysqlite3
+import sqlalchemy as sa
+
+from corral.domain.errors import StorageUnusable
+from corral.domain.ids import new_owner
+from corral.runtime import private_files
+from corral.store import schema
+from corral.store.backends import migration_marks, sqlite_file
+from corral.store.backends.clock import Clock
+from corral.store.backends.disk_reserve import full
+from corral.store.backends.readonly import ReadOnlyFile
+from corral.store.backends.sqlite import SqliteDatabase
+
+T = TypeVar("T")
+
+# The longest a retry is ever put off.
+_LONGEST_WAIT_MS = 3600 * 1000
+
+
+def _path(url: str) -> Path | None:
+    """The file, or None for a database in memory."""
+    text = url.removeprefix("sqlite://").removeprefix("/")
+    return Path(text) if text and text != ":memory:" else None
+
+
+def opened_for_reading(url: str) -> ReadOnlyFile | None:
+    """The file as it is; None where there is nothing in it."""
+    path = _path(url)
+    found = _version_of_file(path)
+    if path is None or found is None:
+        return None
+    if not schema.check_version(found, str(path)):
+        raise schema.too_old(found, str(path))
+    # What it holds is what once was; whoever looks wants to know what is.
+    _glimpsed(path, lambda connection: migration_marks.refuse_moved(connection, path))
+    return ReadOnlyFile(path)
+
+
+def _check_place(path: Path) -> None:
+    """That no folder above the file is a file itself: there is nothing in it, and there never will be."""
+    above = next((place for place in path.parents if os.path.isfile(place)), None)  # noqa: PTH113 - never raises
+    if above is not None:
+        raise StorageUnusable(
+            f"{above} is a file, and the database {path} cannot lie in it", hint="set APP_DATA_DIR to a folder"
+        )
+
+
+def version_of(url: str) -> str | None:
+    return _version_of_file(_path(url))
+
+
+def _version_of_file(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    _check_place(path)
+    try:
+        sqlite_file.check_file(path)
+        return _file_version(path)
+    except OSError as error:
+        raise StorageUnusable(
+            f"{path} cannot be opened ({error.strerror})", hint="check the owner and mode of the folder"
+        ) from error
+
+
+def opened(url: str, clock: Clock | None) -> SqliteDatabase:
+    """The database, brought to our schema version."""
+    path = _path(url)
+    if path is None:
+        return _prepared(None, clock)
+    _check_place(path)
+    try:
+        path.parent.mkdir(mode=private_files.FOLDER, parents=True, exist_ok=True)
+        sqlite_file.check_file(path)
+        _migrate_file(path)
+        return _prepared(path, clock)
+    except pysqlite3.Error as error:
+        raise sqlite_file.translated(error, path) from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise full(path) from error
+        raise StorageUnusable(
+            f"{path} cannot be opened ({error.strerror})", hint="check the owner and mode of the folder"
+        ) from error
+
+
+def _prepared(path: Path | None, clock: Clock | None) -> SqliteDatabase:
+    database = SqliteDatabase(path, clock=clock)
+    try:
+        if path is None:
+            schema.upgrade(schema.sqlite_engine(database.connection))
+        _anchor(database)
+    except BaseException:
+        database.close_now()
+        raise
+    return database
+
+
+def _migrate_file(path: Path) -> None:
+    if schema.check_version(_file_version(path), str(path)):
+        return
+    lock = sqlite_file.WriteLock(path)
+    try:
+        with lock.held():
+            # Somebody else may have migrated while we waited for the lock.
+            if schema.check_version(_file_version(path), str(path)):
+                return
+            # SQLite gives its log and its index the mode of the file.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, private_files.FILE))
+            schema.upgrade_apart(lambda: _upgrade_file(path))
+    finally:
+        lock.close()
+
+
+def _upgrade_file(path: Path) -> None:
+    try:
+        connection = sqlite_file.connect(path)
+        try:
+            sqlite_file.prepare(connection)
+            schema.upgrade(schema.sqlite_engine(connection))
+        finally:
+            connection.close()
+    except (pysqlite3.Error, sa.exc.DBAPIError) as error:
+        cause = getattr(error, "orig", None) or error
+        raise sqlite_file.translated(cause, path) from error
+
+
+def _file_version(path: Path) -> str | None:
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+
+    def look(connection: sqlite_file.Connection) -> str | None:
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if not names:
+            return None
+        if "alembic_version" not in names:
+            raise StorageUnusable(
+                f"{path} is a SQLite database of some other program",
+                hint="set APP_DATA_DIR or APP_DATABASE_URL to a place of Corral's own; nothing was changed",
+            )
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        if row is None:
+            raise schema.version_lost(str(path))
+        return str(row[0])
+
+    return _glimpsed(path, look)
+
+
+def _glimpsed(path: Path, look: Callable[[sqlite_file.Connection], T]) -> T:
+    try:
+        return sqlite_file.glimpsed(path, look)
+    except pysqlite3.Error as error:
+        raise sqlite_file.translated(error, path) from error
+
+
+def _anchor(database: SqliteDatabase) -> None:
+    """Agree with the other processes of this boot on one clock; after a reboot, void every lease."""
+    clock = database.clock
+    boot = clock.boot_id()
+
+    connection = database.connection
+    with database.exclusively():
+        stored = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
+        if "instance_id" not in stored:
+            connection.execute("INSERT INTO corral_meta VALUES ('instance_id', ?)", (new_owner(),))
+        if stored.get("boot_id") != boot:
+            stored["offset_ms"] = str(clock.wall_ms() - clock.since_boot_ms())
+            for key, value in (("boot_id", boot), ("offset_ms", stored["offset_ms"])):
+                connection.execute("INSERT OR REPLACE INTO corral_meta VALUES (?, ?)", (key, value))
+            _start_anew(connection, clock.wall_ms())
+    database.anchor(int(stored["offset_ms"]))
+
+
+def _start_anew(connection: sqlite_file.Connection, now_ms: int) -> None:
+    """Nobody who held a lease is left, and due times were set by a clock that may have been ahead of ours."""
+    connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
+    connection.execute(
+        "UPDATE runs SET due_at = ? WHERE state = 'queued' AND started_at IS NULL AND due_at > ?", (now_ms, now_ms)
+    )
+    latest_ms = now_ms + _LONGEST_WAIT_MS
+    connection.execute("UPDATE runs SET due_at = ? WHERE state = 'queued' AND due_at > ?", (latest_ms, latest_ms))

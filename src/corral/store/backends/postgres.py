@@ -1,0 +1,370 @@
+"""PostgreSQL behind the store: a few connections, each in a thread that commits what has gathered."""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg.types.json import set_json_loads
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.sql import ClauseElement
+
+from corral.domain.errors import StorageUnavailable
+from corral.store.backends.postgres_errors import ServerGone, translated
+from corral.store.backends.postgres_probe import ServerProbe
+from corral.store.damage import Damage
+from corral.store.failpoints import CommitPoints
+from corral.store.queries.feed import Gaps
+from corral.store.tx import Compiler, Row, Tx
+
+_MAX_GROUP = 64
+_WRITERS = 2
+_READERS = 4
+_TRIES = 3
+# How long a caller waits for an answer: longer than any statement may take, so only a hanging server meets it.
+_ANSWER_S = 15.0
+# An answer later than this makes us look whether the server answers anybody. With that look, less than two seconds.
+_SLOW_S = 1.0
+_ASK_AGAIN_S = 0.02
+_SETTINGS = {"lock_timeout": 2000, "statement_timeout": 10000, "idle_in_transaction_session_timeout": 10000}
+_CONNECT: dict[str, Any] = {
+    "connect_timeout": 2,
+    "options": " ".join([*(f"-c {name}={value}" for name, value in _SETTINGS.items()), "-c timezone=UTC"]),
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
+}
+# One round trip opens the transaction and asks the one clock everybody shares. A writing transaction also
+# asks for its number: by it we learn what became of a commit that was never answered, and the feed counts on
+# it being given before any position is.
+_READ = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL"
+_WRITE = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text"
+_OUTCOME = "SELECT pg_xact_status(%s::xid8)"
+
+Op = Callable[[Tx], Any]
+Connection = psycopg.Connection[Any]
+
+
+class PostgresTx:
+    is_postgres = True
+
+    def __init__(self, connection: Connection, compiler: Compiler, gaps: Gaps, *, is_repeat: bool = False) -> None:
+        self._connection = connection
+        self._compiler = compiler
+        self.gaps: Gaps | None = gaps
+        self.is_repeat = is_repeat
+        self.now_ms = self.wall_ms = 0
+
+    def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
+        sql, bind = self._compiler.sql(statement)
+        return self._connection.execute(sql, bind(params or {}), prepare=True).fetchall()
+
+    def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
+        sql, bind = self._compiler.sql(statement)
+        return self._connection.execute(sql, bind(params or {}), prepare=True).rowcount
+
+    def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> int:
+        if len(params) <= 1:
+            return sum(self.run(statement, each) for each in params)
+        sql, bind = self._compiler.sql(statement)
+        with self._connection.cursor() as cursor:
+            cursor.executemany(sql, [bind(each) for each in params])
+            return cursor.rowcount
+
+    def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:  # noqa: ARG002
+        """Two savepoints would cost more than the answers, which come in one round trip here."""
+        return False
+
+    def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
+        if not params:
+            return []
+        if len(params) == 1:
+            rows = self.all(statement, params[0])
+            return [rows[0] if rows else None]
+        sql, bind = self._compiler.sql(statement)
+        found: list[Row | None] = []
+        with self._connection.cursor() as cursor:
+            cursor.executemany(sql, [bind(each) for each in params], returning=True)
+            while True:
+                found.append(cursor.fetchone())
+                if not cursor.nextset():
+                    return found
+
+
+class _Unanswered(Exception):
+    """The connection broke during the commit: it may have happened or not."""
+
+    def __init__(self, number: str, results: list[Any], cause: psycopg.OperationalError) -> None:
+        super().__init__(number)
+        self.number = number
+        self.results = results
+        self.cause = cause
+
+
+class _Abandoned(Exception):
+    """Nobody waits for this transaction any more: the callers have been told that it did not happen."""
+
+
+class _Pending:
+    __slots__ = ("asked_at", "done", "is_wanted", "op")
+
+    def __init__(
+        self, op: Op, done: Callable[[Any, BaseException | None], None], is_wanted: Callable[[], bool]
+    ) -> None:
+        self.op = op
+        self.done = done
+        self.is_wanted = is_wanted
+        self.asked_at = time.monotonic()
+
+
+class PostgresDatabase:
+    is_postgres = True
+
+    def __init__(self, url: str, *, points: CommitPoints | None = None) -> None:
+        self._url = url
+        self.damage = Damage()
+        self._points = points or CommitPoints()
+        self._compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
+        self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="pg-read")
+        self._gaps = Gaps()
+        self._probe = ServerProbe(url)
+        self._local = threading.local()
+        self._connections: set[Connection] = set()
+        self._guard = threading.Lock()
+        self._closed = False
+        # The last attempt to connect that failed, and when it began: operations that waited then share its answer.
+        self._refusal: tuple[float, psycopg.OperationalError] | None = None
+        self._writers = [
+            threading.Thread(target=self._write_loop, name=f"pg-write-{number}", daemon=True)
+            for number in range(_WRITERS)
+        ]
+        for thread in self._writers:
+            thread.start()
+
+    async def write(self, op: Op, *, essential: bool = False) -> Any:
+        """Essential writes wait for a hanging server: asking again for what may have happened helps nobody."""
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+
+        def done(result: Any, error: BaseException | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, future, result, error)
+
+        self._waiting.put(_Pending(op, done, lambda: not future.cancelled()))
+        return await self._answered(future, is_patient=essential)
+
+    def write_from_thread(self, op: Op) -> Any:
+        self._check_open()
+        return self._alone(op, time.monotonic(), writes=True)
+
+    async def read(self, op: Op) -> Any:
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        asked_at = time.monotonic()
+        reading = loop.run_in_executor(self._readers, lambda: self._alone(op, asked_at, writes=False))
+        return await self._answered(reading)
+
+    read_slow = read
+
+    async def _answered(self, future: asyncio.Future[Any], *, is_patient: bool = False) -> Any:
+        """What comes of it; StorageUnavailable, and nothing done, where the server does not answer."""
+        deadline = time.monotonic() + _ANSWER_S
+        try:
+            while True:
+                done, _ = await asyncio.wait({future}, timeout=_ANSWER_S if is_patient else _SLOW_S)
+                if done:
+                    return future.result()
+                is_late = is_patient or time.monotonic() >= deadline
+                if (is_late or not await self._probe.answers()) and not future.done():
+                    raise StorageUnavailable("PostgreSQL does not answer", hint="check that the server is not stopped")
+        finally:
+            future.cancel()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the store has been closed")
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        """Finish what was asked for; a thread that hangs on a hanging server is left behind."""
+        if self._closed:
+            return
+        self._closed = True
+        self._probe.close()
+        for _ in self._writers:
+            self._waiting.put(None)
+        for thread in self._writers:
+            thread.join(timeout=_ANSWER_S)
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        with self._guard:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+
+    def relay_ballast(self) -> None:
+        """Nothing to reserve: the server's disk is not ours."""
+
+    # -- threads -----------------------------------------------------------------------------------
+
+    def _write_loop(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            group = [first]
+            while len(group) < _MAX_GROUP and not self._waiting.empty():
+                try:
+                    more = self._waiting.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    self._waiting.put(None)
+                    break
+                group.append(more)
+            self._commit(group)
+
+    def _commit(self, group: list[_Pending]) -> None:
+        group = [pending for pending in group if pending.is_wanted()]
+        if not group:
+            return
+        is_wanted = [pending.is_wanted for pending in group]
+        try:
+            ops, asked_at = [pending.op for pending in group], group[0].asked_at
+            results = self._transaction(ops, asked_at, writes=True, is_wanted=lambda: any(each() for each in is_wanted))
+        except _Abandoned:
+            return
+        except ServerGone as error:
+            # One wait for all of them: asking again for each would make the last wait many times as long.
+            for pending in group:
+                pending.done(None, error)
+            return
+        except BaseException as error:  # noqa: BLE001 - handed to the one it belongs to
+            if len(group) == 1:
+                group[0].done(None, error)
+                return
+            for pending in group:
+                self._commit([pending])
+            return
+        for pending, result in zip(group, results, strict=True):
+            pending.done(result, None)
+
+    def _alone(self, op: Op, asked_at: float, *, writes: bool) -> Any:
+        return self._transaction([op], asked_at, writes=writes)[0]
+
+    def _transaction(
+        self, ops: list[Op], asked_at: float, *, writes: bool, is_wanted: Callable[[], bool] = lambda: True
+    ) -> list[Any]:
+        """All of them in one transaction, again where that can help: each try starts from nothing."""
+        is_repeat = False
+        error: psycopg.Error
+        for _ in range(_TRIES):
+            try:
+                connection = self._connected(asked_at)
+                return self._try(connection, ops, writes=writes, is_repeat=is_repeat, is_wanted=is_wanted)
+            except _Unanswered as lost:
+                if self._was_committed(lost.number, asked_at):
+                    return lost.results
+                error = lost.cause
+            except psycopg.errors.UniqueViolation as found:
+                error, is_repeat = found, True
+                if len(ops) > 1:
+                    break
+            except psycopg.errors.DeadlockDetected as found:
+                error = found
+            except psycopg.OperationalError as found:
+                error = found
+                if not self._forget_dead():
+                    break
+            except (psycopg.Error, OverflowError) as found:
+                raise self.damage.notice(translated(found)) from found
+        raise self.damage.notice(translated(error)) from error
+
+    def _try(
+        self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool, is_wanted: Callable[[], bool]
+    ) -> list[Any]:
+        tx = PostgresTx(connection, self._compiler, self._gaps, is_repeat=is_repeat)
+        try:
+            [(tx.now_ms, number)] = connection.execute(_WRITE if writes else _READ, prepare=True).fetchall()
+            tx.wall_ms = tx.now_ms
+            results = [op(tx) for op in ops]
+            if not is_wanted():
+                raise _Abandoned
+        except BaseException:
+            if not connection.closed:
+                connection.rollback()
+            raise
+        try:
+            self._points.passing(connection.commit)
+        except psycopg.OperationalError as error:
+            if writes and self._forget_dead():
+                raise _Unanswered(number, results, error) from error
+            raise
+        return results
+
+    def _was_committed(self, number: str, asked_at: float) -> bool:
+        """Ask the server what became of a transaction; it may still be at it."""
+        deadline = time.monotonic() + 2.0
+        while True:
+            connection = self._connected(asked_at)
+            try:
+                [(status,)] = connection.execute(_OUTCOME, (number,)).fetchall()
+                connection.rollback()
+            except psycopg.errors.InvalidParameterValue:  # a server restored to before this transaction
+                connection.rollback()
+                return False
+            except psycopg.Error as error:
+                self._forget_dead()
+                raise ServerGone(translated(error)) from error
+            if status != "in progress":
+                return bool(status == "committed")
+            if time.monotonic() > deadline:
+                raise StorageUnavailable("PostgreSQL does not say whether it has committed")
+            time.sleep(_ASK_AGAIN_S)
+
+    def _forget_dead(self) -> bool:
+        """True where this thread's connection was lost, so that the next try opens another."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None or not connection.closed:
+            return False
+        self._local.connection = None
+        with self._guard:
+            self._connections.discard(connection)
+        connection.close()
+        return True
+
+    def _connected(self, asked_at: float) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is not None and not connection.closed:
+            return connection
+        refusal = self._refusal
+        if refusal is not None and asked_at <= refusal[0]:
+            raise ServerGone(translated(refusal[1])) from refusal[1]
+        began = time.monotonic()
+        try:
+            connection = psycopg.connect(self._url, **_CONNECT)
+        except psycopg.OperationalError as error:
+            self._refusal = (began, error)
+            raise ServerGone(translated(error)) from error
+        self._local.connection = connection
+        with self._guard:
+            self._connections.add(connection)
+        return connection
+
+
+def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+set_json_loads(orjson.loads)

@@ -1,0 +1,51 @@
+"""PostgreSQL's complaints in our words."""
+
+import psycopg
+from psycopg import errors
+
+from corral.domain.errors import (
+    BadInput,
+    CorralError,
+    StorageError,
+    StorageFull,
+    StorageUnavailable,
+    StorageUnusable,
+)
+from corral.domain.redaction import masked
+
+_UNUSABLE = (
+    errors.DuplicateTable,
+    errors.InvalidCatalogName,
+    errors.InsufficientPrivilege,
+    errors.ReadOnlySqlTransaction,
+    errors.InvalidPassword,
+    errors.InvalidAuthorizationSpecification,
+)
+
+
+class ServerGone(StorageUnavailable):
+    """No connection is to be had: whoever else waits for one need not try."""
+
+    def __init__(self, cause: CorralError) -> None:
+        super().__init__(cause.message, hint=cause.hint)
+
+
+def translated(error: Exception) -> CorralError:
+    # The driver quotes the connection string where it cannot read it, password and all.
+    text = masked(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
+    if isinstance(error, errors.DiskFull):
+        return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
+        return StorageUnusable(
+            f"PostgreSQL: {text}", hint="restore what is missing from a backup; Corral goes on by itself then"
+        )
+    if isinstance(error, _UNUSABLE):
+        return StorageUnusable(f"PostgreSQL: {text}", hint="check APP_DATABASE_URL")
+    if isinstance(error, psycopg.DataError | OverflowError):
+        return BadInput(f"PostgreSQL cannot take this value: {text}")
+    if isinstance(error, psycopg.IntegrityError):
+        return StorageError(f"PostgreSQL refused a row: {text}", hint="please report this")
+    return StorageUnavailable(
+        f"PostgreSQL does not answer as it should: {text}",
+        hint="check that the server in APP_DATABASE_URL is up",
+    )

@@ -1,0 +1,104 @@
+"""Databases that are only looked at: nothing is created and nothing is changed, not even beside the file."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pysqlite3
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+
+from corral.domain.errors import CorralError, StorageUnavailable, StorageUnusable
+from corral.store.backends import sqlite_file
+from corral.store.backends.clock import Clock, SystemClock
+from corral.store.backends.sqlite import SqliteTx
+from corral.store.damage import Damage
+from corral.store.tx import Compiler, Row, Tx
+
+Op = Callable[[Tx], Any]
+
+
+class _ReadOnly:
+    """What all of them have in common: they refuse to write."""
+
+    is_postgres = False
+
+    def __init__(self) -> None:
+        self.damage = Damage()
+
+    async def write(self, op: Op, *, essential: bool = False) -> Any:  # noqa: ARG002 - the shape of a database
+        raise self._refusal()
+
+    def write_from_thread(self, op: Op) -> Any:  # noqa: ARG002
+        raise self._refusal()
+
+    def _refusal(self) -> CorralError:
+        return StorageUnavailable("the store was opened for reading only", hint="please report this")
+
+    async def close(self) -> None:
+        """Nothing stays open between two reads."""
+
+    def close_now(self) -> None:
+        """Nothing stays open between two reads."""
+
+    def relay_ballast(self) -> None:
+        """Who only reads reserves nothing."""
+
+
+class ReadOnlyFile(_ReadOnly):
+    """A SQLite file, opened anew for every read: whoever starts to write in between is seen by the next one."""
+
+    def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
+        super().__init__()
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._compiler = Compiler(sqlite_dialect(paramstyle="qmark"))
+
+    async def read(self, op: Op) -> Any:
+        return self._read(op)
+
+    async def read_slow(self, op: Op) -> Any:
+        return await asyncio.to_thread(self._read, op)
+
+    def _read(self, op: Op) -> Any:
+        def look(connection: sqlite_file.Connection) -> Any:
+            connection.execute("BEGIN")
+            tx = SqliteTx(connection, self._compiler)
+            tx.wall_ms = self._clock.wall_ms()
+            tx.now_ms = self._now_ms(connection)
+            return op(tx)
+
+        try:
+            return sqlite_file.glimpsed(self._path, look)
+        except OSError as error:
+            raise StorageUnusable(
+                f"{self._path} cannot be read ({error.strerror})", hint="check that it is still there"
+            ) from error
+        except (pysqlite3.Error, OverflowError) as error:
+            raise sqlite_file.translated(error, self._path) from error
+
+    def _now_ms(self, connection: sqlite_file.Connection) -> int:
+        """By the clock of those who write, where they have agreed on one since the machine was started."""
+        known = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
+        if known.get("boot_id") != self._clock.boot_id():
+            return self._clock.wall_ms()
+        return self._clock.since_boot_ms() + int(known["offset_ms"])
+
+
+class Nothing(_ReadOnly):
+    """A database that is not there yet: every list is empty, every id unknown."""
+
+    async def read(self, op: Op) -> Any:
+        return op(cast(Tx, _NoRows()))
+
+    read_slow = read
+
+
+class _NoRows:
+    """As much of a transaction as those need who read lists and look up ids."""
+
+    gaps = None
+    now_ms = wall_ms = 0
+
+    def all(self, *_: Any) -> list[Row]:
+        return []

@@ -1,0 +1,193 @@
+"""Crawls as people look at them: how far they are, what became of which URL, and why."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.crawl import GONE, Counts, ItemState
+from corral.domain.crawl.item import StoredItem
+from corral.domain.crawl.traps import Trap
+from corral.domain.errors import RunNotFound
+from corral.domain.runs.run import Run, RunState
+from corral.store.rows import run_of
+from corral.store.tables import crawls, items, runs
+from corral.store.tx import Row, Tx, first, is_state, param, values
+
+_OF_RUN = items.c.run_id == param("run_id")
+_COUNTS = tuple(crawls.c[name] for name in (*Counts._fields, "size"))
+_COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
+_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "share"))
+_BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
+_BY_ID = sa.select(*_SHOWN).where(items.c.id == param("id"))
+_IN_STATE = (
+    sa.select(*_SHOWN)
+    .where(_OF_RUN, items.c.state == param("state"), items.c.id > param("after"))
+    .order_by(items.c.id)
+    .limit(param("limit"))
+)
+_REASONS = (
+    sa.select(items.c.state, items.c.reason, sa.func.count())
+    .where(_OF_RUN, items.c.reason.is_not(None))
+    .group_by(items.c.state, items.c.reason)
+)
+_CHANGES = (
+    sa.select(items.c.change, sa.func.count()).where(_OF_RUN, items.c.change.is_not(None)).group_by(items.c.change)
+)
+_EXAMPLE = sa.select(items.c.url).where(_OF_RUN, items.c.reason == param("reason")).order_by(items.c.id).limit(1)
+_GONE = (
+    sa.select(items.c.url)
+    .where(_OF_RUN, is_state(items.c.state, ItemState.MISSING), items.c.reason == GONE)
+    .order_by(items.c.id)
+    .limit(param("limit"))
+)
+_HELD_BACK = (
+    sa.select(items.c.reason, items.c.message, sa.func.count(), sa.func.min(items.c.id))
+    .where(_OF_RUN, items.c.state.in_(("skipped", "deferred")), items.c.reason.in_([trap.value for trap in Trap]))
+    .group_by(items.c.reason, items.c.message)
+    .order_by(sa.func.count().desc(), items.c.message)
+    .limit(param("limit"))
+)
+# What a rule against traps holds back, whether it is proven to be one or was only put off until the end.
+_HELD_PAGES = (
+    sa.select(*_SHOWN)
+    .where(
+        _OF_RUN,
+        items.c.state.in_(("skipped", "deferred")),
+        items.c.reason.in_([trap.value for trap in Trap]),
+        items.c.id > param("after"),
+    )
+    .order_by(items.c.id)
+    .limit(param("limit"))
+)
+_NEXT_WAITING = (
+    sa.select(items.c.host, items.c.reason, items.c.due_at)
+    .where(_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.share == sa.literal_column("0"))
+    .order_by(items.c.due_at)
+    .limit(1)
+)
+_NOW = (*_COUNTS, crawls.c.current_url, crawls.c.updated_at)
+_WANTED = sa.or_(*(sa.and_(runs.c.state == state.value, param(state.value) == 1) for state in RunState))
+_NEWEST = (
+    sa.select(runs, *_NOW)
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .where(_WANTED)
+    .order_by(crawls.c.run_id.desc())
+    .limit(param("limit"))
+)
+_BY_STATE = (
+    sa.select(runs.c.state, sa.func.count())
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .group_by(runs.c.state)
+)
+_SUMS = sa.select(sa.func.sum(crawls.c.done), sa.func.sum(crawls.c.failed))
+_FAILED_FOR = (
+    sa.select(items.c.reason, sa.func.count()).where(is_state(items.c.state, "failed")).group_by(items.c.reason)
+)
+
+
+class CrawlStatistics(NamedTuple):
+    states: dict[str, int]  # of crawls
+    done: int  # items of all of them
+    failed: int
+    reasons: "Counter[str]"  # failed items by the code of their failure
+
+
+class CrawlNow(NamedTuple):
+    counts: Counts
+    size: int
+    current_url: str | None
+    updated_at: int
+
+
+def now(tx: Tx, run_id: str) -> CrawlNow:
+    row = first(tx.all(_COUNTS_OF, values(run_id=run_id)))
+    if row is None:
+        raise RunNotFound(run_id)
+    return _now_of(row)
+
+
+def waiting(tx: Tx, run_id: str) -> tuple[str, str, float] | None:
+    """What a crawl waits for where nothing is due: a host, why, and for how many seconds."""
+    row = first(tx.all(_NEXT_WAITING, values(run_id=run_id)))
+    if row is None or row[2] <= tx.now_ms:
+        return None
+    return row[0], row[1] or "", (row[2] - tx.now_ms) / 1000
+
+
+def newest(tx: Tx, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, CrawlNow]]:
+    """Crawls, the newest first."""
+    wanted = tuple(RunState if states is None else states)
+    rows = tx.all(_NEWEST, {**values(limit=limit), **{state.value: int(state in wanted) for state in RunState}})
+    width = len(runs.columns)
+    return [(run_of(row[:width]), _now_of(row[width:])) for row in rows]
+
+
+def _now_of(row: Row) -> CrawlNow:
+    return CrawlNow(Counts(*map(int, row[:-3])), int(row[-3]), row[-2], row[-1])
+
+
+def statistics(tx: Tx) -> CrawlStatistics:
+    states = {state: int(count) for state, count in tx.all(_BY_STATE)}
+    done, failed = (int(number or 0) for number in tx.all(_SUMS)[0])
+    reasons: Counter[str] = Counter()
+    for reason, count in tx.all(_FAILED_FOR):
+        reasons[(reason or "").partition(":")[0]] += int(count)
+    return CrawlStatistics(states, done, failed, reasons)
+
+
+def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
+    """How many items are in which state for which reason."""
+    return [(state, reason, int(count)) for state, reason, count in tx.all(_REASONS, values(run_id=run_id))]
+
+
+def examples(tx: Tx, run_id: str, wanted: Sequence[str]) -> dict[str, str]:
+    """For each of these reasons, the first address that has it."""
+    found = {reason: first(tx.all(_EXAMPLE, values(run_id=run_id, reason=reason))) for reason in wanted}
+    return {reason: row[0] for reason, row in found.items() if row is not None}
+
+
+def changes(tx: Tx, run_id: str) -> dict[str, int]:
+    """How many pages changed in which way since an earlier crawl."""
+    return {change: int(count) for change, count in tx.all(_CHANGES, values(run_id=run_id))}
+
+
+def held_back(tx: Tx, run_id: str, limit: int) -> list[dict[str, Any]]:
+    """Addresses that trap detection held back, by rule and template, with an example of each; the most first."""
+    found = []
+    for reason, template, count, first_id in tx.all(_HELD_BACK, values(run_id=run_id, limit=limit)):
+        row = first(tx.all(_BY_ID, values(id=first_id)))
+        example = None if row is None else _stored(tx, row).url
+        found.append({"reason": reason, "template": template, "count": int(count), "example": example})
+    return found
+
+
+def gone(tx: Tx, run_id: str, limit: int) -> list[str]:
+    """Addresses of pages that an earlier crawl recorded, and that are no more."""
+    return [row[0] for row in tx.all(_GONE, values(run_id=run_id, limit=limit))]
+
+
+def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
+    statement = _HELD_PAGES if state is ItemState.DEFERRED else _IN_STATE
+    rows = tx.all(statement, values(run_id=run_id, state=state.value, after=after, limit=limit))
+    return [_stored(tx, row) for row in rows]
+
+
+def way_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
+    """The item, the one it was found on, and so on to the start."""
+    way: list[StoredItem] = []
+    row = first(tx.all(_BY_KEY, values(run_id=run_id, url_key=url_key)))
+    while row is not None:
+        way.append(_stored(tx, row))
+        parent = way[-1].parent
+        seen = {each.id for each in way}
+        row = None if parent is None or parent in seen else first(tx.all(_BY_ID, values(id=parent)))
+    return way
+
+
+def _stored(tx: Tx, row: Row) -> StoredItem:
+    cell = dict(zip((column.name for column in _SHOWN), row, strict=True))
+    due_at = cell.pop("due_at")
+    due_in_s = max(0.0, (due_at - tx.now_ms) / 1000) if due_at else 0.0
+    return StoredItem(**{**cell, "state": ItemState(cell["state"]), "due_in_s": due_in_s})

@@ -1,0 +1,29 @@
+"""What crawls have been at lately, all of them together."""
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.health import RECENT_S, CrawlLoad
+from corral.domain.runs.run import CRAWL, RunState
+from corral.store.tables import crawls, runs
+from corral.store.tx import Tx, is_state, param, values
+
+_IS_CRAWL = runs.c.kind == sa.literal_column(f"'{CRAWL}'")
+_ACTIVE = (
+    sa.select(runs.c.owner, sa.func.count())
+    .where(is_state(runs.c.state, RunState.RUNNING), _IS_CRAWL)
+    .group_by(runs.c.owner)
+)
+_RECENT = sa.select(sa.func.sum(crawls.c.done), sa.func.sum(crawls.c.failed)).where(
+    crawls.c.updated_at > param("since")
+)
+_OLDEST_DUE = sa.select(sa.func.min(runs.c.due_at)).where(is_state(runs.c.state, RunState.QUEUED), _IS_CRAWL)
+
+
+def load(tx: Tx, owner: str | None) -> CrawlLoad:
+    """With an owner, those that it holds are the active ones: others take up no room of its."""
+    active = {holder: int(count) for holder, count in tx.all(_ACTIVE)}
+    since = tx.wall_ms - round(RECENT_S * 1000)
+    done, failed = (int(number or 0) for number in tx.all(_RECENT, values(since=since))[0])
+    due_at = tx.all(_OLDEST_DUE)[0][0]
+    waited_s = 0.0 if due_at is None else max(0.0, (tx.now_ms - due_at) / 1000)
+    return CrawlLoad(sum(active.values()) if owner is None else active.get(owner, 0), done, failed, waited_s)

@@ -1,0 +1,84 @@
+"""Pages that kill the process that reads them.
+
+When a worker dies, everything it held of a crawl is under suspicion: the page that did it, and up to dozens that were
+only there. Suspects are tried apart: first a few of them together and nothing else, then each alone. So the third
+worker that dies of a page dies of that page only; it has failed, and the rest of the crawl goes on.
+"""
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.sharing import OWN
+from corral.domain.runs.loss import LOSS_CAP, Suspicion
+from corral.domain.runs.run import SHARE, WITH_ITEMS, Run
+from corral.store.queries.crawl.rows import LOSSES, NEXT, WITH_PARENTS
+from corral.store.tables import crawls, items, runs
+from corral.store.tx import Row, Tx, is_state, param, values
+
+POISON = "worker_lost:poison"
+_FEW = 4
+
+_OF_RUN = items.c.run_id == param("run_id")
+_LEASED = sa.and_(is_state(items.c.state, ItemState.LEASED), items.c.share == param("share"))
+_SUSPECT = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.losses > sa.literal_column("0"))
+_HELD = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED)
+_BLAME = sa.update(items).where(_OF_RUN, _LEASED, items.c.losses < param("most")).values(losses=items.c.losses + 1)
+_END = (
+    sa.update(items)
+    .where(_OF_RUN, _LEASED, items.c.losses >= LOSS_CAP)
+    .values(state=ItemState.FAILED.value, reason=POISON, message=param("message"), updated_at=param("wall"))
+)
+_NOTE = (
+    sa.update(crawls)
+    .where(crawls.c.run_id == param("run_id"))
+    .values(suspects=1, leased=crawls.c.leased - param("ended"), failed=crawls.c.failed + param("ended"))
+)
+_CLEARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(suspects=0)
+# Its next worker executes nothing else.
+_ISOLATE = sa.update(runs).where(runs.c.id == param("run_id")).values(suspect=int(Suspicion.ALONE))
+_GETS_ON = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0, interruptions=0)
+_WORST = sa.select(sa.func.max(items.c.losses)).where(_OF_RUN, _LEASED)
+_COUNT = sa.select(sa.func.count()).select_from(items).where(*_SUSPECT)
+_NEXT = (
+    sa.select(*NEXT)
+    .select_from(WITH_PARENTS)
+    .where(*_SUSPECT, items.c.due_at <= param("now"))
+    .order_by(items.c.losses.desc(), items.c.rank, items.c.id)
+    .limit(_FEW)
+)
+
+
+def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
+    """A worker died with items of this run in its hands, or of the crawl it helped with.
+
+    It is certain only where the worker was in this run; else another run of the same worker may have done it.
+    """
+    if run.kind not in WITH_ITEMS:
+        return
+    is_helper = run.kind == SHARE
+    share = int(run.payload["share"]) if is_helper else OWN
+    key = values(run_id=run.parent_id if is_helper else run.id, share=share)
+    held = tx.all(_HELD, key)[0][0]
+    if not held:
+        return
+    is_sure = is_certain and held == 1
+    tx.run(_BLAME, {**key, **values(most=LOSS_CAP if is_sure else LOSS_CAP - 1)})
+    message = f"{LOSS_CAP} workers died while they read this page (last: {exit_status})"
+    ended = tx.run(_END, {**key, **values(message=message, wall=tx.wall_ms)})
+    tx.run(_NOTE, {**key, **values(ended=ended)})
+    if ended:
+        tx.run(_GETS_ON, key)
+        tx.run(_GETS_ON, values(run_id=run.id))
+    elif not is_certain and tx.all(_WORST, key)[0][0] >= LOSS_CAP - 1:
+        tx.run(_ISOLATE, key)
+
+
+def suspects(tx: Tx, run_id: str) -> list[Row] | None:
+    """Those that are to be tried now, and nothing beside them; None where none is due."""
+    key = values(run_id=run_id)
+    found = tx.all(_NEXT, {**key, **values(now=tx.now_ms)})
+    if not found:
+        if not tx.all(_COUNT, key)[0][0]:
+            tx.run(_CLEARED, key)
+        return None
+    return found[:1] if found[0][LOSSES] >= LOSS_CAP - 1 else found

@@ -1,0 +1,81 @@
+"""Pages that had to wait for their host keep their place in the order of the frontier.
+
+The time that such a page comes back at is a turn at its host, and not its own: the first pages of the host, in the
+order in which they were found, get the turns that come first. Deferred pages come after all others of their host.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.item import DEFERRED_DUE
+from corral.domain.hosts.limiter import WaitReason
+from corral.store.queries.crawl.helpers import Hand
+from corral.store.queries.crawl.rows import DEPTH, DUE_AT, HOST, NEXT, RANK, REASON, WITH_PARENTS
+from corral.store.tables import items
+from corral.store.tx import Row, Tx, is_state, param, values
+
+_WAITS = tuple(f"waiting:{reason.value}" for reason in WaitReason)
+
+_WAITING = (
+    items.c.run_id == param("run_id"),
+    is_state(items.c.state, ItemState.PENDING),
+    items.c.share == param("share"),
+    items.c.due_at > sa.literal_column(str(DEFERRED_DUE)),
+    items.c.reason.in_(_WAITS),
+)
+_HAS_WAITING = sa.select(items.c.id).where(*_WAITING).limit(1)
+_EARLIEST = (
+    sa.select(*NEXT)
+    .select_from(WITH_PARENTS)
+    .where(*_WAITING, items.c.host == param("host"), items.c.depth <= param("depth"))
+    .order_by(items.c.rank, items.c.id)
+    .limit(param("limit"))
+)
+_PUT_OFF = sa.update(items).where(items.c.id == param("id")).values(due_at=param("due_at"), reason=param("reason"))
+
+
+def restore(tx: Tx, hand: Hand, chosen: Sequence[Row]) -> Sequence[Row]:
+    """As many pages of each host as were chosen; those that were found first, although a later time was booked."""
+    key = values(run_id=hand.run_id, share=hand.share)
+    if not chosen or not tx.all(_HAS_WAITING, key):
+        return chosen
+    # One that is tried again after a failure has a time of its own.
+    found = [row for row in chosen if _is_retry(row)]
+    others = sorted((row for row in chosen if not _is_retry(row)), key=_by_host)
+    for host, rows in groupby(others, key=_by_host):
+        due = list(rows)
+        asked = values(host=host, depth=max(row[DEPTH] for row in due), limit=len(due))
+        every = {row[0]: row for row in (*due, *tx.all(_EARLIEST, {**key, **asked}))}
+        first = sorted(every.values(), key=_in_order)[: len(due)]
+        _exchange(tx, due, first)
+        found += first
+    return sorted(found, key=_in_order)
+
+
+def _exchange(tx: Tx, due: Sequence[Row], first: Sequence[Row]) -> None:
+    """Pages that were due wait instead of those that go before them. Deferred ones stay as they are: they are last."""
+    going, were_due = {row[0] for row in first}, {row[0] for row in due}
+    booked = sorted((row[DUE_AT], row[REASON]) for row in first if row[0] not in were_due)
+    displaced = sorted((row for row in due if row[0] not in going and not _is_deferred(row)), key=_in_order)
+    if displaced:
+        turns = zip(displaced, booked, strict=False)
+        tx.many(_PUT_OFF, [values(id=row[0], due_at=due_at, reason=reason) for row, (due_at, reason) in turns])
+
+
+def _is_deferred(row: Row) -> bool:
+    return bool(row[DUE_AT] == DEFERRED_DUE)
+
+
+def _is_retry(row: Row) -> bool:
+    return row[DUE_AT] > 0 and not _is_deferred(row) and row[REASON] not in _WAITS
+
+
+def _by_host(row: Row) -> str:
+    return str(row[HOST])
+
+
+def _in_order(row: Row) -> tuple[bool, float, int]:
+    return _is_deferred(row), row[RANK], row[0]

@@ -1,0 +1,80 @@
+"""Crawling a site again: what an earlier crawl knew is asked for first, and what has not changed is carried over."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.crawl import Since
+from corral.domain.crawl.item import MAX_ROWS, PAGE, Change, Ended, Found, Item
+from corral.domain.crawl.scope import Refusal
+from corral.domain.crawl.traps import Trap
+from corral.store.rows import from_json
+from corral.store.tables import crawls, items, records
+from corral.store.tx import Tx, first, is_state, param, values
+
+FINISHED = -1
+
+# Held back then, it is not looked for now; a link to it may still be found.
+_NOT_TAKEN = (Refusal.NOFOLLOW.value, *(trap.value for trap in Trap))
+# Along the ids, from where the last step was: an index that knows the run only would be sorted anew each time.
+_EARLIER = (
+    sa.select(items.c.id, items.c.url, items.c.url_key, items.c.host, items.c.depth, items.c.lastmod)
+    .where(
+        items.c.id > param("after"),
+        items.c.run_id.concat("") == param("since"),
+        is_state(items.c.kind, PAGE),
+        sa.or_(items.c.reason.is_(None), items.c.reason.not_in(_NOT_TAKEN)),
+    )
+    .order_by(items.c.id)
+    .limit(MAX_ROWS)
+)
+_COPIED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(copied=param("copied"))
+_VERSION = (
+    sa.select(items.c.version, records.c.id)
+    .select_from(
+        items.outerjoin(records, sa.and_(records.c.run_id == items.c.run_id, records.c.item_key == items.c.url_key))
+    )
+    .where(items.c.run_id == param("since"), items.c.url_key == param("url_key"), is_state(items.c.state, "done"))
+)
+_RECORD = sa.select(records.c.data).where(records.c.run_id == param("since"), records.c.item_key == param("key"))
+
+
+def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[Found], int]:
+    """The next items of the earlier crawl that belong to this one, and where to go on."""
+    rows = tx.all(_EARLIER, values(since=since.run_id, after=after))
+    found = [
+        Found(url, key, host, depth, rank=float(depth), lastmod=lastmod)
+        for _, url, key, host, depth, lastmod in rows
+        if depth == 0 or since.scope.refuses(url, depth) is None
+    ]
+    copied = int(rows[-1][0]) if len(rows) == MAX_ROWS else FINISHED
+    tx.run(_COPIED, values(run_id=run_id, copied=copied))
+    return found, copied
+
+
+def with_versions(tx: Tx, since: Since, taken: Sequence[Item]) -> tuple[Item, ...]:
+    """With what is known of them from then. A server is asked about it only where there is a record to carry over."""
+    found = []
+    for item in taken:
+        row = first(tx.all(_VERSION, values(since=since.run_id, url_key=item.key)))
+        if row is None or row[0] is None:
+            found.append(item)
+            continue
+        digest, etag, modified = from_json(row[0])
+        known = (digest, etag, modified) if row[1] is not None else (digest, None, None)
+        found.append(item._replace(known=known))
+    return tuple(found)
+
+
+def with_records(tx: Tx, since: Since, ended: Sequence[Ended]) -> list[Ended]:
+    """With what the earlier crawl recorded of pages that have not changed, and were not sent again."""
+    return [
+        each._replace(record=_record(tx, since, each)) if each.change is Change.UNCHANGED and not each.record else each
+        for each in ended
+    ]
+
+
+def _record(tx: Tx, since: Since, each: Ended) -> dict[str, Any] | None:
+    row = first(tx.all(_RECORD, values(since=since.run_id, key=each.key)))
+    return None if row is None else {**from_json(row[0]), "change": Change.UNCHANGED.value}

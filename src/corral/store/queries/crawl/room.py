@@ -1,0 +1,37 @@
+"""The bound on the addresses that a crawl knows at all."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.item import Found
+from corral.store.tables import items
+from corral.store.tx import Tx, param, values
+
+_KNOWN = sa.select(items.c.id).where(items.c.run_id == param("run_id"), items.c.url_key == param("url_key"))
+
+_Link = tuple[Found, int | None]
+
+
+def fit(tx: Tx, run_id: str, found: Sequence[_Link], room: int | None) -> tuple[Sequence[_Link], int]:
+    """The links that are written, and how many addresses are lost because there is no room for them.
+
+    A link to a known address takes no room, and one that is refused anyway is no loss. Links are looked up only where
+    they may not all fit.
+    """
+    if room is None or len(found) <= room:
+        return found, 0
+    rows = tx.many_returning(_KNOWN, [values(run_id=run_id, url_key=link.key) for link, _ in found])
+    written: list[_Link] = []
+    new: set[str] = set()
+    lost: set[str] = set()
+    for each, known in zip(found, rows, strict=True):
+        link = each[0]
+        if known is not None or link.key in new:
+            written.append(each)
+        elif len(new) < room:
+            new.add(link.key)
+            written.append(each)
+        elif link.reason is None:
+            lost.add(link.key)
+    return written, len(lost)

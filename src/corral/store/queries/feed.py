@@ -1,0 +1,101 @@
+"""The events of all runs in one order, without ever overtaking one that is still being written.
+
+SQLite has one writer, so positions appear in order. PostgreSQL gives positions before the commit: one that is
+missing may be on its way, or may never come (rolled back, or forgotten since). Whoever reads past it too early
+never sees it. So the reader stops there, and goes on when every transaction that can have taken it is over.
+"""
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.runs.event import Event
+from corral.store.rows import event_of
+from corral.store.tables import events
+from corral.store.tx import Row, Tx, param, values
+
+_COLUMNS = [events.c[name] for name in ("position", "run_id", "seq", "kind", "meta", "created_at")]
+_FEED = sa.select(*_COLUMNS).where(events.c.position > param("after")).order_by(events.c.position).limit(param("limit"))
+_LAST_POSITION = sa.select(sa.func.coalesce(sa.func.max(events.c.position), 0))
+_NEWEST = sa.select(events.c.position).order_by(events.c.position.desc()).limit(500)
+# A writer has its number before it takes a position: all who took one until now have a smaller number than this.
+_NUMBER: Any = sa.select(sa.text("pg_current_xact_id()::text::bigint"))
+_OLDEST_OPEN: Any = sa.select(sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+
+_WAIT_S = 0.5
+_ASK_AGAIN_S = 0.002
+
+
+@dataclass
+class Gaps:
+    """What a process knows of missing positions on PostgreSQL."""
+
+    # What is missing up to here will never come.
+    settled: int = 0
+    # Positions up to the first were taken by transactions numbered below the second.
+    waiting: tuple[int, int] | None = None
+
+    def note(self, tx: Tx, position: int) -> None:
+        """Find out, from now on, whether what is missing before this position will come."""
+        if self.waiting is None:
+            self.waiting = (position, int(tx.all(_NUMBER)[0][0]))
+
+    def look(self, tx: Tx) -> None:
+        waiting = self.waiting
+        if waiting is not None and int(tx.all(_OLDEST_OPEN)[0][0]) >= waiting[1]:
+            self.settled = max(self.settled, waiting[0])
+            self.waiting = None
+
+
+def feed(tx: Tx, after: int, limit: int) -> list[Event]:
+    """Events after a position; a later call never brings an earlier one."""
+    if tx.gaps is not None:
+        # Before the rows are read: what was still open now would be missing among them.
+        tx.gaps.look(tx)
+    rows = tx.all(_FEED, values(after=after, limit=limit))
+    if tx.gaps is not None and rows:
+        known = _known(rows, after, tx.gaps.settled)
+        if known < len(rows):
+            tx.gaps.note(tx, rows[-1][0])
+        rows = rows[:known]
+    return [event_of(row) for row in rows]
+
+
+def _known(rows: list[Row], after: int, settled: int) -> int:
+    """How many of the rows come before the first position that may still appear."""
+    if rows[-1][0] == after + len(rows):
+        return len(rows)
+    expected = after + 1
+    for number, row in enumerate(rows):
+        if row[0] != expected and row[0] > settled:
+            return number
+        expected = row[0] + 1
+    return len(rows)
+
+
+def last_position(tx: Tx) -> int:
+    """Where the feed stands now: whoever goes on from here misses nothing that is committed later."""
+    last = int(tx.all(_LAST_POSITION)[0][0])
+    gaps = tx.gaps
+    if gaps is None:
+        return last
+    deadline = time.monotonic() + _WAIT_S
+    while gaps.settled < last and time.monotonic() < deadline:
+        gaps.note(tx, last)
+        gaps.look(tx)
+        if gaps.settled < last:
+            time.sleep(_ASK_AGAIN_S)
+    return last if gaps.settled >= last else _before_gaps(tx)
+
+
+def _before_gaps(tx: Tx) -> int:
+    """Somebody holds a transaction open: the end of what has no gap among the newest."""
+    found = [row[0] for row in tx.all(_NEWEST)]
+    answer = found[0] if found else 0
+    for later, earlier in pairwise(found):
+        if later != earlier + 1:
+            answer = earlier
+    return int(answer)

@@ -1,0 +1,1 @@
+"""Host limits that outlive a process."""

@@ -1,0 +1,84 @@
+"""Whose turns those of a host are. One step at a time: what is free is decided while nobody else decides."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.hosts.quota import PART_S, Given, Part, PartAsk, part_of
+from corral.domain.ids import Owner
+from corral.store.tables import host_parts
+from corral.store.tx import Tx, insert_params, param, values
+
+_PART_MS = round(PART_S * 1000)
+_CLEAN_MS = 60_000
+# Rows of parts come and go, and one that is not there yet cannot be locked. SQLite has one writer at a time.
+_LOCK = sa.select(sa.func.pg_advisory_xact_lock(sa.literal_column("7105190")))
+_AT = host_parts.c.place == param("place")
+_MINE = host_parts.c.owner == param("owner")
+_ALIVE = host_parts.c.until > param("now")
+_COLUMNS = tuple(host_parts.c[name] for name in ("owner", "turns", "wanted", "has_pause", "since"))
+_AT_PLACE = sa.select(*_COLUMNS).where(_AT, _ALIVE)
+_INSERT = insert(host_parts).values(insert_params(host_parts))
+_KEEP = _INSERT.on_conflict_do_update(
+    index_elements=["place", "owner"],
+    set_={name: _INSERT.excluded[name] for name in ("turns", "wanted", "has_pause", "since", "until")},
+)
+_DROP = sa.delete(host_parts).where(_AT, _MINE)
+_DROP_ALL = sa.delete(host_parts).where(_MINE)
+_CLEAN = sa.delete(host_parts).where(host_parts.c.until < param("before"))
+_RENEW = sa.update(host_parts).where(_MINE).values(until=param("until"))
+_OTHER = host_parts.alias()
+# With the fewest turns that another node has there: with none it waits for some.
+_CONTESTED = (
+    sa.select(host_parts.c.place, sa.func.min(_OTHER.c.turns))
+    .select_from(host_parts.join(_OTHER, _OTHER.c.place == host_parts.c.place))
+    .where(_MINE, _OTHER.c.owner != param("owner"))
+    .group_by(host_parts.c.place)
+)
+
+
+def take(tx: Tx, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+    if tx.is_postgres:
+        tx.all(_LOCK)
+    return [_taken(tx, owner, ask) for ask in asks]
+
+
+def _taken(tx: Tx, owner: Owner, ask: PartAsk) -> Given:
+    rows = tx.all(_AT_PLACE, values(place=ask.place, now=tx.now_ms))
+    parts = {row[0]: Part(row[0], row[1], row[2], bool(row[3]), (tx.now_ms - row[4]) / 1000) for row in rows}
+    since = {row[0]: row[4] for row in rows}
+    mine = parts.pop(owner, None)
+    turns = part_of(owner, ask, mine, list(parts.values()))
+    held = max(turns, ask.in_use)  # what is under way counts until it has ended
+    is_as_before = mine is not None and bool(mine.turns) == bool(held)
+    row = values(
+        place=ask.place,
+        owner=owner,
+        turns=held,
+        wanted=ask.wanted,
+        has_pause=int(ask.pause_s > 0),
+        since=since[owner] if is_as_before else tx.now_ms,
+        until=tx.now_ms + _PART_MS,
+    )
+    tx.run(_KEEP, row)
+    return Given(ask.place, turns, is_contested=bool(parts))
+
+
+def contested(tx: Tx, owner: Owner) -> dict[str, bool]:
+    """Where this node has a part, or waits for one, and another does, too; and whether one of those has none."""
+    return {place: turns == 0 for place, turns in tx.all(_CONTESTED, values(owner=owner))}
+
+
+def renew(tx: Tx, owner: Owner) -> None:
+    """All that a node has; those of nodes that have not been heard of for a minute are cleared away."""
+    tx.run(_RENEW, values(owner=owner, until=tx.now_ms + _PART_MS))
+    tx.run(_CLEAN, values(before=tx.now_ms - _CLEAN_MS))
+
+
+def drop(tx: Tx, owner: Owner, places: Sequence[str]) -> None:
+    tx.many(_DROP, [values(owner=owner, place=place) for place in places])
+
+
+def drop_all(tx: Tx, owner: Owner) -> None:
+    tx.run(_DROP_ALL, values(owner=owner))

@@ -1,0 +1,267 @@
+"""The gates of hosts as they outlive a process, and the runs that wait for one.
+
+Times go in and out as seconds from now: a node and its database do not share a clock.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.crawl.item import FREED_DUE
+from corral.domain.hosts.limiter import Parking, SitePace, StoredHost, WaitReason
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.run import CRAWL, LIVE, RunState
+from corral.store.queries import events
+from corral.store.rows import at
+from corral.store.tables import hosts, items, runs
+from corral.store.tx import Row, Tx, first, insert_params, is_state, param, values
+
+# Somebody's change may be committed after others that were made later.
+_OVERLAP_MS = 5000
+
+_AT = hosts.c.place == param("place")
+_INSERT = insert(hosts).values(insert_params(hosts))
+_NEW = _INSERT.excluded
+_LATER_BLOCKED = sa.case((_NEW.blocked_until > hosts.c.blocked_until, _NEW.blocked_until), else_=hosts.c.blocked_until)
+_TOUCH = _INSERT.on_conflict_do_update(
+    index_elements=["place"],
+    set_={
+        # The count of an open breaker is for its probe to change.
+        "failures": sa.case((hosts.c.opened_at.is_(None), _NEW.failures), else_=hosts.c.failures),
+        "blocked_until": _LATER_BLOCKED,
+        "updated_at": _NEW.updated_at,
+    },
+)
+_OPEN = _INSERT.on_conflict_do_update(
+    index_elements=["place"],
+    set_={
+        "failures": _NEW.failures,
+        # Where another node was first, it is open since then.
+        "opened_at": sa.func.coalesce(hosts.c.opened_at, _NEW.opened_at),
+        "blocked_until": _LATER_BLOCKED,
+        "updated_at": _NEW.updated_at,
+    },
+)
+_SAY = _INSERT.on_conflict_do_update(
+    index_elements=["place"], set_={name: _NEW[name] for name in ("concurrency", "delay_ms", "updated_at")}
+)
+_TAKE_PROBE = (
+    sa.update(hosts)
+    .where(
+        _AT,
+        hosts.c.opened_at <= param("opened_before"),
+        sa.or_(hosts.c.probed_at.is_(None), hosts.c.probed_at <= param("probed_before")),
+    )
+    .values(probed_at=param("now"), updated_at=param("now"))
+)
+_END_PROBE = (
+    sa.update(hosts)
+    .where(_AT)
+    .values(failures=param("failures"), opened_at=param("opened_at"), probed_at=sa.null(), updated_at=param("now"))
+)
+_ONE = sa.select(hosts).where(_AT)
+_NEWEST = sa.select(hosts).order_by(hosts.c.updated_at.desc(), hosts.c.place).limit(param("limit"))
+_HAS_SAID = sa.or_(hosts.c.concurrency.is_not(None), hosts.c.delay_ms.is_not(None))
+_WATCHED = _NEWEST.where(
+    sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_SAID)
+)
+_CHANGED = _NEWEST.where(hosts.c.updated_at >= param("since"))
+# Nobody has asked for it since: whether it is still ill is found out by the next one who does.
+_FORGET = sa.delete(hosts).where(hosts.c.updated_at < param("before"), sa.not_(_HAS_SAID))
+_PARK = (
+    sa.update(runs)
+    .where(
+        runs.c.id == param("id"),
+        runs.c.epoch == param("epoch"),
+        runs.c.owner == param("owner"),
+        is_state(runs.c.state, RunState.RUNNING),
+    )
+    .values(
+        state=RunState.QUEUED.value,
+        owner=sa.null(),
+        lease_until=sa.null(),
+        waiting_reason=param("reason"),
+        waiting_host=param("place"),
+        # Runs of a database from before hosts were noted: from now on claims keep to the room of this one.
+        host_key=sa.func.coalesce(runs.c.host_key, param("place")),
+        seq=runs.c.seq + 1,
+    )
+    .returning(runs.c.seq)
+)
+_WAITS = (runs.c.waiting_host == param("place"), is_state(runs.c.state, RunState.QUEUED))
+_FIRST_WAITING = sa.select(runs.c.id).where(*_WAITS).order_by(runs.c.priority, runs.c.due_at, runs.c.id).limit(1)
+_LIVE_CRAWLS = sa.select(runs.c.id).where(
+    is_state(runs.c.kind, CRAWL), runs.c.state.in_([state.value for state in sorted(LIVE)])
+)
+_FREE_ITEMS = (
+    sa.update(items)
+    .where(
+        items.c.run_id == param("run_id"),
+        is_state(items.c.state, "pending"),
+        items.c.due_at > param("now"),
+        items.c.reason.in_([f"waiting:{reason.value}" for reason in WaitReason]),
+        items.c.host == param("host"),
+    )
+    .values(due_at=FREED_DUE)
+)
+_NEXT_PAGE = (
+    sa.select(items.c.id)
+    .where(
+        items.c.run_id == param("run_id"),
+        is_state(items.c.state, "pending"),
+        items.c.due_at > param("now"),
+        items.c.reason == f"waiting:{WaitReason.BREAKER.value}",
+        items.c.host == param("host"),
+    )
+    .order_by(items.c.due_at)
+    .limit(1)
+)
+_CALL_UP_PAGE = (
+    sa.update(items)
+    .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
+    .values(due_at=FREED_DUE)
+)
+_COUNT_RUNS = (
+    sa.select(runs.c.waiting_host, runs.c.waiting_reason, sa.func.count())
+    .where(runs.c.waiting_host.is_not(None), is_state(runs.c.state, RunState.QUEUED))
+    .group_by(runs.c.waiting_host, runs.c.waiting_reason)
+)
+_COUNT_ITEMS = sa.select(sa.func.count()).where(
+    items.c.run_id == param("run_id"),
+    is_state(items.c.state, "pending"),
+    items.c.due_at > param("now"),
+    items.c.reason == f"waiting:{WaitReason.BREAKER.value}",
+)
+
+
+def watched(tx: Tx, limit: int) -> list[StoredHost]:
+    """The hosts that are not plainly well, or that somebody has said something about; the latest change first."""
+    return [_host(tx, row) for row in tx.all(_WATCHED, values(now=tx.now_ms, limit=limit))]
+
+
+def changed(tx: Tx, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
+    """What has changed since then, and from when on to ask next time: a little earlier than now."""
+    rows = tx.all(_CHANGED, values(since=since_ms, limit=limit))
+    return [_host(tx, row) for row in rows], tx.now_ms - _OVERLAP_MS
+
+
+def forget(tx: Tx, older_than_s: float) -> int:
+    return tx.run(_FORGET, values(before=tx.now_ms - round(older_than_s * 1000)))
+
+
+def get(tx: Tx, place: str) -> StoredHost | None:
+    row = first(tx.all(_ONE, values(place=place)))
+    return None if row is None else _host(tx, row)
+
+
+def _host(tx: Tx, row: Row) -> StoredHost:
+    place, failures, opened_at, probed_at, blocked_until, concurrency, delay_ms, updated_at = row
+    return StoredHost(
+        place,
+        int(failures),
+        None if opened_at is None else (tx.now_ms - opened_at) / 1000,
+        None if probed_at is None else (tx.now_ms - probed_at) / 1000,
+        max(0.0, (blocked_until - tx.now_ms) / 1000),
+        SitePace(concurrency, None if delay_ms is None else delay_ms / 1000),
+        at(updated_at),
+    )
+
+
+def _row(tx: Tx, place: str, **given: Any) -> dict[str, Any]:
+    plain = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
+    return {**plain, **given, **values(place=place, updated_at=tx.now_ms)}
+
+
+def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
+    """Failures in a row of hosts, and for how long they asked to be left alone."""
+    rows = [
+        _row(tx, place, failures=failures, blocked_until=tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0)
+        for place, failures, blocked_s in sorted(seen)
+    ]
+    tx.many(_TOUCH, rows)
+
+
+def open_breaker(tx: Tx, place: str, failures: int, blocked_s: float) -> None:
+    blocked = tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0
+    tx.run(_OPEN, _row(tx, place, failures=failures, opened_at=tx.now_ms, blocked_until=blocked))
+
+
+def take_probe(tx: Tx, place: str, open_s: float, probe_s: float) -> bool:
+    """True for one caller alone, once the breaker has been open for long enough."""
+    before = values(opened_before=tx.now_ms - round(open_s * 1000), probed_before=tx.now_ms - round(probe_s * 1000))
+    return tx.run(_TAKE_PROBE, {**before, **values(place=place, now=tx.now_ms)}) == 1
+
+
+def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None) -> int:
+    """Write what the probe has shown; how many pages go on because of it. Where it is still open, they wait on."""
+    opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
+    tx.run(_END_PROBE, values(place=place, failures=failures, opened_at=opened_at, now=tx.now_ms))
+    return let_go(tx, place) if opened_at is None else 0
+
+
+def say(tx: Tx, place: str, pace: SitePace) -> None:
+    """What a person has said of the pace of a site."""
+    delay_ms = None if pace.delay_s is None else round(pace.delay_s * 1000)
+    tx.run(_SAY, _row(tx, place, concurrency=pace.concurrency, delay_ms=delay_ms))
+
+
+def park(tx: Tx, parkings: Sequence[Parking]) -> int:
+    """Back to the queue until the host may be asked; the attempt does not count."""
+    rows = tx.many_returning(_PARK, [_parked(each) for each in parkings])
+    history: list[dict[str, Any]] = []
+    for each, row in zip(parkings, rows, strict=True):
+        if row is not None:
+            meta = {"waiting_reason": each.reason.value, "host": each.place, "wait_s": round(each.wait_s, 3)}
+            draft = EventDraft(EventKind.HOST_WAITS, meta)
+            history += events.rows_for(each.lease.run_id, row[0], [draft], tx.wall_ms)
+    events.insert(tx, history)
+    return len(history)
+
+
+def _parked(each: Parking) -> dict[str, Any]:
+    lease = each.lease
+    return values(
+        id=lease.run_id,
+        epoch=lease.epoch,
+        owner=lease.owner,
+        reason=each.reason.value,
+        place=each.place,
+    )
+
+
+def let_go(tx: Tx, place: str) -> int:
+    """All pages of crawls that wait for this host are due now. Runs are woken by claims, as the host has room."""
+    crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
+    freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(place)]
+    return tx.many(_FREE_ITEMS, freed) if freed else 0
+
+
+def call_up(tx: Tx, place: str) -> int:
+    """An open breaker needs one request to probe its host. Where no run waits to make it, a page of a crawl is due."""
+    if tx.all(_FIRST_WAITING, values(place=place)):
+        return 0
+    for run_id in [row[0] for row in tx.all(_LIVE_CRAWLS)]:
+        for name in _names(place):
+            page = first(tx.all(_NEXT_PAGE, values(run_id=run_id, host=name, now=tx.now_ms)))
+            if page is not None:
+                return tx.run(_CALL_UP_PAGE, values(run_id=run_id, id=page[0]))
+    return 0
+
+
+def _names(place: str) -> tuple[str, str]:
+    """Of a place, as the hosts of pages."""
+    return place, f"www.{place}"
+
+
+def waiting_counts(tx: Tx) -> tuple[dict[str, int], int]:
+    """How many runs wait for each host, and how many runs and pages of crawls wait for a breaker."""
+    by_host: dict[str, int] = {}
+    blocked = 0
+    for place, reason, count in tx.all(_COUNT_RUNS):
+        by_host[place] = by_host.get(place, 0) + int(count)
+        blocked += int(count) if reason == WaitReason.BREAKER.value else 0
+    for row in tx.all(_LIVE_CRAWLS):
+        blocked += int(tx.all(_COUNT_ITEMS, values(run_id=row[0], now=tx.now_ms))[0][0])
+    return by_host, blocked

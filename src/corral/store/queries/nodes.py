@@ -1,0 +1,120 @@
+"""The nodes on record, and what each of them holds. Judged by the database's clock alone."""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.ids import Owner
+from corral.domain.runs.event import EventKind
+from corral.domain.runs.node import FORGOTTEN_AFTER_S, LOST_AFTER_S, HeldRun, WorkerCard, WorkerNow, WorkerRole
+from corral.domain.runs.run import RunState
+from corral.store.queries.hosts import quotas
+from corral.store.rows import at, maybe_at
+from corral.store.tables import events, runs, workers
+from corral.store.tx import Row, Tx, insert_params, is_state, param, values
+
+_SHOWN_RUNS = 20
+
+_INSERT = insert(workers).values(insert_params(workers))
+# Whoever was struck off while it could not write comes back as it was.
+_SEEN = _INSERT.on_conflict_do_update(
+    index_elements=["owner"],
+    set_={name: _INSERT.excluded[name] for name in ("processes", "stopping", "seen_at")},
+)
+_STRIKE = sa.delete(workers).where(workers.c.owner == param("owner"))
+_FORGET = sa.delete(workers).where(workers.c.seen_at < param("before"))
+_LISTED = sa.select(workers).where(workers.c.owner > param("after")).order_by(workers.c.owner).limit(param("limit"))
+_LIVE_QUEUES = (
+    sa.select(workers.c.queues).where(workers.c.seen_at >= param("since"), workers.c.stopping == 0).distinct()
+)
+_RUNNING = is_state(runs.c.state, RunState.RUNNING)
+# The run's own `started_at` is that of its first try.
+_CLAIMED_AT = (
+    sa.select(events.c.created_at)
+    .where(events.c.run_id == runs.c.id, is_state(events.c.kind, EventKind.STARTED))
+    .order_by(events.c.seq.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_HELD_COLUMNS = (runs.c.owner, runs.c.id, runs.c.kind, runs.c.job_id, _CLAIMED_AT.label("since"), runs.c.lease_until)
+_COUNT_HELD = sa.select(runs.c.owner, sa.func.count()).where(_RUNNING).group_by(runs.c.owner)
+_NUMBERED = (
+    sa.select(runs.c.id, sa.func.row_number().over(partition_by=runs.c.owner, order_by=runs.c.id).label("number"))
+    .where(_RUNNING)
+    .subquery()
+)
+_FIRST_HELD = (
+    sa.select(*_HELD_COLUMNS)
+    .join(_NUMBERED, _NUMBERED.c.id == runs.c.id)
+    .where(_NUMBERED.c.number <= _SHOWN_RUNS)
+    .order_by(runs.c.id)
+)
+_HELD_BY = (
+    sa.select(*_HELD_COLUMNS)
+    .where(_RUNNING, runs.c.owner == param("owner"), runs.c.id > param("after"))
+    .order_by(runs.c.id)
+    .limit(param("limit"))
+)
+
+
+def seen(tx: Tx, card: WorkerCard, processes: int, *, is_stopping: bool) -> None:
+    """Enter a node, or say that it still lives; those not seen for an hour are forgotten on the way."""
+    row = values(
+        owner=card.owner,
+        host=card.host,
+        pid=card.pid,
+        role=card.role.value,
+        transport=card.transport,
+        queues=",".join(card.queues),
+        concurrency=card.concurrency,
+        processes=processes,
+        version=card.version,
+        started_at=tx.now_ms,
+        seen_at=tx.now_ms,
+        stopping=int(is_stopping),
+    )
+    tx.run(_SEEN, row)
+    tx.run(_FORGET, values(before=tx.now_ms - round(FORGOTTEN_AFTER_S * 1000)))
+
+
+def strike(tx: Tx, owner: Owner) -> None:
+    """It is gone, and so is its part of every host."""
+    tx.run(_STRIKE, values(owner=owner))
+    quotas.drop_all(tx, owner)
+
+
+def listed(tx: Tx, after: str, limit: int) -> list[WorkerNow]:
+    rows = tx.all(_LISTED, values(after=after, limit=limit))
+    if not rows:
+        return []
+    counts = {row[0]: int(row[1]) for row in tx.all(_COUNT_HELD)}
+    held: dict[str, list[HeldRun]] = {}
+    for row in tx.all(_FIRST_HELD):
+        held.setdefault(row[0], []).append(_held(tx, row))
+    # One may be claimed between the two looks.
+    shown = {owner: tuple(runs_held) for owner, runs_held in held.items()}
+    return [
+        _worker(tx, row, max(counts.get(row[0], 0), len(shown.get(row[0], ()))), shown.get(row[0], ())) for row in rows
+    ]
+
+
+def held_by(tx: Tx, owner: str, after: str, limit: int) -> list[HeldRun]:
+    return [_held(tx, row) for row in tx.all(_HELD_BY, values(owner=owner, after=after, limit=limit))]
+
+
+def live_queues(tx: Tx) -> frozenset[str]:
+    """The queues that somebody alive takes runs of."""
+    rows = tx.all(_LIVE_QUEUES, values(since=tx.now_ms - round(LOST_AFTER_S * 1000)))
+    return frozenset(name for row in rows for name in row[0].split(",") if name)
+
+
+def _worker(tx: Tx, row: Row, holding: int, held: tuple[HeldRun, ...]) -> WorkerNow:
+    owner, host, pid, role, transport, queues, concurrency, processes, version, started_at, seen_at, stopping = row
+    names = tuple(name for name in queues.split(",") if name)
+    card = WorkerCard(Owner(owner), host, pid, WorkerRole(role), transport, names, concurrency, version)
+    seen_s = max(0.0, (tx.now_ms - seen_at) / 1000)
+    return WorkerNow(card, processes, bool(stopping), at(started_at), seen_s, holding, held)
+
+
+def _held(tx: Tx, row: Row) -> HeldRun:
+    _, run_id, kind, job_id, since, lease_until = row
+    return HeldRun(run_id, kind, job_id, maybe_at(since), ((lease_until or 0) - tx.now_ms) / 1000)

@@ -1,0 +1,41 @@
+"""What is left of crawls that are forgotten: cleared away a little at a time, however large they were."""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.store.queries.sites import site_statistics
+from corral.store.tables import items, leftovers, pages, records
+from corral.store.tx import Tx, first, insert_params, param, values
+
+_LEAVE = insert(leftovers).values(insert_params(leftovers)).on_conflict_do_nothing(index_elements=["run_id"])
+_NEXT = sa.select(leftovers.c.run_id, leftovers.c.with_records).order_by(leftovers.c.run_id).limit(1)
+_CLEARED = sa.delete(leftovers).where(leftovers.c.run_id == param("run_id"))
+
+
+def _some_of(table: sa.Table) -> sa.Delete:
+    some = sa.select(table.c.id).where(table.c.run_id == param("run_id")).limit(param("limit"))
+    return sa.delete(table).where(table.c.id.in_(some))
+
+
+_SOME_ITEMS = _some_of(items)
+_SOME_RECORDS = _some_of(records)
+_SOME_PAGES = _some_of(pages)
+
+
+def leave(tx: Tx, run_id: str, *, with_records: bool) -> None:
+    tx.run(_LEAVE, values(run_id=run_id, with_records=int(with_records)))
+
+
+def clear(tx: Tx, limit: int) -> bool:
+    """Remove at most so many rows of each table; False where nothing is left of any crawl."""
+    found = first(tx.all(_NEXT))
+    if found is None:
+        return False
+    key = values(run_id=found[0], limit=limit)
+    removed = [tx.run(_SOME_ITEMS, key), tx.run(_SOME_PAGES, key)]
+    if found[1]:
+        removed.append(tx.run(_SOME_RECORDS, key))
+    removed.append(site_statistics.fold(tx, found[0], limit))
+    if max(removed) < limit:
+        tx.run(_CLEARED, key)
+    return True

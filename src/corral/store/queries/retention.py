@@ -1,0 +1,105 @@
+"""Forgetting finished runs by age and by count, a little at a time."""
+
+import sqlalchemy as sa
+
+from corral.domain.runs.retention import Retention
+from corral.domain.runs.run import TERMINAL
+from corral.store.queries import artifacts, idempotency, purge
+from corral.store.queries.crawl import frontier
+from corral.store.queries.runs import pinned_runs
+from corral.store.queries.runs import runs as runs_queries
+from corral.store.queries.sites import site_statistics
+from corral.store.tables import crawls, events, interventions, kept_runs, records, runs, slots
+from corral.store.tx import Tx, param, values
+
+_FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
+# Ids sort by age, so the primary key serves; no index has to be kept up for this alone.
+_OLD = (
+    sa.select(runs.c.id)
+    .where(_FINISHED, runs.c.finished_at < param("before"), runs.c.id < param("before_id"))
+    .order_by(runs.c.id)
+    .limit(param("limit"))
+)
+# Of the crawls, which are few, not of all runs.
+_OLD_CRAWLS = (
+    sa.select(runs.c.id)
+    .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
+    .where(
+        _FINISHED,
+        runs.c.finished_at < param("before"),
+        crawls.c.run_id < param("before_id"),
+        ~sa.exists().where(kept_runs.c.run_id == crawls.c.run_id),
+    )
+    .order_by(crawls.c.run_id)
+    .limit(param("limit"))
+)
+_COUNT = sa.select(sa.func.count()).select_from(runs)
+_OLDEST = sa.select(runs.c.id).where(_FINISHED).order_by(runs.c.id).limit(param("limit"))
+_DELETE_EVENTS = sa.delete(events).where(events.c.run_id == param("id"))
+_DELETE_RECORDS = sa.delete(records).where(records.c.run_id == param("id"))
+_DELETE_INTERVENTIONS = sa.delete(interventions).where(interventions.c.run_id == param("id"))
+_DELETE_RUN = sa.delete(runs).where(runs.c.id == param("id"), _FINISHED)
+_FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
+
+_HOUR_MS = 3600 * 1000
+_DAY_MS = 24 * _HOUR_MS
+# Slots are remembered longer than any clock is set back by accident.
+_SLOT_MEMORY_MS = 30 * _DAY_MS
+_KEY_MEMORY_MS = _DAY_MS
+# Of sites nobody has crawled for so long, once their crawls are forgotten.
+_STATISTICS_MEMORY_MS = 90 * _DAY_MS
+
+
+def _id_at(millis: int) -> str:
+    """The smallest id a run created at this moment can have."""
+    text = f"{max(millis, 0):012x}"
+    return f"{text[:8]}-{text[8:]}"
+
+
+def prune(tx: Tx, retention: Retention, batch: int) -> int:
+    """Forget up to `batch` runs that are too old or too many; how many were forgotten."""
+    idempotency.forget(tx, tx.wall_ms - _KEY_MEMORY_MS)
+    tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
+    site_statistics.forget(tx, tx.wall_ms - _STATISTICS_MEMORY_MS)
+    crawls_over = _old_crawls(tx, retention, batch)
+    others = [run_id for run_id in _too_old_or_many(tx, retention, batch) if run_id not in set(crawls_over)]
+    for run_id in crawls_over:
+        _forget(tx, run_id, keep_records=False)
+    for run_id in others[: batch - len(crawls_over)]:
+        _forget(tx, run_id, keep_records=retention.keep_records)
+    return len(crawls_over) + len(others[: batch - len(crawls_over)])
+
+
+def _old_crawls(tx: Tx, retention: Retention, batch: int) -> list[str]:
+    if retention.max_crawl_age_hours is None:
+        return []
+    before = tx.wall_ms - round(retention.max_crawl_age_hours * _HOUR_MS)
+    return [row[0] for row in tx.all(_OLD_CRAWLS, values(before=before, before_id=_id_at(before), limit=batch))]
+
+
+def _too_old_or_many(tx: Tx, retention: Retention, batch: int) -> list[str]:
+    doomed: list[str] = []
+    if retention.max_age_days is not None:
+        before = tx.wall_ms - round(retention.max_age_days * _DAY_MS)
+        rows = tx.all(_OLD, values(before=before, before_id=_id_at(before), limit=batch))
+        doomed += [row[0] for row in rows]
+    if retention.max_finished_runs is not None and len(doomed) < batch:
+        finished = int(tx.all(_COUNT)[0][0]) - sum(runs_queries.count_live(tx).values())
+        excess = finished - retention.max_finished_runs - len(doomed)
+        if excess > 0:
+            rows = tx.all(_OLDEST, values(limit=min(batch, excess + len(doomed))))
+            doomed += [row[0] for row in rows if row[0] not in set(doomed)]
+    return doomed
+
+
+def _forget(tx: Tx, run_id: str, *, keep_records: bool) -> None:
+    keep_records = keep_records or pinned_runs.is_kept(tx, run_id)
+    tx.run(_DELETE_EVENTS, values(id=run_id))
+    tx.run(_DELETE_INTERVENTIONS, values(id=run_id))
+    artifacts.forget_of_run(tx, run_id)
+    pinned_runs.let_go(tx, run_id)
+    if frontier.close(tx, run_id):
+        purge.leave(tx, run_id, with_records=not keep_records)
+    elif not keep_records:
+        tx.run(_DELETE_RECORDS, values(id=run_id))
+    tx.run(_DELETE_RUN, values(id=run_id))

@@ -1,0 +1,349 @@
+"""Who works on a run: claim, renew, settle, release, lose, reap. Every write is fenced by epoch and owner."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.hosts.claiming import (
+    ANY_HOST,
+    MOST_SET_ASIDE,
+    Candidate,
+    HostRoom,
+    LaneRoom,
+    choose,
+    choose_suspects,
+)
+from corral.domain.ids import Owner, new_id
+from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.loss import Suspicion
+from corral.domain.runs.queues import Hint, Lane, lane_of, queue_of
+from corral.domain.runs.run import EVERY_LANE, SHARE, HoldReason, Lanes, Lease, Move, Run, RunState, target
+from corral.domain.runs.settlement import Settlement
+from corral.domain.sites.session import SealedSession
+from corral.store.indexes import LANES
+from corral.store.queries import artifacts, events
+from corral.store.queries.runs import interventions, waiting
+from corral.store.queries.sites import sessions
+from corral.store.rows import run_of, storable, to_json
+from corral.store.tables import records, runs
+from corral.store.tx import Row, Tx, insert_all, is_state, param, values
+
+_QUEUED = is_state(runs.c.state, RunState.QUEUED)
+RUNNING = is_state(runs.c.state, RunState.RUNNING)
+HELD_BY_ME = (
+    runs.c.id == param("id"),
+    runs.c.epoch == param("epoch"),
+    runs.c.owner == param("owner"),
+    RUNNING,
+)
+
+TAKEN = {
+    "state": target(Move.CLAIM).value,
+    "epoch": runs.c.epoch + 1,
+    "owner": param("owner"),
+    "lease_until": param("lease_until"),
+    "started_at": sa.func.coalesce(runs.c.started_at, param("wall")),
+    "seq": runs.c.seq + 1,
+    "waiting_reason": sa.null(),
+    "waiting_host": sa.null(),
+}
+
+_IS_QUEUED_NOW = (_QUEUED, runs.c.waiting_host.is_(None), runs.c.due_at <= param("now"))
+_NOT_SUSPECT = runs.c.suspect == sa.literal_column("0")
+_ORDER = (runs.c.priority, runs.c.due_at, runs.c.id)
+# Lanes with an index each: a queue of pages for the browser, or of crawls, does not stand in the way of the others.
+_IN_LANE = {lane: sa.text(LANES[lane.value]) for lane in Lane}
+_CANDIDATES = {
+    lane: sa.select(runs.c.due_at, runs.c.id, runs.c.host_key)
+    .where(*_IS_QUEUED_NOW, _NOT_SUSPECT, condition, runs.c.priority == param("band"))
+    .order_by(*_ORDER)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
+    for lane, condition in _IN_LANE.items()
+}
+_SUSPECTS = (
+    sa.select(runs.c.due_at, runs.c.id, runs.c.host_key, runs.c.suspect, runs.c.kind, runs.c.resolved_strategy)
+    .where(*_IS_QUEUED_NOW, runs.c.suspect > sa.literal_column("0"), runs.c.kind != sa.literal_column(f"'{SHARE}'"))
+    .order_by(*_ORDER)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
+)
+_CLAIM_ONE = sa.update(runs).where(runs.c.id == param("id"), *_IS_QUEUED_NOW).values(TAKEN).returning(runs)
+# Candidates of a claim per statement once some of them had to wait for a host.
+_LOOK_AHEAD = 500
+
+
+def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
+    """Runs that were claimed before and wait for a new time: no message has announced that it has come."""
+    return (
+        sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy, runs.c.epoch)
+        .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at.between(param("since"), param("now")))
+        .where(runs.c.epoch > 0)
+        .order_by(runs.c.due_at)
+        .limit(param("limit"))
+    )
+
+
+_DUE_AGAIN = {lane: _due_again_in(condition) for lane, condition in _IN_LANE.items()}
+_RENEW = sa.update(runs).where(*HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
+# The owner stays on the row: a repeated settle whose answer was lost can tell that it was its own.
+_SETTLED = (
+    sa.update(runs)
+    .where(*HELD_BY_ME)
+    .values(
+        state=param("state"),
+        attempt=runs.c.attempt + param("more_attempts"),
+        due_at=sa.case((param("is_retry") == 1, param("due_at")), else_=runs.c.due_at),
+        resolved_strategy=sa.func.coalesce(param("strategy"), runs.c.resolved_strategy),
+        hold_reason=param("hold_reason"),
+        lease_until=sa.null(),
+        suspect=0,
+        interruptions=0,
+        finished_at=param("finished_at"),
+        failure_code=param("failure_code"),
+        failure_detail=param("failure_detail"),
+        error_message=param("error_message"),
+        stats=param("stats"),
+        attempts=param("attempts"),
+        seq=runs.c.seq + param("event_count"),
+    )
+)
+_SETTLE = _SETTLED.returning(runs.c.seq)
+# Nothing was added to its history since the claim: then the numbers of its next events are known without asking.
+_SETTLE_UNTOUCHED = _SETTLED.where(runs.c.seq == param("seq"))
+_RELEASE = (
+    sa.update(runs)
+    .where(*HELD_BY_ME)
+    .values(state=target(Move.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
+    .returning(runs.c.seq)
+)
+_STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
+_NUMBER_STALE = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
+_INSERT_RECORD = insert_all(records)
+_IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority", "due_at", "id")))
+
+
+def claim(  # noqa: PLR0917 - what is claimed, by whom, within which room
+    tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
+) -> list[Lease]:
+    """Up to `limit` due runs, strictly by band, oldest first inside a band, within the room of lanes and hosts.
+
+    Suspects come on top of the limit, as many as one isolation worker takes.
+    """
+    waiting.wake_all(tx, hosts, lanes)
+    taken = {**taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
+    room = LaneRoom(limit, lanes)
+    rows = _take(tx, _suspects(tx, lanes, hosts), taken)
+    for band in Priority:
+        if room.total > 0:
+            rows += _claim_in(tx, band, room, hosts, taken)
+    return started(tx, rows, owner)
+
+
+def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: dict[str, Any]) -> list[Row]:
+    """From one band. Runs whose host has no room are set aside, so that the next claim does not meet them again."""
+    rows: list[Row] = []
+    look_ahead, set_aside = 0, 0
+    while room.total > 0 and set_aside < MOST_SET_ASIDE:
+        chosen, busy = choose(_candidates(tx, band, room, look_ahead), room, hosts)
+        rows += _take(tx, chosen, taken)
+        if not busy:
+            break
+        waiting.set_aside(tx, busy)
+        set_aside += len(busy)
+        look_ahead = _LOOK_AHEAD
+    return rows
+
+
+def _take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row]:
+    # In one order for every caller, so that two claims of the same rows cannot block each other.
+    ids = sorted(each.id for each in chosen)
+    rows = tx.many_returning(_CLAIM_ONE, [{**taken, **values(id=run_id)} for run_id in ids])
+    return [row for row in rows if row is not None]
+
+
+def _candidates(tx: Tx, band: Priority, room: LaneRoom, at_least: int) -> list[Candidate]:
+    """Of every lane with room, in one order of age: no lane is served before an older run of another one."""
+    params = values(band=int(band), now=tx.now_ms)
+    return sorted(
+        Candidate(row[0], row[1], lane, row[2])
+        for lane, statement in _CANDIDATES.items()
+        if room.of(lane) > 0
+        for row in tx.all(statement, {**params, **values(limit=max(at_least, room.of(lane)))})
+    )
+
+
+def _suspects(tx: Tx, lanes: Lanes, hosts: HostRoom) -> list[Candidate]:
+    if lanes.suspects == 0:
+        return []
+    found = [
+        Candidate(row[0], row[1], lane_of(row[4], Strategy(row[5])), row[2], Suspicion(row[3]))
+        for row in tx.all(_SUSPECTS, values(now=tx.now_ms, limit=_LOOK_AHEAD))
+    ]
+    chosen, busy = choose(choose_suspects(found, lanes), LaneRoom(len(found), lanes), hosts)
+    waiting.set_aside(tx, busy)
+    return chosen
+
+
+def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
+    """One named run, for a caller that executes just this one."""
+    waiting.wake_all(tx, hosts, EVERY_LANE)
+    taken = taken_values(tx, owner, lease_s)
+    return started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
+
+
+def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
+    """Runs that wait anew and have become due a moment ago."""
+    window = values(since=tx.now_ms - round(within_s * 1000), now=tx.now_ms, limit=limit)
+    found = [
+        Hint(row[0], queue_of(row[1], Strategy(row[2])), lane, band, row[3])
+        for band in list(Priority)
+        for lane, statement in _DUE_AGAIN.items()
+        for row in tx.all(statement, {**window, **values(band=int(band))})
+    ]
+    return found[:limit]
+
+
+def taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
+    return values(owner=owner, lease_until=tx.now_ms + round(lease_s * 1000), wall=tx.wall_ms)
+
+
+def started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
+    # RETURNING promises no order; the caller starts them in the order they were due.
+    rows.sort(key=_IN_ORDER)
+    leases: list[Lease] = []
+    history: list[dict[str, Any]] = []
+    for row in rows:
+        run, seq = run_of(row), row[-1]
+        meta = {"attempt": run.attempt, "strategy": run.resolved_strategy.value, "epoch": run.epoch}
+        history += events.rows_for(run.id, seq, [EventDraft(EventKind.STARTED, meta)], tx.wall_ms)
+        leases.append(Lease(run, owner, _session(tx, run), seq))
+    events.insert(tx, history)
+    return leases
+
+
+def _session(tx: Tx, run: Run) -> SealedSession | None:
+    """The login a run needs is read with its claim: whoever executes it never asks the database."""
+    if run.job_id is None or not run.payload.get("requires_auth"):
+        return None
+    return sessions.newest_sealed(tx, run.job_id)
+
+
+def renew(tx: Tx, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float) -> set[tuple[str, int]]:
+    """Prolong what is still mine; what is missing from the answer was taken away."""
+    until = tx.now_ms + round(lease_s * 1000)
+    # In one order for everybody, so that two renewals of the same rows cannot block each other.
+    wanted = [values(id=id_, epoch=epoch, owner=owner, lease_until=until) for id_, epoch in sorted(leases)]
+    rows = tx.many_returning(_RENEW, wanted)
+    return {(row[0], row[1]) for row in rows if row is not None}
+
+
+def settle(tx: Tx, settlement: Settlement) -> bool:
+    """Write the transition, its events and its records; False where the lease was lost: nothing is written."""
+    return settle_all(tx, [settlement])[0]
+
+
+def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
+    """The same for many, each for itself: one that lost its lease does not keep the others from being written."""
+    given = [_settle_values(tx, settlement) for settlement in settlements]
+    if tx.every(_SETTLE_UNTOUCHED, given):
+        ends = [settlement.lease.seq + len(settlement.transition.events) for settlement in settlements]
+        _write_beside(tx, settlements, ends)
+        return [True] * len(settlements)
+    rows = tx.many_returning(_SETTLE, given)
+    landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
+    _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed])
+    return [
+        row is not None or _was_mine_already(tx, settlement) or _refused(tx, settlement.lease)
+        for settlement, row in zip(settlements, rows, strict=True)
+    ]
+
+
+def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int]) -> None:
+    """What belongs to settled runs: events up to these numbers, records, what a person has to do."""
+    history: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for settlement, last_seq in zip(settlements, last_seqs, strict=True):
+        history += events.rows_for(settlement.lease.run_id, last_seq, settlement.transition.events, tx.wall_ms)
+        results += _record_rows(tx, settlement)
+    events.insert(tx, history)
+    if results:
+        tx.many(_INSERT_RECORD, results)
+    artifacts.name_all(tx, settlements)
+    interventions.open_for(tx, settlements)
+
+
+def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
+    lease, transition = settlement.lease, settlement.transition
+    failure = transition.failure
+    is_retry = transition.move is Move.RETRY
+    return values(
+        id=lease.run_id,
+        epoch=lease.epoch,
+        owner=lease.owner,
+        seq=lease.seq,
+        state=transition.to.value,
+        more_attempts=1 if is_retry else 0,
+        is_retry=1 if is_retry else 0,
+        due_at=tx.now_ms + round(transition.due_in_s * 1000),
+        strategy=transition.strategy.value if transition.strategy else None,
+        hold_reason=HoldReason.WAITING_FOR_HUMAN.value if transition.move is Move.HOLD else None,
+        finished_at=tx.wall_ms if transition.to.is_terminal else None,
+        failure_code=failure.code.value if failure else None,
+        failure_detail=storable(failure.detail) if failure and failure.detail else None,
+        error_message=storable(failure.message[:8192]) if failure else None,
+        stats=to_json(transition.stats),
+        attempts=to_json([*lease.run.attempts, settlement.attempt_entry]),
+        event_count=len(transition.events),
+    )
+
+
+def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
+    run = settlement.lease.run
+    return [
+        values(
+            id=new_id(),
+            run_id=run.id,
+            job_id=run.job_id,
+            item_key=str(number),
+            data=to_json(data),
+            created_at=tx.wall_ms,
+        )
+        for number, data in enumerate(settlement.transition.records)
+    ]
+
+
+def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
+    """True where this very settle was committed before and only its answer was lost."""
+    lease = settlement.lease
+    rows = tx.all(_STATE_NOW, values(id=lease.run_id))
+    expected = (settlement.transition.to.value, lease.epoch, lease.owner)
+    return bool(rows) and tuple(rows[0]) == expected
+
+
+def _refused(tx: Tx, lease: Lease) -> bool:
+    """Put on record that somebody without the lease tried to write; always False."""
+    [row] = tx.many_returning(_NUMBER_STALE, [values(id=lease.run_id)])
+    if row is not None:
+        draft = EventDraft(EventKind.STALE_WRITE_REFUSED, {"epoch": lease.epoch})
+        events.insert(tx, events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms))
+    return False
+
+
+def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
+    """Give runs back untouched: queued where they stood, the attempt not counted."""
+    rows = tx.many_returning(_RELEASE, [held(lease) for lease in leases])
+    history: list[dict[str, Any]] = []
+    for lease, row in zip(leases, rows, strict=True):
+        if row is not None:
+            draft = EventDraft(EventKind.RELEASED, {"reason": reason})
+            history += events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms)
+    events.insert(tx, history)
+    return len(history)
+
+
+def held(lease: Lease) -> dict[str, Any]:
+    return values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)

@@ -1,0 +1,201 @@
+"""Runs as people see them: submit, read, list, cancel, pause, resume."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.errors import RunNotFound
+from corral.domain.hosts.limiter import place_of_url
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.intervention import InterventionStatus
+from corral.domain.runs.retry import CAPTCHA
+from corral.domain.runs.run import (
+    LIVE,
+    SHARE,
+    WITH_ITEMS,
+    HoldReason,
+    Move,
+    NewRun,
+    Run,
+    RunState,
+    advance,
+    sources,
+    target,
+)
+from corral.store.queries import events, idempotency
+from corral.store.queries.runs import interventions
+from corral.store.queries.sites import sessions
+from corral.store.rows import run_of, to_json
+from corral.store.tables import runs
+from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
+
+# What a new run does not have yet is left to the defaults of the columns.
+_LATER = (
+    *("epoch", "losses", "suspect", "hold_reason", "owner", "lease_until", "started_at", "finished_at"),
+    *("failure_code", "failure_detail", "error_message", "stats", "attempts", "waiting_reason", "waiting_host"),
+    "interruptions",
+)
+_INSERT = insert_all(runs, without=_LATER)
+_GET = sa.select(runs).where(runs.c.id == param("id"))
+
+
+def _count(*filters: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).select_from(runs).where(*filters).scalar_subquery()
+
+
+# One statement, so that all three are counted at the same moment: a run that is given back meanwhile is in one of them.
+# Who helps with a crawl is counted apart, so that the many others are counted by their index alone.
+_COUNT_LIVE = sa.select(
+    *(
+        _count(is_state(runs.c.state, state)) - _count(is_state(runs.c.state, state), is_state(runs.c.kind, SHARE))
+        for state in sorted(LIVE)
+    )
+)
+
+
+def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    # Who helps with a crawl was asked for by nobody, and is told of in the crawl's own history.
+    asked_for = runs.c.kind != sa.literal_column(f"'{SHARE}'")
+    found = sa.select(runs).where(runs.c.id < param("before"), asked_for, *filters)
+    return found.order_by(runs.c.id.desc()).limit(param("limit"))
+
+
+_OF_JOB = runs.c.job_id == param("job_id")
+_LIST_STATE = {state: _listing(is_state(runs.c.state, state)) for state in RunState}
+_LIST_JOB_STATE = {state: _listing(_OF_JOB, is_state(runs.c.state, state)) for state in RunState}
+_LIST_JOB = _listing(_OF_JOB)
+_LIST = _listing()
+
+# What a person did: the event, and the reason where it holds the run.
+_BY_PERSON = {
+    Move.CANCEL: (EventKind.CANCELLED, None),
+    Move.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
+    Move.RESUME: (EventKind.RESUMED, None),
+}
+# What becomes of an open intervention when a person moves the run itself.
+_CLOSES = {Move.CANCEL: InterventionStatus.CANCELLED, Move.RESUME: InterventionStatus.RESOLVED}
+_REPLACE_PAYLOAD = (
+    sa.update(runs).where(runs.c.id == param("id"), runs.c.state == "held").values(payload=param("payload"))
+)
+_MOVE = {
+    move: sa.update(runs)
+    .where(runs.c.id == param("id"), runs.c.state.in_([state.value for state in sorted(sources(move))]))
+    .values(
+        state=target(move).value,
+        hold_reason=param("hold_reason"),
+        owner=sa.null(),
+        lease_until=sa.null(),
+        finished_at=param("finished_at"),
+        # What an earlier attempt failed of is in the history; the run itself did not fail of it.
+        failure_code=param("failure_code"),
+        failure_detail=sa.null(),
+        error_message=sa.null(),
+        waiting_reason=sa.null(),
+        waiting_host=sa.null(),
+        losses=0 if move is Move.RESUME else runs.c.losses,
+        seq=runs.c.seq + 1,
+    )
+    .returning(runs)
+    for move in _BY_PERSON
+}
+
+
+def add(
+    tx: Tx, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
+) -> tuple[list[str], bool]:
+    """Write runs with their first events. With a key seen before: the ids from then, and True."""
+    ids = [run.id for run, _ in new]
+    if key is not None:
+        found = idempotency.earlier(tx, key, " ".join(ids))
+        if found is not None:
+            # The key may have come with these very runs: then only the answer to it was lost.
+            return found.split(), found.split() != ids
+    if tx.is_repeat:
+        new = [(run, drafts) for run, drafts in new if not tx.all(_GET, values(id=run.id))]
+    rows: list[dict[str, Any]] = []
+    history: list[dict[str, Any]] = []
+    for run, drafts in new:
+        rows.append(_row(tx, run, len(drafts)))
+        history += events.rows_for(run.id, len(drafts), drafts, tx.wall_ms)
+    tx.many(_INSERT, rows)
+    events.insert(tx, history)
+    return list(ids), False
+
+
+def _row(tx: Tx, run: NewRun, event_count: int) -> dict[str, Any]:
+    return values(
+        id=run.id,
+        job_id=run.job_id,
+        kind=run.kind,
+        state=RunState.QUEUED.value,
+        priority=int(run.priority),
+        attempt=1,
+        max_attempts=run.max_attempts,
+        requested_strategy=run.requested_strategy.value,
+        resolved_strategy=run.resolved_strategy.value,
+        payload=to_json(run.payload),
+        due_at=tx.now_ms,
+        created_at=tx.wall_ms,
+        retry_of=run.retry_of,
+        parent_id=run.parent_id,
+        host_key=None if run.kind in WITH_ITEMS else place_of_url(run.payload.get("url")),
+        seq=event_count,
+    )
+
+
+def get(tx: Tx, run_id: str) -> Run:
+    rows = tx.all(_GET, values(id=run_id))
+    if not rows:
+        raise RunNotFound(run_id)
+    return run_of(rows[0])
+
+
+def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
+    """Runs newest first, older than the id `before`."""
+    params = values(before=before or LAST_ID, limit=limit)
+    if job_id is not None:
+        params |= values(job_id=job_id)
+        statement = _LIST_JOB if state is None else _LIST_JOB_STATE[state]
+    else:
+        statement = _LIST if state is None else _LIST_STATE[state]
+    return [run_of(row) for row in tx.all(statement, params)]
+
+
+def move(tx: Tx, run_id: str, what: Move) -> Run:
+    """What a person asked for, as a compare-and-set; WrongState names the state that was found."""
+    kind, hold = _BY_PERSON[what]
+    ends = target(what).is_terminal
+    params = values(
+        id=run_id,
+        hold_reason=hold.value if hold else None,
+        finished_at=tx.wall_ms if ends else None,
+        failure_code="cancelled" if ends else None,
+    )
+    [row] = tx.many_returning(_MOVE[what], [params])
+    if row is None:
+        found = get(tx, run_id)
+        advance(found.state, what, found.hold_reason)  # raises: the table forbids what the update did not match
+        raise AssertionError(f"{what} of {run_id} matched no row although its state allows it")
+    events.insert(tx, events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms))
+    if what in _CLOSES:
+        interventions.close_of_run(tx, run_id, _CLOSES[what])
+    return run_of(row)
+
+
+def replace_held_payload(tx: Tx, run_id: str, payload: dict[str, Any]) -> None:
+    """Only of a run that is held: what a worker executes does not change under it.
+
+    A run that was stuck at a captcha goes on with the session of its job, where a person has left one there.
+    """
+    held = get(tx, run_id)
+    if held.failure_detail == CAPTCHA and held.job_id and sessions.newest_sealed(tx, held.job_id) is not None:
+        payload = {**payload, "requires_auth": True}
+    tx.run(_REPLACE_PAYLOAD, values(id=run_id, payload=to_json(payload)))
+
+
+def count_live(tx: Tx) -> dict[str, int]:
+    """How many runs are queued, running and held; each read from its own partial index."""
+    counts = tx.all(_COUNT_LIVE)[0]
+    return {state.value: int(count) for state, count in zip(sorted(LIVE), counts, strict=True)}

@@ -1,0 +1,102 @@
+"""Runs that wait for their host: set aside, so that no claim meets them, and woken when the host has room."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from corral.domain.hosts.claiming import HostRoom, LaneRoom, Waiting
+from corral.domain.hosts.limiter import WaitReason
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.queues import Lane
+from corral.domain.runs.run import Lanes, RunState
+from corral.store.indexes import IN_LANE
+from corral.store.queries import events
+from corral.store.tables import runs
+from corral.store.tx import Tx, is_state, param, values
+
+_QUEUED = is_state(runs.c.state, RunState.QUEUED)
+_WAITS_FOR = (_QUEUED, runs.c.waiting_host == param("host_key"))
+_SET_ASIDE = (
+    sa.update(runs)
+    .where(runs.c.id == param("id"), _QUEUED)
+    .values(waiting_host=param("host_key"), waiting_reason=param("reason"), seq=runs.c.seq + param("event_count"))
+    .returning(runs.c.id, runs.c.seq)
+)
+# Only runs that this claim can take: others would use up the room of the host and stay in the queue.
+_TAKEN_NOW = sa.or_(
+    *(sa.and_(param(lane.value) == 1, sa.text(IN_LANE[lane.value])) for lane in Lane),
+)
+_NOT_SUSPECT_OR_TAKEN = sa.or_(runs.c.suspect == sa.literal_column("0"), param("suspects") == 1)
+_next = (
+    sa.select(runs.c.id)
+    .where(*_WAITS_FOR, runs.c.due_at <= param("now"), _TAKEN_NOW, _NOT_SUSPECT_OR_TAKEN)
+    .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
+    .limit(param("limit"))
+    .with_for_update(skip_locked=True)
+    # A CTE runs once; a subquery may run again for each row and skip what it has locked itself.
+    .cte("next_waiting")
+)
+# The due time stays as it was: a run that waited for its host has not lost its place in the queue.
+_WAKE = (
+    sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
+)
+# From host to host along the index: what it costs grows with the hosts that runs wait for, not with the runs.
+# Ordered as the index is, with a limit: for MIN(waiting_host) PostgreSQL reads every waiting run where its statistics
+# say that there are few.
+WAITED_FOR = sa.text("""
+    WITH RECURSIVE next_host (host) AS (
+        SELECT (
+            SELECT waiting_host FROM runs WHERE state = 'queued' AND waiting_host IS NOT NULL
+            ORDER BY waiting_host, priority, due_at, id LIMIT 1
+        )
+        UNION ALL
+        SELECT (
+            SELECT waiting_host FROM runs WHERE state = 'queued' AND waiting_host > next_host.host
+            ORDER BY waiting_host, priority, due_at, id LIMIT 1
+        )
+        FROM next_host WHERE next_host.host IS NOT NULL
+    )
+    SELECT host FROM next_host WHERE host IS NOT NULL
+""")
+
+
+def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
+    """Full slots are ordinary and leave no event; a host that refuses to be asked does."""
+    drafts = [_describe(each) for each in waiting]
+    rows = tx.many_returning(
+        _SET_ASIDE,
+        [
+            values(id=each.id, host_key=each.host_key, reason=each.wait.reason.value, event_count=len(draft))
+            for each, draft in zip(waiting, drafts, strict=True)
+        ],
+    )
+    history: list[dict[str, Any]] = []
+    for draft, row in zip(drafts, rows, strict=True):
+        if row is not None:
+            history += events.rows_for(row[0], row[1], draft, tx.wall_ms)
+    events.insert(tx, history)
+
+
+def _describe(waiting: Waiting) -> list[EventDraft]:
+    reason, seconds = waiting.wait
+    if reason is WaitReason.BUSY:
+        return []
+    meta: dict[str, Any] = {"waiting_reason": reason.value, "host": waiting.host_key}
+    if math.isfinite(seconds):
+        meta["wait_s"] = round(seconds, 3)
+    return [EventDraft(EventKind.HOST_WAITS, meta)]
+
+
+def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
+    """Let as many runs be claimed again as their hosts have room for; the oldest first of the lanes with room.
+
+    The claim itself reads for which hosts runs wait: another node may have set them aside a moment ago, and a claim
+    that did not know of them would take younger runs of the same host.
+    """
+    waited_for = [row[0] for row in tx.all(WAITED_FOR)]
+    room_of = LaneRoom(1, lanes)
+    taken = {lane.value: int(room_of.of(lane) > 0) for lane in Lane} | {"suspects": int(lanes.suspects != 0)}
+    for host_key, room in hosts.find_room(waited_for).items():
+        tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms, **taken))

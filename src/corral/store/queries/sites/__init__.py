@@ -1,0 +1,1 @@
+"""Sites: memory, statistics, recipes, sessions."""

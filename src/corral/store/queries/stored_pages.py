@@ -1,0 +1,112 @@
+"""Pages that crawls keep, and records, read in pieces that fit into memory whatever is in them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from corral.domain.crawl.item import Ended
+from corral.domain.crawl.page_archive import KeptPage, packed_of
+from corral.domain.runs.record import Record
+from corral.store.queries import records as records_queries
+from corral.store.rows import storable
+from corral.store.tables import pages, records
+from corral.store.tx import Row, Tx, insert_params, param, values
+
+# A piece has at most so many rows, and no more bytes than this unless a single row has.
+_MAX_ROWS = 200
+_MAX_BYTES = 1024 * 1024
+
+_KEEP = (
+    insert(pages)
+    .values(insert_params(pages, without=("id",)))
+    .on_conflict_do_nothing(index_elements=["run_id", "item_key"])
+)
+_COLUMNS = (
+    *(pages.c.id, pages.c.url, pages.c.asked_url, pages.c.http_status, pages.c.headers),
+    *(pages.c.body, pages.c.fetched_at),
+)
+_READ = (
+    sa.select(*_COLUMNS)
+    .where(pages.c.run_id == param("run_id"), pages.c.id > param("after"))
+    .order_by(pages.c.id)
+    .limit(param("limit"))
+)
+_COUNT = sa.select(sa.func.count()).where(pages.c.run_id == param("run_id"))
+
+
+def _sizes(table: sa.Table, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """How large the next rows are. Neither database reads a value for this: both know its length."""
+    return (
+        sa.select(column)
+        .where(table.c.run_id == param("run_id"), table.c.id > param("after"))
+        .order_by(table.c.id)
+        .limit(_MAX_ROWS)
+    )
+
+
+# PostgreSQL packs what is large, and knows the size of that alone: text becomes a third or a quarter.
+_PACKED_TO = 4
+# By whether the database is PostgreSQL.
+_RECORD_SIZES = {
+    True: _sizes(records, sa.func.pg_column_size(records.c.data) * sa.literal_column(str(_PACKED_TO))),
+    False: _sizes(records, sa.func.octet_length(records.c.data)),
+}
+_PAGE_SIZES = {
+    True: _sizes(pages, sa.func.pg_column_size(pages.c.body)),
+    False: _sizes(pages, sa.func.octet_length(pages.c.body)),
+}
+
+
+def keep(tx: Tx, run_id: str, ended: Iterable[Ended]) -> None:
+    rows = [_page_values(run_id, each, each.page) for each in ended if each.page is not None]
+    if rows:
+        tx.many(_KEEP, rows)
+
+
+def _page_values(run_id: str, ended: Ended, page: dict[str, Any]) -> dict[str, Any]:
+    asked_url = page["asked_url"]
+    return values(
+        run_id=run_id,
+        item_key=ended.key,
+        url=storable(page["url"]),
+        asked_url=None if asked_url is None else storable(asked_url),
+        http_status=page["http_status"],
+        headers=storable(orjson.dumps(page["headers"]).decode()),
+        body=packed_of(page),
+        fetched_at=page["fetched_at"],
+    )
+
+
+def next_records(tx: Tx, run_id: str, after: str) -> list[Record]:
+    """What follows, in the order it was found; nothing at the end."""
+    sizes = tx.all(_RECORD_SIZES[tx.is_postgres], values(run_id=run_id, after=after))
+    return records_queries.of_run(tx, run_id, after, _fitting(sizes)) if sizes else []
+
+
+def next_pages(tx: Tx, run_id: str, after: int) -> list[KeptPage]:
+    sizes = tx.all(_PAGE_SIZES[tx.is_postgres], values(run_id=run_id, after=after))
+    if not sizes:
+        return []
+    return [_page_of(row) for row in tx.all(_READ, values(run_id=run_id, after=after, limit=_fitting(sizes)))]
+
+
+def _fitting(sizes: list[Row]) -> int:
+    """How many of the next rows are read at once: one at least."""
+    total = 0
+    for count, (size,) in enumerate(sizes):
+        total += size
+        if total > _MAX_BYTES:
+            return max(1, count)
+    return len(sizes)
+
+
+def _page_of(row: Row) -> KeptPage:
+    page = KeptPage(*row)
+    return page._replace(headers=orjson.loads(row[4]), packed=bytes(page.packed))
+
+
+def count(tx: Tx, run_id: str) -> int:
+    return int(tx.all(_COUNT, values(run_id=run_id))[0][0])

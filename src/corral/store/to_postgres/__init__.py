@@ -1,0 +1,1 @@
+"""Moving an installation from SQLite to PostgreSQL."""

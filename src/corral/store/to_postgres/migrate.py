@@ -1,0 +1,226 @@
+"""A whole installation from its SQLite file to PostgreSQL. Killed anywhere, one of the two counts, and never both.
+
+1. The file says that it is being moved. It still is the one that counts.
+2. Under its write lock, everything is copied in one transaction of the target, which says that it is arriving:
+   whoever opens it is refused.
+3. The file says that it is moved, and refuses every write from then on.
+4. The target says that it has arrived.
+
+Killed before 3, the file goes on, and what is in the target is replaced by the next move. Killed between 3 and 4,
+the next move only does 4.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pysqlite3
+
+from corral.domain.errors import CorralError, StorageUnusable
+from corral.domain.ids import new_id
+from corral.store import schema
+from corral.store.backends import migration_marks, sqlite_file
+from corral.store.backends.clock import Clock, SystemClock
+from corral.store.backends.migration_marks import Mark, MoveState
+from corral.store.backends.open_postgres import WHERE, connected, migrate, version_in
+from corral.store.failpoints import CommitPoints
+from corral.store.open import bring_up, version_of
+from corral.store.tables import metadata
+from corral.store.to_postgres import rows as move_rows
+from corral.store.to_postgres import target as move_target
+from corral.store.to_postgres.target import Target
+
+# Somebody who has the target open is told of, not waited for; and what is committed there has to be there.
+_OURS = ("SET lock_timeout = '5s'", "SET synchronous_commit = on")
+_NOT_MOVED = "nothing was moved, the old database goes on as before; please report this"
+_START_THERE = "set APP_DATABASE_URL to the PostgreSQL database, and Corral starts there"
+
+# What is done with which table, how many rows of it are done, and how many there are.
+Progress = Callable[[str, str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    place: str
+    rows: dict[str, int]
+    under_way: int
+    faults: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    place: str
+    rows: dict[str, int]
+    requeued: int
+    was_done_before: bool = False
+
+
+def plan(path: Path, url: str) -> Plan:
+    """What a move would do, and what stands in its way. Nothing is changed."""
+    place = move_target.place_of(url)
+
+    def look(source: Any) -> tuple[str, dict[str, int], int]:
+        rows = {table.name: move_rows.count(source, table) for table in move_rows.moved_tables()}
+        [(under_way,)] = source.execute("SELECT count(*) FROM runs WHERE state = 'running'").fetchall()
+        return _instance(source), rows, under_way
+
+    version = _checked(path)
+    if not schema.check_version(version, str(path)):
+        raise schema.too_old(version, str(path))
+    _glimpsed(path, lambda source: migration_marks.refuse_moved(source, path))
+    instance, rows, under_way = _glimpsed(path, look)
+    return Plan(place, rows, under_way, move_target.faults(url, instance))
+
+
+def move(path: Path, url: str, told: Progress, *, clock: Clock | None = None) -> Moved:
+    place = move_target.place_of(url)
+    _checked(path)
+    done = _glimpsed(path, migration_marks.of_file)
+    if done is None or done.state is not MoveState.MOVED:
+        # As a start does: to our schema version, with a clock that all processes of this boot agree on.
+        bring_up(path, clock)
+    points = CommitPoints()
+    with connected(url, "--to") as target:
+        _prepare(target, url)
+        if done is not None and done.state is MoveState.MOVED:
+            return _finished(target, done, place, path, points)
+        with _locked(path) as source:
+            return _Move(source, target, told, clock or SystemClock(), points).perform(place)
+
+
+def _prepare(target: Target, url: str) -> None:
+    version = version_in(target)
+    if not schema.check_version(version, WHERE):
+        migrate(target, url)
+    for setting in _OURS:
+        target.execute(setting)
+    target.commit()
+
+
+def _finished(target: Target, done: Mark, place: str, path: Path, points: CommitPoints) -> Moved:
+    """The file is closed; what is left to do is to open the target."""
+    found = move_target.read_mark(target)
+    if found is None or found.id != done.id:
+        raise StorageUnusable(
+            f"{path} was {done.sentence}", hint=f"it cannot be moved a second time; what it held is at {done.to}"
+        )
+    if found.state is MoveState.ARRIVING:
+        move_target.write_mark(target, replace(found, state=MoveState.ARRIVED))
+        points.passing(target.commit)
+    return Moved(place, {}, 0, was_done_before=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    source: Any
+    target: Target
+    told: Progress
+    clock: Clock
+    points: CommitPoints
+
+    def perform(self, place: str) -> Moved:
+        source, target = self.source, self.target
+        mark = Mark(new_id(), MoveState.MOVING, _instance(source), place, migration_marks.now_text())
+        migration_marks.write(source, mark)
+        self._commit_source()
+        source.execute("BEGIN IMMEDIATE")
+        move_target.lock(target)
+        if faults := move_target.occupied(target, mark.instance):
+            raise StorageUnusable(faults[0].partition("; ")[0], hint=faults[0].partition("; ")[2])
+        move_target.empty(target)
+        rows = self._copied()
+        requeued = move_target.give_back(target)
+        move_target.write_mark(target, replace(mark, state=MoveState.ARRIVING))
+        self.told("finishing", "", 0, 0)
+        self.points.passing(target.commit)
+        tables = [*metadata.tables, "alembic_version"]
+        migration_marks.close_file(source, replace(mark, state=MoveState.MOVED), tables)
+        self._commit_source()
+        move_target.write_mark(target, replace(mark, state=MoveState.ARRIVED))
+        self.points.passing(target.commit)
+        return Moved(place, rows, requeued)
+
+    def _commit_source(self) -> None:
+        self.points.passing(lambda: self.source.execute("COMMIT"))
+
+    def _copied(self) -> dict[str, int]:
+        shift_ms = move_target.now_ms(self.target) - self._now_ms()
+        rows = {}
+        for table in move_rows.moved_tables():
+            total = move_rows.count(self.source, table)
+
+            def told(what: str, done: int, name: str = table.name, total: int = total) -> None:
+                self.told(what, name, done, total)
+
+            try:
+                sent = move_rows.copy(self.source, self.target, table, shift_ms, lambda done: told("copying", done))
+            except psycopg.DataError as error:
+                what = str(error).strip().splitlines()[0]
+                raise CorralError(f"PostgreSQL cannot take a row of {table.name}: {what}", hint=_NOT_MOVED) from error
+            arrived = move_rows.sum_of(self.target, table, lambda done: told("checking", done))
+            if arrived != sent:
+                raise CorralError(
+                    f"{table.name} did not arrive as it was sent: {sent.rows} rows with checksum {sent.checksum:x}, "
+                    f"{arrived.rows} with {arrived.checksum:x}",
+                    hint=_NOT_MOVED,
+                )
+            move_rows.continue_numbers(self.source, self.target, table)
+            rows[table.name] = sent.rows
+        return rows
+
+    def _now_ms(self) -> int:
+        """By the clock of the file, as `SqliteDatabase` tells it."""
+        [(offset_ms,)] = self.source.execute("SELECT value FROM corral_meta WHERE key = 'offset_ms'").fetchall()
+        return self.clock.since_boot_ms() + int(offset_ms)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[Any]:
+    """The file in an open transaction, and nobody else writing; what is not committed at the end never happened."""
+    process_lock = sqlite_file.WriteLock(path)
+    source = sqlite_file.connect(path)
+    try:
+        sqlite_file.prepare(source)
+        source.execute("PRAGMA cache_size=-4096")  # what is read once need not be kept
+        with process_lock.held():
+            sqlite_file.wait_until(lambda: _begun(source), f"{path} is locked by another program")
+            migration_marks.refuse_moved(source, path)
+            yield source
+    except pysqlite3.Error as error:
+        raise sqlite_file.translated(error, path) from error
+    finally:
+        source.close()
+        process_lock.close()
+
+
+def _begun(source: Any) -> bool:
+    try:
+        source.execute("BEGIN IMMEDIATE")
+    except pysqlite3.OperationalError as error:
+        if sqlite_file.is_busy(error):
+            return False
+        raise
+    return True
+
+
+def _instance(source: Any) -> str:
+    row = source.execute("SELECT value FROM corral_meta WHERE key = 'instance_id'").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _checked(path: Path) -> str:
+    """The version of a file that is sound, and ours."""
+    version = version_of(f"sqlite:///{path}")
+    if version is None:
+        raise StorageUnusable(f"{path} is not there yet: there is nothing to move", hint=_START_THERE)
+    return version
+
+
+def _glimpsed(path: Path, look: Callable[[Any], Any]) -> Any:
+    try:
+        return sqlite_file.glimpsed(path, look)
+    except pysqlite3.Error as error:
+        raise sqlite_file.translated(error, path) from error

@@ -1,0 +1,33 @@
+"""After a move nobody holds anything: what was being worked on is queued, as if it had been given back."""
+
+import sqlalchemy as sa
+
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.run import Move, RunState, target
+from corral.store.queries import events
+from corral.store.tables import crawls, items, runs
+from corral.store.tx import Tx, is_state
+
+# The epoch stays: it rises with the next claim, so that nobody from before can be taken for the one who works then.
+_RELEASE_ALL = (
+    sa.update(runs)
+    .where(is_state(runs.c.state, RunState.RUNNING))
+    .values(state=target(Move.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
+    .returning(runs.c.id, runs.c.seq)
+)
+_GIVE_BACK_ITEMS = (
+    sa.update(items).where(is_state(items.c.state, ItemState.LEASED)).values(state=ItemState.PENDING.value)
+)
+_COUNT_THEM = sa.update(crawls).where(crawls.c.leased > 0).values(pending=crawls.c.pending + crawls.c.leased, leased=0)
+
+
+def requeue(tx: Tx) -> int:
+    """How many runs were under way. No attempt is counted, and no loss."""
+    released = tx.all(_RELEASE_ALL)
+    draft = EventDraft(EventKind.RELEASED, {"reason": "moved"})
+    for run_id, seq in released:
+        events.insert(tx, events.rows_for(run_id, seq, [draft], tx.wall_ms))
+    tx.run(_GIVE_BACK_ITEMS)
+    tx.run(_COUNT_THEM)
+    return len(released)

@@ -1,0 +1,107 @@
+"""The PostgreSQL database that everything is moved to: what is wrong with it, and what it says of a move."""
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+from corral.domain.errors import BadInput, StorageUnusable
+from corral.store import schema
+from corral.store.backends.migration_marks import KEY, Mark, MoveState
+from corral.store.backends.open_postgres import WHERE, connected, version_in
+from corral.store.backends.postgres import PostgresTx
+from corral.store.queries.feed import Gaps
+from corral.store.tables import meta, metadata
+from corral.store.to_postgres.requeue import requeue
+from corral.store.tx import Compiler
+
+Target = psycopg.Connection[Any]
+
+_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_IS_THERE = "SELECT to_regclass(%s) IS NOT NULL"
+_READ_MARK = "SELECT value FROM corral_meta WHERE key = %s"
+_WRITE_MARK = "INSERT INTO corral_meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+
+
+def place_of(url: str) -> str:
+    """Where it is, as it may be shown: without a user and a password."""
+    try:
+        told = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://", 1))
+    except psycopg.ProgrammingError:
+        hint = "it looks like postgresql://user:password@host:5432/database"
+        raise BadInput("--to is not an address of a PostgreSQL database", field="to", hint=hint) from None
+    host, port = told.get("host") or "localhost", told.get("port") or 5432
+    return f"{host}:{port}/{told.get('dbname') or told.get('user') or ''}"
+
+
+def faults(url: str, instance: str) -> list[str]:
+    """Why nothing can be moved there; nothing is changed."""
+    with connected(url, "--to") as target:
+        version = version_in(target)
+        schema.check_version(version, WHERE)
+        return [] if version is None else occupied(target, instance)
+
+
+def occupied(target: Target, instance: str) -> list[str]:
+    """What a move of this installation left unfinished is replaced by its next one, and stands in nobody's way."""
+    mark = read_mark(target)
+    is_ours = mark is not None and mark.instance == instance and mark.state is MoveState.ARRIVING
+    return [] if is_ours else _with_rows(target)
+
+
+def _with_rows(target: Target) -> list[str]:
+    found = []
+    for table in metadata.sorted_tables:
+        name = sql.Identifier(table.name)
+        [(is_there,)] = target.execute(_IS_THERE, (table.name,)).fetchall()
+        if is_there and table is not meta:
+            [(has_rows,)] = target.execute(sql.SQL("SELECT EXISTS (SELECT FROM {})").format(name)).fetchall()
+            if has_rows:
+                found.append(table.name)
+    if not found:
+        return []
+    several = f"there are rows in {', '.join(found)}"
+    return [
+        f"the target is not empty: {several}; move to an empty database, for example one made with `createdb corral`"
+    ]
+
+
+def lock(target: Target) -> None:
+    """Nobody reads or writes there until this is over."""
+    names = sql.SQL(", ").join(sql.Identifier(table.name) for table in metadata.sorted_tables)
+    try:
+        target.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
+    except psycopg.errors.LockNotAvailable as error:
+        raise StorageUnusable(
+            "somebody else is using the target", hint="stop what works with that database, or move to another one"
+        ) from error
+
+
+def empty(target: Target) -> None:
+    """Of what an unfinished move left."""
+    names = sql.SQL(", ").join(sql.Identifier(table.name) for table in metadata.sorted_tables)
+    target.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names))
+
+
+def read_mark(target: Target) -> Mark | None:
+    row = target.execute(_READ_MARK, (KEY,)).fetchone()
+    return None if row is None else Mark.read(str(row[0]))
+
+
+def write_mark(target: Target, mark: Mark) -> None:
+    target.execute(_WRITE_MARK, (KEY, mark.text()))
+
+
+def now_ms(target: Target) -> int:
+    [(now,)] = target.execute(_NOW).fetchall()
+    return int(now)
+
+
+def give_back(target: Target) -> int:
+    """What was being worked on at the old place is queued here; how many runs."""
+    compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
+    tx = PostgresTx(target, compiler, Gaps())
+    tx.now_ms = tx.wall_ms = now_ms(target)
+    return requeue(tx)

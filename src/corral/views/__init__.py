@@ -1,0 +1,1 @@
+"""JSON shapes that the API and the command line share."""

@@ -1,0 +1,60 @@
+"""Pages of a crawl as they are shown, and why they are in the state they are in. The command line says the same."""
+
+from typing import Any
+
+from corral.domain.crawl.crawl import CrawlPlan, ItemState, room_in
+from corral.domain.crawl.item import StoredItem
+from corral.domain.crawl.summary import TRAP_OPTION
+from corral.domain.crawl.traps import Trap
+from corral.domain.redaction import masked, masked_result_url
+from corral.domain.runs.run import Run
+from corral.store.queries.crawl.crawls import CrawlNow
+
+_SHOWN = ("url", "depth", "state", "attempt", "reason", "message", "http_status", "due_in_s")
+
+
+def page_shape(item: StoredItem) -> dict[str, Any]:
+    shown = {name: getattr(item, name) for name in _SHOWN}
+    return {**shown, "url": masked_result_url(item.url), "message": item.message and masked(item.message)}
+
+
+def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
+    match item.state:
+        case ItemState.DONE:
+            return f"read with status {item.http_status}" + (f", {item.change}" if item.change else "")
+        case ItemState.FAILED:
+            return f"{item.reason}: {masked(item.message or 'no more is known')}"
+        case ItemState.MISSING:
+            return f"missing: {item.message or item.reason}"
+        case ItemState.SKIPPED:
+            return f"by the rule {item.reason}" + (f": {_told(item)}" if item.message else "")
+        case ItemState.LEASED if not run.state.is_terminal:
+            return "it is being read"
+    return _waits_for(run, now, item)
+
+
+def _told(item: StoredItem) -> str:
+    match item.reason:
+        case Trap.ENDLESS:
+            return f"pages like {item.message} lead to ever more pages like themselves; {TRAP_OPTION} fetches them"
+        case Trap.CALENDAR | Trap.REPEATED_SEGMENTS | Trap.TOO_MANY_SEGMENTS:
+            return f"its address, like {item.message}, looks like a trap; {TRAP_OPTION} fetches it"
+    return masked(str(item.message))
+
+
+def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
+    if item.state is ItemState.DEFERRED:
+        why = f"it comes after all others, because pages like {item.message} brought nothing new"
+        return f"{why}; {_waits_for(run, now, item._replace(state=ItemState.PENDING))}"
+    if run.state.is_terminal:
+        stopped = run.stats.get("budget") or run.stats.get("stopped_by")
+        return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"
+    if run.state.value != "running":
+        return f"the crawl is {run.hold_reason or run.state.value}"
+    if room_in(CrawlPlan.of(run.payload["crawl"]).bounds, now.counts, now.size) == 0:
+        return "the budget of the crawl is used up"
+    if (item.reason or "").startswith("waiting:"):
+        return f"{item.message or item.reason}; looked at again in {item.due_in_s:.0f} s"
+    if item.due_in_s:
+        return f"tried again in {item.due_in_s:.0f} s, after {item.reason}"
+    return "its turn has not come"

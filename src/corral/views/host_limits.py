@@ -1,0 +1,66 @@
+"""The gates of hosts, over the wire and on the command line."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corral.domain.hosts.breaker import BreakerRules, BreakerState
+from corral.domain.hosts.limiter import SitePace, StoredHost, WaitReason
+
+MAX_AT_ONCE = 1000
+MAX_DELAY_S = 3600
+
+
+class SitePaceRead(BaseModel):
+    concurrency: int | None = Field(description="visits at once; null leaves it to the settings")
+    delay_s: float | None = Field(description="between two visits, spread by half; null leaves it to the settings")
+
+
+class SiteGateRead(BaseModel):
+    host: str = Field(description="with its port where that is not the usual one, without www.")
+    breaker: Literal["closed", "open", "probing"]
+    failures: int = Field(description="in a row")
+    waiting_reason: str | None = Field(description="why it is not asked now: `breaker` or `retry_after`")
+    wait_s: float = Field(description="for how much longer")
+    waiting_runs: int
+    pace: SitePaceRead
+    updated_at: datetime | None
+
+
+class SitePaceChange(BaseModel):
+    """What is left out, or null, is left to the settings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    concurrency: Annotated[int, Field(strict=True, ge=1, le=MAX_AT_ONCE)] | None = None
+    delay_s: Annotated[float, Field(strict=True, ge=0, le=MAX_DELAY_S)] | None = None
+
+
+def gate_read(host: StoredHost, rules: BreakerRules, waiting_runs: int = 0) -> dict[str, Any]:
+    told_s, closed_s = host.blocked_for_s, host.opens_in_s(rules)
+    reason = WaitReason.BREAKER if host.state is not BreakerState.CLOSED else WaitReason.RETRY_AFTER if told_s else None
+    return {
+        "host": host.place,
+        "breaker": host.state.value,
+        "failures": host.failures,
+        "waiting_reason": reason.value if reason else None,
+        "wait_s": round(max(told_s, closed_s), 1),
+        "waiting_runs": waiting_runs,
+        "pace": pace_read(host.said),
+        "updated_at": host.updated_at,
+    }
+
+
+def pace_read(pace: SitePace) -> dict[str, Any]:
+    return {"concurrency": pace.concurrency, "delay_s": pace.delay_s}
+
+
+def breakers_read(hosts: Sequence[StoredHost]) -> dict[str, Any]:
+    blocked = sorted(host.place for host in hosts if host.state is not BreakerState.CLOSED)
+    return {
+        "blocked_domains": blocked,
+        "domain_failure_counts": {host.place: host.failures for host in hosts if host.failures},
+        "total_blocked_domains": len(blocked),
+    }

@@ -1,0 +1,42 @@
+"""Jobs as the API and the command line show them."""
+
+from typing import Any
+
+from corral.domain.crawl.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES
+from corral.domain.jobs.job import CrawlMode, FieldSpec, Job
+
+
+def field_read(spec: FieldSpec) -> str | dict[str, Any]:
+    """A bare name as it was given; a recipe with what it says."""
+    said = {key: value for key, value in spec.document().items() if value and key != "name"}
+    return {"name": spec.name, **said} if said else spec.name
+
+
+def list_config_read(job: Job) -> dict[str, Any] | None:
+    """With what is so where nothing was said."""
+    if job.crawl_mode is not CrawlMode.LIST:
+        return job.list_config
+    return {"pagination": None, "max_pages": DEFAULT_LIST_PAGES, "max_items": DEFAULT_ITEMS, **(job.list_config or {})}
+
+
+def job_read(job: Job, status: str) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "target_url": job.target_url,
+        "fields": [field_read(spec) for spec in job.fields],
+        "requires_auth": job.requires_auth,
+        "frequency": job.frequency,
+        "strategy": job.strategy.value,
+        "crawl_mode": job.crawl_mode.value,
+        "list_config": list_config_read(job),
+        "priority": job.priority.label,
+        "max_attempts": job.max_attempts,
+        "timeout_s": job.timeout_s,
+        "respect_robots": job.respect_robots,
+        "verify_tls": job.verify_tls,
+        "proxy_policy": job.proxy.shown if job.proxy else None,
+        "on_captcha": job.on_captcha.value,
+        "on_missing": job.on_missing.value,
+        "status": status,
+        "created_at": job.created_at,
+    }

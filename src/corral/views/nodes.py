@@ -1,0 +1,98 @@
+"""Nodes on record and queues, over the wire and on the command line."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from corral.domain.runs.node import BrokerNow, HeldRun, QueueNow, WorkerNow
+
+
+class HeldRunRead(BaseModel):
+    run_id: str
+    kind: str
+    job_id: str | None
+    since: datetime | None = Field(description="when it was claimed")
+    lease_left_s: float = Field(description="below 0 the lease has run out, and the run is about to be taken back")
+
+
+class WorkerRead(BaseModel):
+    owner: str = Field(description="who holds leases: 128 random bits for each start of a process")
+    state: Literal["live", "stopping", "lost"] = Field(description="`lost` once it was not seen for 10 s")
+    role: Literal["embedded", "worker", "single"] = Field(description="`single` executes one run for a terminal")
+    host: str
+    pid: int
+    transport: str
+    queues: list[str] = Field(description="of which it takes any run")
+    concurrency: int = Field(description="runs at once")
+    processes: int = Field(description="worker processes that were alive when it was last seen")
+    version: str
+    started_at: datetime
+    seen_s: float = Field(description="ago, by the clock of the database")
+    holding: int = Field(description="runs it executes now")
+    runs: list[HeldRunRead] = Field(description="the oldest 20 of them; GET /workers/{owner}/runs has all")
+
+
+class BandRead(BaseModel):
+    priority: Literal["critical", "high", "medium", "low"]
+    due: int
+    later: int = Field(description="queued for a moment that has not come")
+    held: int = Field(description="waiting for a person, or for its host")
+
+
+class QueueRead(BaseModel):
+    queue: Literal["http", "browser", "script"]
+    due: int
+    later: int
+    held: int
+    running: int
+    oldest_s: float | None = Field(description="how long the oldest due run has waited; null where none is due")
+    messages: int | None = Field(description="in the broker; null where there is none, or it does not answer")
+    bands: list[BandRead]
+
+
+def held_run_read(run: HeldRun) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
+        "kind": run.kind,
+        "job_id": run.job_id,
+        "since": run.since,
+        "lease_left_s": round(run.lease_left_s, 1),
+    }
+
+
+def worker_read(worker: WorkerNow) -> dict[str, Any]:
+    card = worker.card
+    return {
+        "owner": card.owner,
+        "state": worker.state.value,
+        "role": card.role.value,
+        "host": card.host,
+        "pid": card.pid,
+        "transport": card.transport,
+        "queues": list(card.queues),
+        "concurrency": card.concurrency,
+        "processes": worker.processes,
+        "version": card.version,
+        "started_at": worker.started_at,
+        "seen_s": round(worker.seen_s, 1),
+        "holding": worker.holding,
+        "runs": [held_run_read(run) for run in worker.runs],
+    }
+
+
+def queue_read(queue: QueueNow, broker: BrokerNow | None) -> dict[str, Any]:
+    messages = None if broker is None else broker.messages
+    return {
+        "queue": queue.name.value,
+        "due": queue.due,
+        "later": queue.later,
+        "held": queue.held,
+        "running": queue.running,
+        "oldest_s": None if queue.oldest_s is None else round(queue.oldest_s, 1),
+        "messages": None if messages is None else messages.get(queue.name, 0),
+        "bands": [
+            {"priority": band.priority.name.lower(), "due": band.due, "later": band.later, "held": band.held}
+            for band in queue.bands
+        ],
+    }

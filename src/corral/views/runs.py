@@ -1,0 +1,82 @@
+"""Jobs, runs, events and records as they are shown. Nothing of a server: the command line prints the same."""
+
+from typing import Any
+
+from corral.domain.crawl.crawl import Counts, CrawlPlan, percent
+from corral.domain.ids import event_id
+from corral.domain.jobs.job import StoredJob
+from corral.domain.redaction import masked, masked_deeply
+from corral.domain.runs.event import Event
+from corral.domain.runs.record import Record
+from corral.domain.runs.run import CRAWL, Run, RunState, spoken
+from corral.views.jobs import job_read
+
+
+def job(stored: StoredJob) -> dict[str, Any]:
+    status = "validated"
+    if stored.latest_state is not None:
+        status = spoken(stored.latest_state, stored.latest_hold)
+    return job_read(stored.job, status)
+
+
+def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
+    """`counts` are those of a crawl that is still going on; one that has ended has them in its statistics."""
+    return {
+        "id": value.id,
+        "job_id": value.job_id,
+        "status": spoken(value.state.value, value.hold_reason),
+        "attempt": value.attempt,
+        "max_attempts": value.max_attempts,
+        "requested_strategy": value.requested_strategy.value,
+        "resolved_strategy": value.resolved_strategy.value,
+        "failure_code": value.failure_code,
+        "error_message": value.error_message,
+        "stats": value.stats,
+        "created_at": value.created_at,
+        "started_at": value.started_at,
+        "finished_at": value.finished_at,
+        "kind": value.kind,
+        "priority": value.priority.label,
+        "progress": _progress_of_crawl(value, counts) if value.kind == CRAWL else _progress(value),
+        "parent_id": value.parent_id,
+        "retry_of": value.retry_of,
+        "due_at": value.due_at if value.state is RunState.QUEUED else None,
+        "waiting_reason": value.waiting_reason if value.state is RunState.QUEUED else None,
+        "failure_detail": value.failure_detail,
+        "engine_attempts": value.attempts,
+        "target_url": value.payload.get("url"),
+    }
+
+
+def _progress(value: Run) -> dict[str, Any]:
+    """A run of one page is one item; its end is what became of it."""
+    done = int(value.state in (RunState.COMPLETED, RunState.PARTIAL))
+    failed = int(value.state is RunState.FAILED)
+    skipped = int(value.state is RunState.CANCELLED)
+    percent = 100.0 if value.state.is_terminal else 0.0
+    return {"total": 1, "done": done, "failed": failed, "skipped": skipped, "percent": percent, "eta_s": None}
+
+
+def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
+    now = counts or Counts(*(int(value.stats.get(name, 0)) for name in Counts._fields))
+    share = 100.0 if value.state is RunState.COMPLETED else percent(now, CrawlPlan.of(value.payload["crawl"]))
+    total = now.fetched + now.waiting + now.deferred
+    told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
+    told |= {"missing": now.missing, "deferred": now.deferred}
+    return {**told, "percent": round(share, 1), "eta_s": None}
+
+
+def event(value: Event) -> dict[str, Any]:
+    return {
+        "id": event_id(value.run_id, value.seq),
+        "run_id": value.run_id,
+        "seq": value.seq,
+        "level": value.level,
+        "message": masked(value.message),
+        "meta": masked_deeply(value.meta),
+        "created_at": value.created_at,
+    }
+
+
+def record(value: Record) -> dict[str, Any]:
+    return {"id": value.id, "run_id": value.run_id, "data": value.data, "created_at": value.created_at}

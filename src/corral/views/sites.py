@@ -1,0 +1,80 @@
+"""What is known about sites, over the wire and on the command line."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from corral.domain.jobs.job import Strategy
+from corral.domain.sites.recipe.recipe import StoredRecipe
+from corral.domain.sites.site import KnownSite, Memory, proven
+
+
+class RecipeRead(BaseModel):
+    id: str
+    host: str
+    url_pattern: str = Field(description="the pages it is for; * stands for any one segment or value")
+    fields_key: str
+    document: dict[str, Any] = Field(description="`calls` to make, and per field in which answer it stands where")
+    pinned: bool = Field(description="no run overwrites it")
+    version: int
+    failed: bool  # not offered until its shape changes
+    created_at: datetime
+    updated_at: datetime
+
+
+class RecipeChange(BaseModel):
+    """What is left out stays as it is. A document that a person wrote is pinned unless `pinned` says otherwise."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    document: dict[str, Any] | None = Field(None, max_length=100)
+    pinned: StrictBool | None = None
+
+
+def recipe_read(stored: StoredRecipe) -> dict[str, Any]:
+    return {
+        "id": stored.id,
+        "host": stored.host,
+        "url_pattern": stored.url_pattern,
+        "fields_key": stored.fields_key,
+        "document": stored.document,
+        "pinned": stored.pinned,
+        "version": stored.version,
+        "failed": not stored.is_offered,
+        "created_at": stored.created_at,
+        "updated_at": stored.updated_at,
+    }
+
+
+def known_site_read(site: KnownSite) -> dict[str, Any]:
+    return {"host": site.host, "attempts": site.attempts, "recipes": site.recipes, "seen_at": site.seen_at}
+
+
+def intelligence(host: str, memories: Sequence[Memory]) -> dict[str, Any]:
+    strategies = {strategy.value: _summed(memories, strategy) for strategy in Strategy if strategy is not Strategy.AUTO}
+    return {"domain": host, "strategies": strategies, "proven": _proven(memories)}
+
+
+def evidence(memory: Memory) -> dict[str, Any]:
+    """One strategy for one set of fields."""
+    return {"fields_key": memory.fields_key, "strategy": memory.strategy.value, **_summed([memory], memory.strategy)}
+
+
+def _summed(memories: Sequence[Memory], strategy: Strategy) -> dict[str, Any]:
+    of_it = [memory for memory in memories if memory.strategy is strategy]
+    weight = sum(memory.weight for memory in of_it)
+    asked = sum(memory.asked for memory in of_it)
+    return {
+        "attempts": sum(memory.attempts for memory in of_it),
+        "success_rate": round(sum(memory.successes for memory in of_it) / weight, 4) if weight else None,
+        "yield": round(sum(memory.found for memory in of_it) / asked, 4) if asked else None,
+        "cost_ms": round(sum(memory.cost_ms for memory in of_it) / weight, 1) if weight else None,
+    }
+
+
+def _proven(memories: Sequence[Memory]) -> dict[str, str]:
+    keys = sorted({memory.fields_key for memory in memories})
+    found = {key: proven([memory for memory in memories if memory.fields_key == key]) for key in keys}
+    return {key: memory.strategy.value for key, memory in found.items() if memory is not None}

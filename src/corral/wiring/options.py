@@ -1,0 +1,100 @@
+"""What the settings mean to the parts: one function for each part that has options."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from corral.domain.hosts.breaker import BreakerRules
+from corral.domain.hosts.limiter import GateRules
+from corral.domain.hosts.pace import PaceRules
+from corral.domain.jobs.job import Strategy
+from corral.domain.runs.retention import Retention
+from corral.domain.runs.retry import RetryPolicy
+from corral.engine.node.assign import Limits
+from corral.engine.node.memory import default_limit_mib
+from corral.engine.node.options import NodeOptions
+from corral.fetch.browser.launch_args import find_chromium
+from corral.secrets.vault import Keyring
+from corral.settings import Settings
+from corral.wiring.worker_config import WorkerConfig
+
+
+def retry_policy(settings: Settings) -> RetryPolicy:
+    return RetryPolicy(
+        base_s=settings.retry_base_seconds,
+        factor=settings.retry_factor,
+        cap_s=settings.retry_cap_seconds,
+        max_wait_s=settings.retry_max_wait_seconds,
+        offers=offered_strategies(),
+    )
+
+
+def offered_strategies() -> frozenset[Strategy]:
+    """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
+    offers = {Strategy.HTTP, Strategy.API_REPLAY}
+    if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
+        offers.add(Strategy.BROWSER)
+    return frozenset(offers)
+
+
+def node_options(
+    settings: Settings,
+    keys: Keyring | None = None,
+    keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None,
+    *,
+    processes: int | None = None,
+) -> NodeOptions:
+    workers, most_mib = processes or settings.workers, settings.worker_max_memory_mib
+    return NodeOptions(
+        workers=workers,
+        limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
+        grace_s=settings.grace_seconds,
+        timeouts_s={
+            Strategy.HTTP: settings.http_timeout_seconds,
+            Strategy.API_REPLAY: settings.http_timeout_seconds,
+            Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
+        },
+        config=asdict(worker_config(settings, keys)),
+        crawls=settings.max_concurrent_tasks,
+        max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
+        gates=gate_rules(settings),
+        keys_for=keys_for,
+    )
+
+
+def gate_rules(settings: Settings) -> GateRules:
+    delay_s = settings.host_delay_seconds
+    most_s = max(delay_s, settings.host_max_delay_seconds)
+    pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=most_s)
+    return GateRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
+
+
+def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
+    return WorkerConfig(
+        egress_allow=[str(entry) for entry in settings.egress_allow],
+        user_agent=settings.agent,
+        max_body_bytes=settings.max_body_bytes,
+        max_value_chars=settings.max_value_chars,
+        max_page_links=settings.max_page_links,
+        browser_concurrency=settings.browser_concurrency,
+        artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
+        files_dir=str(settings.files_dir.absolute()),
+        max_file_bytes=settings.max_file_bytes,
+        cache_mode=settings.http_cache.value,
+        cache_dir=str(settings.cache_dir.absolute()),
+        cache_max_bytes=settings.http_cache_max_bytes,
+        browser_s=settings.browser_nav_timeout_ms / 1000,
+        retry_base_s=settings.retry_base_seconds,
+        retry_factor=settings.retry_factor,
+        retry_cap_s=settings.retry_cap_seconds,
+        vault_keys=keys.texts() if keys else [],
+    )
+
+
+def retention(settings: Settings) -> Retention:
+    return Retention(
+        settings.retention_days,
+        settings.retention_max_runs,
+        settings.retention_keep_records,
+        settings.crawl_retention_hours or None,
+    )

@@ -1,0 +1,59 @@
+"""A look at a target from this process: what fetching and reading take is loaded when the first one is asked for."""
+
+import asyncio
+import functools
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.net.address import EgressPolicy
+from corral.domain.ports import Prober
+from corral.settings import Settings
+from corral.wiring.options import worker_config
+
+if TYPE_CHECKING:
+    from corral.fetch.egress.client import Egress
+
+
+@asynccontextmanager
+async def prober(settings: Settings, gates: Gates = NO_GATES) -> AsyncIterator[Prober]:
+    """An idle API or node spares the ten megabytes; the first probe takes a moment longer."""
+    async with AsyncExitStack() as stack:
+        opening = asyncio.Lock()
+        opened: list[Prober] = []
+
+        async def probe(*args: Any, **options: Any) -> Any:
+            async with opening:
+                if not opened:
+                    # In a thread: the event loop answers others meanwhile.
+                    await asyncio.to_thread(importlib.import_module, "corral.wiring.worker")
+                    opened.append(await stack.enter_async_context(_open_prober(settings, gates)))
+            return await opened[0](*args, **options)
+
+        yield probe
+
+
+@asynccontextmanager
+async def _open_prober(settings: Settings, gates: Gates) -> AsyncIterator[Prober]:
+    from corral.fetch.parsing.pool import ParsePool  # noqa: PLC0415 - see above
+    from corral.fetch.probe import probe  # noqa: PLC0415
+    from corral.wiring.worker import page_cache  # noqa: PLC0415
+
+    egress = make_egress(settings)
+    pool = ParsePool()
+    try:
+        cache = page_cache(worker_config(settings))
+        budget_s = settings.probe_timeout_seconds
+        yield functools.partial(probe, egress, budget_s=budget_s, reader=pool, cache=cache, gates=gates)
+    finally:
+        await pool.close()
+        await egress.close()
+
+
+def make_egress(settings: Settings) -> "Egress":
+    from corral.fetch.egress.client import Egress  # noqa: PLC0415
+    from corral.fetch.limits import FetchLimits  # noqa: PLC0415
+
+    return Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.agent)

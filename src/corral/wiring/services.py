@@ -1,0 +1,270 @@
+"""The services of a distributed installation, as its settings ask for them: Redis, PostgreSQL, workers, the API."""
+
+import functools
+import hashlib
+import ipaddress
+import os
+import sys
+from collections.abc import Callable, Container, Sequence
+from enum import Enum
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import SecretStr
+
+from corral.domain.errors import BadConfiguration, StorageUnavailable
+from corral.runtime.forked_work import run_apart
+from corral.settings import Settings
+from corral.supervisor import checks
+from corral.supervisor.plan import WELL, Adopts, Health, Service
+from corral.wiring.redis import OwnRedis, program_environment, redis_program
+
+REDIS, POSTGRES, API = "redis", "postgres", "api"
+FIRST_WORKER = "worker-1"
+WORKER_CONCURRENCY = 8
+_SCHEMES = ("redis", "rediss")
+_PING_S = 1.0
+_REDIS_STARTS_S = 30.0
+# Within the two seconds that a stop may take beyond the grace period; the broker, which stops last, needs a moment.
+_STOP_MARGIN_S = 1.5
+_CORRAL = (sys.executable, "-m", "corral")
+_TOKENS = ("APP_READ_TOKEN", "APP_WRITE_TOKEN")  # of the API, which alone asks for them
+
+
+class Installation:
+    """The services that these settings ask for. `warn` is told, once, what a person should know."""
+
+    def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda _: None) -> None:
+        self.settings = settings
+        self._warn = warn
+        self._warned = False
+        self._own_redis = OwnRedis(settings)
+        self._controls: dict[str, Any] = {}  # by address: it changes when we start a Redis of our own
+        self.data_dir = settings.data_dir.absolute()
+
+    @property
+    def broker(self) -> str:
+        return self._own_redis.url
+
+    # -- before anything is started ---------------------------------------------------------------------
+
+    def check(self) -> None:
+        """BadConfiguration with all that keeps it from starting; StorageError where it is the database alone."""
+        problems = [*self._broker_problems(), *self._database_problems()]
+        if problems:
+            raise BadConfiguration(problems)
+        run_apart(self._check_database)  # it loads what a supervisor has no use for
+
+    def _check_database(self) -> None:
+        """Ours, and of a version we know: what each of our programs would end with, said once. Nothing is changed."""
+        from corral.store import schema  # noqa: PLC0415 - see above
+        from corral.store.open import version_of  # noqa: PLC0415
+
+        if self.has_postgres and not (health := checks.postgres_health(self.settings.store_url)).is_well:
+            raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
+        version = version_of(self.settings.store_url)
+        if version is not None:
+            place = "the PostgreSQL database" if self.has_postgres else self.settings.store_url
+            schema.check_version(version, place)
+
+    def _broker_problems(self) -> list[str]:
+        name = "APP_CELERY_BROKER_URL"
+        parts = _split(self.broker)
+        if parts is None:
+            return [f"{name} cannot be read; write redis://HOST:PORT/NUMBER"]
+        if parts.scheme not in _SCHEMES:
+            scheme = self.broker.partition(":")[0][:20]
+            return [f"{name} starts with {scheme}:, and the broker is a Redis; write redis://HOST:PORT/NUMBER"]
+        if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
+            return [f"{name} ends with {parts.path}, and a Redis has numbers for databases; write redis://HOST:PORT/1"]
+        health = checks.redis_health(self.broker)
+        if health.is_well or health.is_there:
+            return []
+        if health.hopeless:
+            return [f"{health.problem} (in {name})"]
+        if parts.scheme != "redis" or not _is_loopback(parts.hostname or ""):
+            return [f"{health.problem}, and one that is elsewhere is not started from here; start it, or set {name}"]
+        if redis_program() is None:
+            what = "and there is no redis-server to start one with"
+            return [f"{health.problem}, {what}; `apt-get install redis-server` (`brew install redis`), or set {name}"]
+        return []
+
+    def _database_problems(self) -> list[str]:
+        if self.settings.store_url in ("sqlite://", "sqlite:///:memory:"):
+            return ["a database in memory cannot be shared by several processes; leave APP_DATABASE_URL out"]
+        return []
+
+    @property
+    def has_postgres(self) -> bool:
+        return not self.settings.store_url.startswith("sqlite:")
+
+    # -- the services -----------------------------------------------------------------------------------
+
+    def services(self, *, workers: int | None = None, api: tuple[str, int] | None = None) -> list[Service]:
+        """In the order of starting. Without a number of workers, one, and none where one answers already.
+
+        The API is started before the workers: it needs none of them to answer, and accepts runs that wait for them.
+        """
+        base = [self._redis(), *([self._postgres()] if self.has_postgres else [])]
+        below = tuple(service.name for service in base)
+        names = [f"worker-{number}" for number in range(1, (workers or 1) + 1)]
+        adopts = Adopts.FIRST if workers is None else Adopts.NEVER
+        # Where all of them would share few cores, the API answers sooner if it loads before the workers do.
+        after = (API,) if api is not None and (os.cpu_count() or 1) <= len(names) + 1 else ()
+        at_work = [self._worker(name, below, adopts, after) for name in names]
+        return [*base, *([] if api is None else [self._api(*api, needs=below)]), *at_work]
+
+    def _redis(self) -> Service:
+        program = redis_program()
+        return Service(
+            REDIS,
+            self._redis_health,
+            command=(str(program), str(self._own_redis.conf)) if program is not None else (),
+            environment=program_environment,
+            inherits=False,
+            prepare=self._own_redis.write_conf,
+            start_s=_REDIS_STARTS_S,
+        )
+
+    def _postgres(self) -> Service:
+        """Looked at only: a database is somebody's to look after."""
+        return Service(POSTGRES, lambda _: checks.postgres_answers(self.settings.store_url))
+
+    def _worker(self, name: str, needs: Sequence[str], adopts: Adopts, after: tuple[str, ...] = ()) -> Service:
+        given = self.settings.model_fields_set
+        concurrency = self.settings.concurrency if "concurrency" in given else WORKER_CONCURRENCY
+        # One process each, unless the settings ask for more: --workers is how an installation grows.
+        processes = () if "workers" in given else ("--processes", "1")
+        beat = ("--beat",) if name == FIRST_WORKER else ()  # one keeps the time for all
+        return Service(
+            name,
+            self._worker_health,
+            tuple(needs),
+            (*_CORRAL, "worker", *beat, *processes, "--concurrency", str(concurrency)),
+            functools.partial(self.environment, without=_TOKENS),
+            adopts=adopts,
+            stop_s=self.settings.grace_seconds + _STOP_MARGIN_S,
+            after=after,
+        )
+
+    def _api(self, host: str, port: int, *, needs: tuple[str, ...]) -> Service:
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return Service(
+            API,
+            lambda _: checks.http_health(shown, port),
+            needs,
+            (*_CORRAL, "serve", "--host", host, "--port", str(port)),
+            self.environment,
+            adopts=Adopts.NEVER,
+        )
+
+    def environment(self, without: Container[str] = ()) -> dict[str, str]:
+        """The settings of one of our programs, without those that are none of its business."""
+        given = {name: value for name, value in environment_of(self.settings).items() if name not in without}
+        ours = {"APP_TRANSPORT": "celery", "APP_DATA_DIR": str(self.data_dir), "APP_CELERY_BROKER_URL": self.broker}
+        return {**given, **ours}
+
+    # -- Redis ------------------------------------------------------------------------------------------
+
+    def _redis_health(self, pid: int | None) -> Health:
+        """Of ours, by its password; before there is one, whether somebody else's answers without."""
+        health = checks.redis_health(self._own_redis.given_url if pid is None else self.broker)
+        if pid is None and health.is_well:
+            self._own_redis.forget_password()
+        if health.is_well and (other := self._other_installation()) is not None and not self._warned:
+            self._warned = True
+            self._warn(
+                f"the Redis at {checks.place_of(self.broker)} is used by another installation ({other}); "
+                "give each a database of its own: another number at the end of APP_CELERY_BROKER_URL"
+            )
+        return health
+
+    def _other_installation(self) -> str | None:
+        """Whoever works on the same database belongs to us, from whichever folder."""
+        about = f"{self.data_dir} on {os.uname().nodename}"
+        return checks.claim_instance(self.broker, identity_of(self.settings), about)
+
+    # -- workers ----------------------------------------------------------------------------------------
+
+    def _ping(self, **whom: Any) -> list[str]:
+        """Who answers over the broker; the first answer is enough."""
+        replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **whom)
+        return [str(name) for reply in replies or () for name in reply]
+
+    @property
+    def _control(self) -> Any:
+        from corral.transport.celery import make_celery  # noqa: PLC0415 - where the first question is asked
+
+        url = self.broker
+        if url not in self._controls:
+            app = make_celery(url)
+            options = app.conf.broker_transport_options
+            app.conf.broker_transport_options = {**options, "max_retries": 1, "interval_start": 0}
+            self._controls[url] = app.control
+        return self._controls[url]
+
+    def _worker_health(self, pid: int | None) -> Health:
+        """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
+        if pid is not None:
+            name = f"corral-{pid}@{os.uname().nodename}"
+            return self._asked(lambda: self._ping(destination=[name]))
+        if not (broker := checks.redis_health(self.broker)).is_well:
+            return broker
+        if not checks.has_listeners(self.broker):
+            return Health(is_well=False, problem="no worker answers")
+        if self._other_installation() is not None:
+            return Health(is_well=False, problem="those who answer work for another installation")
+        return self._asked(self._ping)
+
+    def worker_here(self) -> Health:
+        """Whether a worker of this machine answers, whatever its process."""
+        return self._asked(lambda: self._ping(pattern=f"*@{os.uname().nodename}", matcher="glob"))
+
+    def _asked(self, ping: Callable[[], list[str]]) -> Health:
+        if not (broker := checks.redis_health(self.broker)).is_well:
+            return Health(is_well=False, problem=f"it cannot be asked: {broker.problem}")
+        # Asked a few times for a short while each: one that begins to listen meanwhile is heard at once.
+        for _ in range(round(checks.CELERY_S / _PING_S) - 1):
+            if checks.celery_health(ping).is_well:
+                return WELL
+        return checks.celery_health(ping)
+
+
+def identity_of(settings: Settings) -> str:
+    """Of the database, wherever the folder is and whatever the password."""
+    url = settings.store_url
+    parts = urlsplit(url)
+    place = f"{os.uname().nodename}:{url}" if parts.scheme == "sqlite" else f"{checks.place_of(url)}{parts.path}"
+    return hashlib.sha256(place.encode()).hexdigest()[:32]
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The settings that were given, as the environment of another process."""
+    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return {f"APP_{name.upper()}": _spelled(value) for name, value in given.items() if value is not None}
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, Enum):
+        return str(value.value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # is looked at only when it is asked for
+    except ValueError:
+        return None
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

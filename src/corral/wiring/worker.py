@@ -1,0 +1,139 @@
+"""What a worker process is made of. Apart from `wiring`, so that starting one loads neither store nor settings."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.jobs.job import Strategy
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.domain.net.http_cache import CacheMode
+from corral.domain.ports import Executor, Kind
+from corral.domain.runs.retry import RetryPolicy
+from corral.domain.runs.run import WITH_ITEMS
+from corral.engine.worker.kinds.crawl.crawl import CrawlKind
+from corral.engine.worker.kinds.page import PageKind
+from corral.engine.worker.kinds.selftest import DrillKind
+from corral.fetch.api_replay import ApiReplayExecutor
+from corral.fetch.browser.executor import BrowserExecutor
+from corral.fetch.browser.launch_args import BrowserLimits
+from corral.fetch.browser.profile_folder import sweep_homes
+from corral.fetch.cache.client import NO_CACHE, PageCache
+from corral.fetch.cache.disk import DiskCache
+from corral.fetch.crawl.files import FileKeeper
+from corral.fetch.crawl.strategy import CrawlVisitor, Ways
+from corral.fetch.crawl.visit import HttpVisitor
+from corral.fetch.egress.client import Egress
+from corral.fetch.http import HttpExecutor
+from corral.fetch.limits import FetchLimits
+from corral.fetch.parsing.pool import PageReader, ParsePool
+from corral.fetch.proxy.credentials import WithProxy
+from corral.fetch.proxy.route import Proxies
+from corral.fetch.robots import Robots
+from corral.fetch.sessions import SessionKeys, WithSession
+from corral.fetch.survey import SurveyExecutor, as_it_is, closing
+from corral.files.artifacts import ArtifactFolder
+from corral.files.saved_files import FileFolder
+from corral.wiring.worker_config import WorkerConfig
+
+
+def page_cache(config: WorkerConfig) -> PageCache:
+    mode = CacheMode(config.cache_mode)
+    if mode is CacheMode.OFF:
+        return NO_CACHE
+    disk = DiskCache(Path(config.cache_dir), config.cache_max_bytes)
+    policy = ",".join(sorted(config.egress_allow))
+    return PageCache(disk, mode, policy=policy, user_agent=config.user_agent, max_bytes=config.max_body_bytes)
+
+
+def egress_policy(allow: list[str]) -> EgressPolicy:
+    return EgressPolicy(tuple(AllowEntry.parse(entry) for entry in allow))
+
+
+def _known(executors: dict[Strategy, Executor], keys: SessionKeys, gates: Gates) -> PageKind:
+    """With the sessions and the proxies of the jobs."""
+    return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}, gates)
+
+
+def _browser_limits(config: WorkerConfig) -> BrowserLimits:
+    """Where larger documents are allowed, what a page loads may be larger as well."""
+    usual, most = BrowserLimits(), config.max_body_bytes
+    return replace(
+        usual,
+        max_content_bytes=most,
+        max_body_bytes=max(usual.max_body_bytes, most),
+        max_decoded_bytes=max(usual.max_decoded_bytes, 4 * most),
+        max_at_once=config.browser_concurrency,
+    )
+
+
+def _file_keeper(config: WorkerConfig) -> FileKeeper:
+    return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
+
+
+def _crawl_kind(  # noqa: PLR0917 - the parts of a worker
+    config: WorkerConfig,
+    http: HttpVisitor,
+    executors: dict[Strategy, Executor],
+    gates: Gates,
+    keys: SessionKeys,
+    proxies: Proxies,
+) -> CrawlKind:
+    browser, replay = executors[Strategy.BROWSER], executors[Strategy.API_REPLAY]
+    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, gates, keys, proxies)
+    return CrawlKind(CrawlVisitor(ways), RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s))
+
+
+@asynccontextmanager
+async def worker_kinds(
+    config: WorkerConfig, keys: SessionKeys | None = None, gates: Gates = NO_GATES
+) -> AsyncIterator[dict[str, Kind]]:
+    """Everything a worker process can execute."""
+    keys = keys or SessionKeys(config.vault_keys)
+    limits = FetchLimits(max_bytes=config.max_body_bytes, max_value_chars=config.max_value_chars)
+    egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
+    robots = Robots(egress, config.user_agent)
+    await asyncio.to_thread(sweep_homes)
+    browser_limits = _browser_limits(config)
+    folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
+    pool = ParsePool(size=2, max_value_chars=config.max_value_chars, max_links=config.max_page_links)
+    proxies = Proxies(egress)
+    browser = BrowserExecutor(
+        egress, robots, config.user_agent, browser_limits, folder=folder, reader=pool, proxies=proxies
+    )
+    cache = page_cache(config)
+    http = HttpExecutor(egress, robots, pool, cache=cache, proxies=proxies)
+    executors: dict[Strategy, Executor] = {
+        Strategy.HTTP: http,
+        Strategy.API_REPLAY: ApiReplayExecutor(egress, robots, cache=cache, proxies=proxies),
+        Strategy.BROWSER: browser,
+    }
+
+    def http_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
+        return as_it_is(HttpExecutor(egress, robots, reader, cache=cache, proxies=proxies))
+
+    def browser_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
+        return closing(
+            BrowserExecutor(egress, robots, config.user_agent, browser_limits, reader=reader, proxies=proxies)
+        )
+
+    surveys: dict[Strategy, Executor] = {
+        Strategy.HTTP: SurveyExecutor(http_for, pool),
+        Strategy.BROWSER: SurveyExecutor(browser_for, pool),
+    }
+    visitor = HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config))
+    crawl = _crawl_kind(config, visitor, executors, gates, keys, proxies)
+    try:
+        yield {
+            "page": _known(executors, keys, gates),
+            "survey": _known(surveys, keys, gates),
+            **dict.fromkeys(WITH_ITEMS, crawl),
+            "drill": DrillKind(),
+        }
+    finally:
+        await browser.close()
+        await proxies.close()
+        await pool.close()
+        await egress.close()

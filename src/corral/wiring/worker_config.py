@@ -1,0 +1,29 @@
+"""What a node tells its workers. Apart from `wiring_worker`, so that a node does not load what only workers execute."""
+
+from dataclasses import dataclass, field
+
+from corral.domain.net.http_cache import CacheMode
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """What it is told of the settings; it travels as JSON."""
+
+    egress_allow: list[str]
+    user_agent: str
+    max_body_bytes: int
+    browser_concurrency: int
+    max_value_chars: int = 1_000_000
+    max_page_links: int = 100_000
+    artifacts_dir: str | None = None  # where failed pages are kept; None keeps none
+    files_dir: str | None = None  # where crawls keep files
+    max_file_bytes: int = 0
+    cache_mode: str = CacheMode.OFF.value
+    cache_dir: str = ""
+    cache_max_bytes: int = 0
+    # Of the items of a crawl.
+    browser_s: float = 30.0
+    retry_base_s: float = 10.0
+    retry_factor: float = 3.0
+    retry_cap_s: float = 300.0
+    vault_keys: list[str] = field(default_factory=list, repr=False)  # what opens the sessions of jobs

@@ -1,0 +1,180 @@
+"""A crawl in miniature: every decision of `domain` on sites of real pages and traps, without anything fetched."""
+
+import random
+import re
+from collections import Counter, deque
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from corral.domain.crawl.fingerprint import PrintMemory, sketch
+from corral.domain.crawl.scope import Scope
+from corral.domain.crawl.template_budget import TemplateBudget
+from corral.domain.crawl.traps import DEFERRING, Trap, is_dated, shape_of, template_of
+from corral.domain.net.canonical import links_to
+from corral.domain.net.url import parse_target
+from tests.domain.crawl.trap_sites import (
+    FINITE,
+    TRAPS,
+    Answer,
+    Page,
+    articles,
+    listed_gallery,
+    related_articles,
+    tables,
+    translated_manual,
+)
+
+HOME = "https://example.com/"
+TODAY = date(2026, 11, 15)
+
+
+class Site:
+    """`kinds` by the first folder of their paths; `real` are the finite ones."""
+
+    def __init__(self, real: dict[str, Answer], traps: dict[str, Answer], entries: list[str]) -> None:
+        self.real, self.traps, self.entries = real, traps, entries
+        self.fetched: list[str] = []
+
+    def answer(self, url: str) -> Page:
+        target = parse_target(url)
+        kind, _, rest = target.path.strip("/").partition("/")
+        self.fetched.append(kind)
+        answer = {**self.real, **self.traps}.get(kind)
+        if answer is None:
+            return "Welcome to all of this", self.entries
+        return answer(rest, target.query or "")
+
+    @property
+    def found(self) -> int:
+        return sum(kind in self.real for kind in self.fetched)
+
+    @property
+    def wasted(self) -> int:
+        return sum(kind in self.traps for kind in self.fetched)
+
+
+class Deferred:
+    """Addresses by the name that holds them back, those of the least suspect name first."""
+
+    def __init__(self, budget: TemplateBudget) -> None:
+        self._budget = budget
+        self._by_name: dict[str, deque[tuple[str, int, str | None]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_name)
+
+    def add(self, url: str, depth: int, found_on: str | None, trap: Trap) -> None:
+        name = self._budget.behind(template_of(url), trap)
+        self._by_name.setdefault(name, deque()).append((url, depth, found_on))
+
+    def pop(self) -> tuple[str, int, str | None]:
+        growth = self._budget.growth(self._by_name)
+        name = min(self._by_name, key=lambda each: (growth.get(each, 0.0), self._by_name[each][0][1]))
+        found = self._by_name[name].popleft()
+        if not self._by_name[name]:
+            del self._by_name[name]
+        return found
+
+
+def crawl(site: Site, most: int = 50_000) -> dict[str, int]:
+    """Breadth first, deferred addresses after all others; how many were refused for which template."""
+    scope = Scope.of({"max_depth": 100}, [HOME])
+    budget, prints = TemplateBudget(), PrintMemory()
+    seen = {HOME}
+    queue: deque[tuple[str, int, str | None, bool]] = deque([(HOME, 0, None, False)])
+    deferred = Deferred(budget)
+    refused: Counter[str] = Counter()
+    while (queue or deferred) and budget.fetched < most:
+        if not queue:
+            queue.append((*deferred.pop(), True))
+        url, depth, found_on, is_deferred = queue.popleft()
+        template = template_of(url)
+        trap = budget.hold(template, is_deferred=is_deferred) if depth else None
+        if trap in DEFERRING:
+            deferred.add(url, depth, found_on, trap)
+        elif trap is not None:
+            refused[template] += 1
+        if trap is not None:
+            continue
+        budget.fetched += 1
+        text, references = site.answer(url)
+        led_to: list[str] = []
+        for link in links_to(parse_target(url), references):
+            # Depth does not count here: chains are longer than any.
+            if link is None or link.key in seen or scope.refuses(link.url, 1) or shape_of(link.url, TODAY):
+                continue
+            seen.add(link.key)
+            trap = budget.admit(template_of(link.url))
+            if trap is None:
+                queue.append((link.url, depth + 1, template, False))
+            elif trap in DEFERRING:
+                deferred.add(link.url, depth + 1, template, trap)
+            else:
+                refused[template_of(link.url)] += 1
+                continue
+            led_to.append(template_of(link.url))
+        own = set(re.findall(r"[^\W_]+", " ".join([url, *references]).lower()))
+        print_, words = sketch(text, own)
+        is_again = prints.has(print_)
+        dated = is_dated(url)
+        budget.observe(
+            template, print_, words=words, led_to=led_to, is_again=is_again, is_dated=dated, found_on=found_on
+        )
+    return refused
+
+
+@pytest.mark.parametrize("comes_first", ["real", "traps"])
+@pytest.mark.parametrize("finite", FINITE)
+def test_a_finite_site_is_crawled_whole_beside_every_trap(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]], comes_first: str
+) -> None:
+    real, entries, count = finite(610)
+    # Beside two chains without end or more, nobody could tell that a third one has an end.
+    traps = {kind: answer for kind, (answer, _) in TRAPS.items() if kind not in real and kind != "search"}
+    trapped = [entry for kind, (_, entry) in TRAPS.items() if kind in traps]
+    site = Site(real, traps, [*entries, *trapped] if comes_first == "real" else [*trapped, *entries])
+    random.seed(1)
+    refused = crawl(site)
+    by_trap = Counter(kind for kind in site.fetched if kind in traps)
+    assert site.found >= 0.995 * count, (site.found, count, by_trap)
+    assert site.found <= count, "a page was fetched twice"
+    assert site.wasted <= 1_000, by_trap
+    assert refused, "what is held back is told"
+
+
+@pytest.mark.parametrize("finite", FINITE)
+def test_a_finite_site_without_traps_loses_nothing(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]],
+) -> None:
+    # What leads from page to page grows until half of a tree, or all of a chain, is fetched.
+    real, entries, count = finite({"tables": 640, "gallery": 640, "article_tree": 1_600}.get(finite.__name__, 2_000))
+    site = Site(real, {}, entries)
+    assert crawl(site) == {}
+    assert site.found == count
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_every_trap_ends_by_itself(trap: str) -> None:
+    answer, entry = TRAPS[trap]
+    site = Site({}, {trap: answer}, [entry])
+    random.seed(1)
+    refused = crawl(site)
+    assert refused
+    assert site.wasted <= 1_000
+
+
+@pytest.mark.parametrize("trap", ["cal", "agenda", "day", "maze", "shop", "s"])
+@pytest.mark.parametrize("finite", [articles, related_articles, tables, listed_gallery, translated_manual])
+def test_pages_of_a_finite_site_come_before_those_of_a_trap(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]], trap: str
+) -> None:
+    """Both are deferred for their content; what tells them apart is which of them grows."""
+    real, entries, count = finite(200)
+    answer, entry = TRAPS[trap]
+    for first in ([entry, *entries], [*entries, entry]):
+        site = Site(real, {trap: answer}, first)
+        random.seed(1)
+        crawl(site, most=round(1.3 * count))
+        assert site.found == count, f"{site.found} of {count}, {site.wasted} of the trap"

@@ -1,0 +1,110 @@
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from corral.domain.runs.artifact import UNNAMED_FOR_S, Artifact, ArtifactKind
+from corral.engine.background.artifact_cleanup import Tidying
+from corral.files.artifacts import ArtifactFolder
+from corral.files.saved_files import FileFolder
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests.store.builders import claim_new, failed
+from tests.store.queries.test_artifacts import leaving
+
+
+def aged(folder: ArtifactFolder, artifact: Artifact, age_s: float) -> Artifact:
+    then = time.time() - age_s
+    os.utime(folder.path(artifact), (then, then))
+    return artifact
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture
+def store() -> Store:
+    return open_store("sqlite://")
+
+
+async def named(store: Store, *artifacts: Artifact) -> str:
+    lease = await claim_new(store)
+    await store.settle(leaving(failed(lease), *artifacts))
+    return lease.run_id
+
+
+def test_files_are_private_and_named_by_us(tmp_path: Path) -> None:
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    kept = folder.keep(ArtifactKind.HTML, b"<script>")
+    path = folder.path(kept)
+    assert folder.read(kept) == b"<script>"
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+    assert len(kept.id) == 32
+    assert folder.read(Artifact("f" * 32, ArtifactKind.HTML, 1)) is None
+
+
+def test_a_link_in_the_folder_is_neither_followed_nor_removed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    folder.keep(ArtifactKind.HTML, b"x")
+    link = Artifact("e" * 32, ArtifactKind.HTML, 6)
+    folder.path(link).symlink_to(secret)
+    assert folder.read(link) is None
+    assert link.id not in {file.id for file in folder.held()}
+
+
+def test_a_nearly_full_disk_keeps_its_last_room_for_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corral.files.artifacts._KEPT_FREE_BYTES", 2**62)
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    with pytest.raises(OSError, match="nearly full"):
+        folder.keep(ArtifactKind.HTML, b"x")
+    assert folder.held() == []
+
+
+async def test_files_that_no_run_names_are_swept_and_strangers_are_not(tmp_path: Path, store: Store) -> None:
+    root = tmp_path / "artifacts"
+    folder = ArtifactFolder(root)
+    kept, fresh, orphan = (folder.keep(ArtifactKind.SCREENSHOT, b"png") for _ in range(3))
+    await named(store, aged(folder, kept, 10 * UNNAMED_FOR_S))
+    aged(folder, orphan, UNNAMED_FOR_S + 60)
+    (root / "notes.txt").write_text("somebody's")
+    await Tidying(store, folder, 1000, FileFolder(tmp_path / "files")).tidy()
+    assert names(root) == {kept.file_name, fresh.file_name, "notes.txt"}
+    await store.close()
+
+
+async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path: Path, store: Store) -> None:
+    folder = ArtifactFolder(tmp_path / "artifacts")
+    made = [aged(folder, folder.keep(ArtifactKind.HTML, b"x" * 100), 100 - number) for number in range(10)]
+    run_id = await named(store, *made)
+    await Tidying(store, folder, 550, FileFolder(tmp_path / "files")).tidy()
+    left = {each.artifact.id for each in await store.artifacts_of(run_id)}
+    assert left == {each.id for each in made[6:]}
+    assert {file.id for file in folder.held()} == left
+    await store.close()
+
+
+async def test_a_folder_that_is_not_there_is_tidy(tmp_path: Path, store: Store) -> None:
+    await Tidying(store, ArtifactFolder(tmp_path / "nowhere"), 10, FileFolder(tmp_path / "none")).tidy()
+    await store.close()
+
+
+async def test_saved_files_go_with_the_run_that_saved_them(tmp_path: Path, store: Store) -> None:
+    files = FileFolder(tmp_path / "files")
+    lease = await claim_new(store)
+    saved = files.save(lease.run_id, "a.pdf", b"%PDF")
+    again = files.save(lease.run_id, "a.pdf", b"%PDF")
+    assert saved == again
+    forgotten = files.save("0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b", "../../b c.pdf", b"%PDF")
+    assert Path(forgotten.path).name.endswith("-_.._b_c.pdf")
+    await Tidying(store, ArtifactFolder(tmp_path / "artifacts"), 10, files).tidy()
+    assert Path(saved.path).read_bytes() == b"%PDF"
+    assert not Path(forgotten.path).exists()
+    assert files.runs() == [lease.run_id]
+    await store.close()

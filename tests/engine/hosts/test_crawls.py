@@ -1,0 +1,152 @@
+"""Crawls at the gates of real hosts."""
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.hosts.limiter import SitePace
+from corral.domain.runs.run import Run, RunState
+from corral.settings import Settings
+from corral.store.tables import items
+from corral.wiring.app import App
+from tests.chaos.level import LEVEL
+from tests.engine.builders import ended, node_of, settings_for, sound, until, working
+from tests.engine.crawl.site import Page, Site, served
+
+
+def gated(folder: Path, **changed: Any) -> Settings:
+    plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 3, "workers": 1}
+    return settings_for(folder, **(plain | changed))
+
+
+async def start(app: App, url: str, **options: object) -> str:
+    plan = {"start_urls": [url], "scope": {"mode": "any"}, "max_depth": 2, "concurrency": 4, "retry_attempts": 3}
+    run, _ = await app.crawls.start(CrawlPlan.of({**plan, **options}))
+    return run.id
+
+
+async def finished(app: App, run_id: str) -> Run:
+    [run] = await ended(app, [run_id], timeout_s=40)
+    await sound(app)
+    return run
+
+
+def place(site: Site) -> str:
+    return site.url.partition("//")[2]
+
+
+def a_site(count: int, *more: str) -> dict[str, Page]:
+    pages = {f"/{number}": Page() for number in range(count)}
+    return {
+        "/": Page(links=[*pages, *more]),
+        "/robots.txt": Page(raw="", headers={"content-type": "text/plain"}),
+        **pages,
+    }
+
+
+async def test_a_crawl_goes_on_with_other_hosts_while_one_is_left_alone_and_comes_back_to_it(tmp_path: Path) -> None:
+    broken = {"/robots.txt": Page(raw=""), **{f"/b{number}": Page(status=500) for number in range(12)}}
+    with served(broken) as bad, served(a_site(20, *[f"{bad.url}/b{number}" for number in range(12)])) as good:
+        async with working(gated(tmp_path, breaker_open_seconds=4)) as app:
+            run_id = await start(app, f"{good.url}/", respect_robots=False)
+            await until(lambda: place(bad) in node_of(app).gate.watched)
+            await until(lambda: sum(good.hits.values()) >= 21)
+            hits = sum(bad.hits.values())
+            way = await app.store.way_to(run_id, (await _a_waiting_key(app, run_id)))
+            assert way[0].reason == "waiting:breaker"
+            assert way[0].due_in_s > 0
+            for name in broken:
+                bad.pages[name] = Page()
+            run = await finished(app, run_id)
+    assert (run.state, run.stats["done"], run.stats["failed"]) == (RunState.COMPLETED, 33, 0)
+    assert hits < 12  # those that were under way when it opened
+
+
+async def _a_waiting_key(app: App, run_id: str) -> str:
+    wanted = sa.select(items.c.url_key).where(items.c.run_id == run_id, items.c.reason == "waiting:breaker").limit(1)
+
+    async def found() -> bool:
+        return bool(await app.store._db.read(lambda tx: tx.all(wanted)))
+
+    await until(found)
+    rows = await app.store._db.read(lambda tx: tx.all(wanted))
+    return str(rows[0][0])
+
+
+@pytest.mark.skipif(not LEVEL, reason="long")
+async def test_a_crawl_of_a_broken_host_waits_for_the_probe_and_loses_no_page(tmp_path: Path) -> None:
+    with served(a_site(30)) as site:
+        async with working(gated(tmp_path, breaker_open_seconds=2)) as app:
+            for number in range(30):
+                site.pages[f"/{number}"] = Page(status=500)
+            run_id = await start(app, f"{site.url}/", respect_robots=False)
+            await until(lambda: place(site) in node_of(app).gate.watched)
+            await asyncio.sleep(0.5)
+            before = sum(site.hits.values())
+            for number in range(30):
+                site.pages[f"/{number}"] = Page(takes_s=0.3)
+            await until(lambda: sum(site.hits.values()) > before)
+            await asyncio.sleep(0.1)
+            assert sum(site.hits.values()) == before + 1  # the probe
+            run = await finished(app, run_id)
+    assert (run.state, run.stats["done"], run.stats["failed"]) == (RunState.COMPLETED, 31, 0)
+
+
+async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Path) -> None:
+    pages = a_site(3)
+    pages["/robots.txt"] = Page(raw="User-agent: *\nCrawl-delay: 0.5\n", headers={"content-type": "text/plain"})
+    with served(pages) as site:
+        async with working(gated(tmp_path, host_max_delay_seconds=5)) as app:
+            run = await finished(app, await start(app, f"{site.url}/", concurrency=8))
+            assert run.state is RunState.COMPLETED
+            respecting = [at for path, at in site.asked_at if path != "/robots.txt"]
+            free = await finished(app, await start(app, f"{site.url}/", respect_robots=False, max_depth=1))
+    gaps = [later - earlier for earlier, later in pairwise(respecting)]
+    assert len(gaps) == 3
+    # As the server sees them: one may be late, and the next in time.
+    assert sum(gaps) >= 3 * 0.5 - 0.4
+    assert free.state is RunState.COMPLETED
+
+
+@pytest.mark.skipif(not LEVEL, reason="long")
+async def test_a_crawl_keeps_the_pace_a_person_has_set(tmp_path: Path) -> None:
+    with served(a_site(6)) as site:
+        async with working(gated(tmp_path)) as app:
+            await app.store.say_pace(place(site), SitePace(2, 0.2))
+            await until(lambda: place(site) in node_of(app).gate.watched)
+            run = await finished(app, await start(app, f"{site.url}/", concurrency=8, respect_robots=False))
+    gaps = [later - earlier for (_, earlier), (_, later) in pairwise(site.asked_at)]
+    assert run.state is RunState.COMPLETED
+    assert min(gaps) >= 0.099
+    assert site.most_at_once <= 2
+
+
+@pytest.mark.skipif(not LEVEL, reason="long")
+async def test_a_crawl_reads_as_many_pages_of_a_host_at_once_as_it_was_promised(tmp_path: Path) -> None:
+    pages = a_site(40)
+    for number in range(40):
+        pages[f"/{number}"] = Page(takes_s=0.5)
+    with served(pages) as site:
+        async with working(gated(tmp_path, host_concurrency=2)) as app:
+            await finished(app, await start(app, f"{site.url}/", concurrency=20, respect_robots=False))
+    assert 15 <= site.most_at_once <= 20
+
+
+@pytest.mark.parametrize("takes_s", [0.0, 0.4])
+async def test_a_crawl_of_a_host_with_a_delay_keeps_the_order_of_the_links(tmp_path: Path, takes_s: float) -> None:
+    pages = a_site(12)
+    for name in pages:
+        pages[name] = replace(pages[name], takes_s=takes_s)
+    pages["/robots.txt"] = Page(raw="User-agent: *\nCrawl-delay: 0.3\n", headers={"content-type": "text/plain"})
+    with served(pages) as site:
+        async with working(gated(tmp_path, host_max_delay_seconds=5)) as app:
+            run = await finished(app, await start(app, f"{site.url}/", concurrency=5))
+    asked = [path for path, _ in site.asked_at if path != "/robots.txt"]
+    assert run.state is RunState.COMPLETED
+    assert asked == ["/", *(f"/{number}" for number in range(12))]

@@ -1,0 +1,313 @@
+"""The two sides of a gate against each other, without processes: a worker's turns and the node that lends them."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from corral.domain.hosts.breaker import Breaker, BreakerRules
+from corral.domain.hosts.limiter import GateRules, WaitReason, wait_of
+from corral.domain.hosts.pace import PaceRules
+from corral.domain.hosts.quota import Given
+from corral.domain.net.url import Target, parse_target
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.engine.hosts.host_state import Host
+from corral.engine.hosts.limiter import Gate
+from corral.engine.hosts.permits import Permits, PermitVisit
+
+SITE = parse_target("http://site.test/page")
+OTHER = parse_target("http://other.test/page")
+WELL = Fetched()
+ILL = Failed(FailureCode.NETWORK, "nobody there", "refused")
+
+
+class Notes:
+    """A keeper that remembers what it was told, and lets whoever asks make the probe."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+        self.gate: Gate | None = None
+        self.not_yet: list[Breaker] = []  # what the store knows, where it does not give the probe away
+
+    def opened(self, host: Host) -> None:
+        self.said.append(("opened", host.place))
+
+    def take_probe(self, host: Host) -> None:
+        assert self.gate is not None
+        self.said.append(("probe", host.place))
+        known = self.not_yet.pop() if self.not_yet else None
+        asyncio.get_running_loop().call_soon(self.gate.probe_taken, host, known)
+
+    def probe_ended(self, host: Host) -> None:
+        self.said.append(("closed" if host.gate.breaker.opened_at is None else "still open", host.place))
+
+    def touched(self, host: Host) -> None: ...
+
+    def let_in(self, host: Host) -> None: ...
+
+    def want_part(self, host: Host) -> None:
+        """No other node asks for it."""
+        assert self.gate is not None
+        self.gate.part_given(host, Given(host.place, self.gate.rules_of(host).pace.most_at_once), self.gate.clock())
+
+    def recovered(self, host: Host) -> None:
+        self.said.append(("recovered", host.place))
+
+
+class Worker:
+    """One worker process, as far as its node knows it."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.permits = Permits()
+        self.sent = 0
+        self.permits.say = lambda message: self._later(gate.hear, self, message)
+
+    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+        for message in messages:
+            self._later(self.permits.hear, message)
+
+    def _later(self, hear: Callable[..., None], *what: Any) -> None:
+        self.sent += 1
+        asyncio.get_running_loop().call_soon(hear, *what)
+
+
+def a_gate(
+    *, concurrency: int = 32, delay_s: float = 0.0, failures: int = 5, open_s: float = 300.0
+) -> tuple[Gate, Notes]:
+    notes = Notes()
+    rules = GateRules(PaceRules(concurrency, delay_s), BreakerRules(failures, open_s))
+    notes.gate = Gate(rules, notes)
+    return notes.gate, notes
+
+
+async def visited(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Failed | None:
+    visit = worker.permits.visit()
+    refused = await visit.enter(target)
+    if refused is None and outcome is WELL:
+        visit.answered(target, 200, 0.01, None)
+    visit.end(refused or outcome)
+    if outcome is not WELL:
+        await told()
+    return refused
+
+
+async def told() -> None:
+    """What was said has been heard, and answered."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def inside(worker: Worker, target: Target = SITE) -> PermitVisit:
+    visit = worker.permits.visit()
+    assert await visit.enter(target) is None
+    return visit
+
+
+async def test_a_thousand_visits_to_a_host_that_is_well_cost_two_messages() -> None:
+    gate, _ = a_gate()
+    worker = Worker(gate)
+    for _ in range(1000):
+        assert await visited(worker) is None
+    assert worker.sent == 2  # asked once, and lent
+
+
+async def test_a_turn_that_was_lent_costs_next_to_nothing() -> None:
+    gate, _ = a_gate()
+    worker = Worker(gate)
+    await visited(worker)
+    best_us = min([await _cost_us(worker) for _ in range(5)])
+    assert best_us < 50  # usually 5
+
+
+async def _cost_us(worker: Worker, count: int = 2000) -> float:
+    began = time.process_time()
+    for _ in range(count):
+        await visited(worker)
+    return (time.process_time() - began) / count * 1e6
+
+
+async def test_workers_together_never_have_more_than_the_host_is_given() -> None:
+    gate, _ = a_gate(concurrency=5)
+    workers = [Worker(gate), Worker(gate), Worker(gate)]
+    now = most = 0
+
+    async def one(worker: Worker) -> None:
+        nonlocal now, most
+        visit = await inside(worker)
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.001)
+        now -= 1
+        visit.end(WELL)
+
+    await asyncio.gather(*(one(workers[number % 3]) for number in range(60)))
+    assert most == 5
+
+
+async def test_a_crawl_gets_as_many_at_once_as_it_was_promised() -> None:
+    gate, _ = a_gate(concurrency=4)
+    worker = Worker(gate)
+    visits = [worker.permits.visit(at_once=64) for _ in range(64)]
+    assert await asyncio.gather(*(visit.enter(SITE) for visit in visits)) == [None] * 64
+
+
+async def test_what_is_lent_to_one_worker_and_not_used_is_called_back_for_another() -> None:
+    gate, _ = a_gate(concurrency=2)
+    rich, poor = Worker(gate), Worker(gate)
+    for visit in [await inside(rich), await inside(rich)]:
+        visit.end(WELL)
+    await inside(poor)
+
+
+async def test_a_worker_that_dies_gives_back_what_it_had() -> None:
+    gate, _ = a_gate(concurrency=1)
+    dead, alive = Worker(gate), Worker(gate)
+    await inside(dead)
+    gate.lost(dead)
+    await inside(alive)
+
+
+async def test_who_finds_no_place_is_sent_away_after_a_moment() -> None:
+    gate, _ = a_gate(concurrency=1)
+    worker = Worker(gate)
+    await inside(worker)
+    refused = await visited(worker)
+    assert refused is not None
+    found = wait_of(refused)
+    assert found is not None
+    assert found[1].reason is WaitReason.PACE
+
+
+async def test_a_delay_is_kept_between_visits_and_whoever_is_early_is_told_when_to_come_back() -> None:
+    gate, _ = a_gate(delay_s=20)
+    worker = Worker(gate)
+    assert await visited(worker) is None
+    refused = await asyncio.gather(*(visited(worker) for _ in range(3)))
+    waits = [wait_of(each)[1].seconds for each in refused if each is not None]  # type: ignore[index]
+    assert 10 <= waits[0] <= 30
+    assert [round(later - waits[0]) for later in waits] == [0, 20, 40]
+
+
+async def test_five_failures_in_a_row_open_the_breaker_and_one_probe_closes_it() -> None:
+    gate, notes = a_gate(open_s=0.3)
+    first, second = Worker(gate), Worker(gate)
+    for number in range(5):
+        assert await visited((first, second)[number % 2], ILL) is None
+    refused = await visited(first)
+    assert refused is not None
+    assert refused.detail == "breaker"
+    await asyncio.sleep(0.31)
+
+    probe = await inside(first)
+    others = await asyncio.gather(*(visited(worker) for worker in (first, second) for _ in range(5)))
+    assert [each and each.detail for each in others] == ["breaker"] * 10
+    probe.end(WELL)
+    await told()
+    assert await visited(second) is None
+    assert notes.said == [
+        ("opened", "site.test"),
+        ("probe", "site.test"),
+        ("closed", "site.test"),
+        ("recovered", "site.test"),
+    ]
+
+
+async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing() -> None:
+    gate, notes = a_gate(open_s=0.3, failures=1)
+    worker, dying = Worker(gate), Worker(gate)
+    await visited(worker, ILL)
+    await asyncio.sleep(0.31)
+    (await inside(worker)).end(ILL)
+    await told()
+    assert (await visited(worker)) is not None
+    await asyncio.sleep(0.31)
+    await inside(dying)
+    gate.lost(dying)
+    (await inside(worker)).end(WELL)
+    await told()
+    assert [what for what, _ in notes.said].count("still open") == 2
+    assert ("closed", "site.test") in notes.said
+
+
+async def test_a_store_whose_clock_is_a_little_behind_is_asked_again_and_not_much_later() -> None:
+    gate, notes = a_gate(open_s=0.3, failures=1)
+    worker = Worker(gate)
+    await visited(worker, ILL)
+    await asyncio.sleep(0.31)
+    notes.not_yet = [Breaker(1, opened_at=gate.clock() - 0.25)]
+    (await inside(worker)).end(WELL)
+    await told()
+    assert [what for what, _ in notes.said] == ["opened", "probe", "probe", "closed", "recovered"]
+
+
+async def test_a_probe_that_is_another_nodes_is_waited_for() -> None:
+    gate, notes = a_gate(open_s=0.3, failures=1)
+    worker = Worker(gate)
+    await visited(worker, ILL)
+    await asyncio.sleep(0.31)
+    notes.not_yet = [Breaker(1, opened_at=gate.clock() - 1, probed_at=gate.clock())]
+    refused = await visited(worker)
+    assert refused is not None
+    assert refused.detail == "breaker"
+    assert refused.stats["wait_s"] > 100
+
+
+async def test_a_success_between_failures_keeps_the_breaker_closed_and_other_hosts_are_not_concerned() -> None:
+    gate, notes = a_gate(failures=3)
+    worker = Worker(gate)
+    for outcome in (ILL, ILL, WELL, ILL, ILL):
+        await visited(worker, outcome)
+    for _ in range(3):
+        await visited(worker, ILL, OTHER)
+    assert notes.said == [("opened", "other.test")]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_closes_the_host_to_everybody(status: int) -> None:
+    gate, _ = a_gate()
+    worker, other = Worker(gate), Worker(gate)
+    visit = await inside(worker)
+    visit.answered(SITE, status, 0.01, "30")
+    visit.end(Failed(FailureCode.RATE_LIMITED, "slowly", http_status=status))
+    await told()
+    refused = await visited(other)
+    assert refused is not None
+    assert refused.detail == "retry_after"
+    assert 25 < wait_of(refused)[1].seconds <= 30  # type: ignore[index]
+
+
+async def test_who_was_sent_to_another_host_takes_a_turn_there_and_its_failure_is_that_hosts() -> None:
+    gate, notes = a_gate(failures=1)
+    worker = Worker(gate)
+    visit = await inside(worker)
+    visit.answered(SITE, 302, 0.01, None)
+    assert await visit.enter(OTHER) is None
+    visit.end(ILL)
+    await told()
+    assert notes.said == [("opened", "other.test")]
+    assert await visited(worker) is None
+
+
+async def test_a_crawl_delay_is_obeyed_from_the_moment_it_is_known() -> None:
+    gate, _ = a_gate()
+    worker = Worker(gate)
+    visit = await inside(worker)
+    spare = await inside(worker)
+    spare.end(WELL)
+    visit.slow_down(SITE, 30)
+    assert (await visited(worker)) is not None
+    visit.end(WELL)
+
+
+async def test_a_visit_that_is_broken_off_gives_its_turn_back() -> None:
+    gate, _ = a_gate(concurrency=1)
+    worker = Worker(gate)
+    holding = await inside(worker)
+    waiting = asyncio.create_task(visited(worker))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    holding.end(None)
+    await inside(worker)

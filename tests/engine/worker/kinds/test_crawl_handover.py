@@ -1,0 +1,68 @@
+"""What a worker has learned of the templates of a place goes with that place."""
+
+from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
+from corral.domain.crawl.item import Ended, Found, Item, Seen, Step
+from corral.domain.crawl.template_budget import TemplateBudget
+from corral.domain.crawl.traps import Trap
+from corral.engine.worker.kinds.crawl.memory import CrawlMemory
+from corral.engine.worker.kinds.crawl.traps import CrawlTraps
+
+
+def starved(*hosts: str) -> list[list[object]]:
+    budget = TemplateBudget()
+    for host in hosts:
+        for _ in range(20):
+            budget.observe(f"{host}/p/{{n}}", 77)
+    return [each for each in budget.document()["templates"] if each[0].endswith("{n}")]
+
+
+def item(number: int, host: str = "a.test") -> Item:
+    return Item(number, f"http://{host}/p/{number}", f"{host}/{number}", 1, 1)
+
+
+def begun(**answer: object) -> CrawlTraps:
+    traps = CrawlTraps()
+    traps.told()
+    traps.answered({"templates": [], **answer}, 0)
+    return traps
+
+
+def test_a_place_that_comes_brings_what_is_known_of_it() -> None:
+    traps = begun()
+    assert traps.held(item(1)) is None
+    traps.answered({"come": {"templates": starved("a.test")}, "gone": []}, 0)
+    ended = traps.held(item(2))
+    assert ended is not None
+    assert (ended.state, ended.reason) == (ItemState.DEFERRED, Trap.NO_NEW_CONTENT)
+    assert traps.held(item(2)._replace(is_deferred=True)) is None
+
+
+def test_a_place_that_goes_is_forgotten() -> None:
+    traps = begun(templates=starved("a.test", "b.test"))
+    assert traps.held(item(1)) is not None
+    assert traps.held(item(1, "b.test")) is not None
+    traps.answered({"come": None, "gone": ["a.test"]}, 0)
+    assert traps.held(item(1)) is None
+    assert traps.held(item(2, "b.test")) is not None
+    traps._told_at = 0.0
+    told = traps.told()
+    assert told is not None
+    assert not [name for name in told["tallies"] if name.startswith("a.test")], "another one keeps it now"
+
+
+def test_links_to_what_others_have_are_judged_by_them() -> None:
+    plan = CrawlPlan.of({"start_urls": ["http://a.test/"]})
+    memory = CrawlMemory(plan)
+    memory.told()
+    known = {"templates": starved("a.test", "b.test")}
+    memory.answered(Step((), Counts(), traps=known))
+    names = [(f"{host}.test", number) for host in "ab" for number in (7, 8)]
+    links = tuple(Found(f"http://{host}/p/{number}", f"{host}{number}", host, 2) for host, number in names)
+    page = item(1)
+    ended = Ended(page.id, page.key, ItemState.DONE, found=links, seen=Seen())
+    assert [found.reason for found in memory.judged(page, ended).found] == ["no_new_content"] * 4
+    memory = CrawlMemory(plan)
+    memory.told()
+    memory.answered(Step((), Counts(), traps=known, is_shared=True))
+    found = memory.judged(page, ended).found
+    assert [each.reason for each in found] == ["no_new_content", "no_new_content", None, None]

@@ -1,0 +1,180 @@
+"""What is kept of a page that failed, and of which it is not."""
+
+import asyncio
+import struct
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from corral.domain.runs.artifact import ArtifactKind
+from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.sites.session import checked_state
+from corral.fetch.browser import failure_evidence
+from corral.fetch.browser.executor import BrowserExecutor
+from corral.files.artifacts import ArtifactFolder
+from tests.fetch.browsing import a_task, browsing, engine_of, serve
+from tests.fetch.hostile import ROUTES, Hostile, redirect_to
+from tests.slack import SLACK
+
+pytestmark = pytest.mark.browser
+
+BLOCKED = "<title>Denied</title><h1 style='background:#f00;height:700px'>Access denied</h1>"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ArtifactFolder:
+    return ArtifactFolder(tmp_path / "artifacts")
+
+
+@pytest.fixture
+async def browser(hostile: Hostile, folder: ArtifactFolder) -> AsyncIterator[BrowserExecutor]:
+    async with browsing(hostile.port, folder=folder) as executor:
+        yield executor
+
+
+def kept(outcome: Outcome, folder: ArtifactFolder) -> dict[str, bytes]:
+    found = {artifact.kind.value: folder.read(artifact) or b"" for artifact in outcome.artifacts}
+    assert all(len(found[artifact.kind.value]) == artifact.bytes > 0 for artifact in outcome.artifacts)
+    return found
+
+
+def size_of(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+async def test_a_failed_page_leaves_a_screenshot_and_its_html(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
+    outcome = await browser.execute(a_task(hostile.url("/denied"), "title"))
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("blocked", "http_403")
+    found = kept(outcome, folder)
+    assert set(found) == {"screenshot", "html"}
+    assert size_of(found["screenshot"]) == (1280, 720)
+    assert b"Access denied" in found["html"]
+
+
+async def test_a_page_without_the_asked_fields_is_kept_a_good_one_is_not(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder
+) -> None:
+    outcome = await browser.execute(a_task(hostile.url("/"), "title", "warranty"))
+    assert isinstance(outcome, Fetched)
+    assert outcome.missing == ("warranty",)
+    assert set(kept(outcome, folder)) == {"screenshot", "html"}
+    before = len(folder.held())
+    good = await browser.execute(a_task(hostile.url("/"), "title"))
+    assert isinstance(good, Fetched)
+    assert (good.missing, good.artifacts, len(folder.held())) == ((), (), before)
+
+
+async def test_nothing_is_kept_of_what_we_refused_or_never_saw(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/inside", "<script>location = 'http://169.254.169.254/'</script>")
+    for path, code in (("/metadata-302", "policy"), ("/inside", "policy"), ("/reset", "network")):
+        outcome = await browser.execute(a_task(hostile.url(path), "title"))
+        assert isinstance(outcome, Failed), path
+        assert (outcome.code, outcome.artifacts) == (code, ()), path
+    assert folder.held() == []
+
+
+async def test_a_page_that_does_not_end_is_kept_as_it_was_and_stays_a_timeout(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await browser.execute(a_task(hostile.url("/"), "title"))  # it has been started
+    started = time.monotonic()
+    outcome = await browser.execute(a_task(hostile.url("/stops-midway"), "title", "warranty", timeout_s=6))
+    assert isinstance(outcome, Failed)
+    assert outcome.code in {"timeout", "network"}
+    assert time.monotonic() - started < 6 * SLACK
+
+    serve(
+        monkeypatch, "/spins", "<title>Spins</title><script>onload = () => setTimeout(() => {while (1);}, 50)</script>"
+    )
+    started = time.monotonic()
+    outcome = await browser.execute(a_task(hostile.url("/spins"), "warranty", timeout_s=6))
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail) == ("timeout", "browser")
+    assert time.monotonic() - started < 6 * SLACK, "the budget of the run holds for its evidence too"
+
+
+async def test_evidence_that_takes_too_long_is_given_up(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> str:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    monkeypatch.setattr("corral.fetch.browser.visit.Visit.screenshot", never)
+    monkeypatch.setattr("corral.fetch.browser.renderer.WITHIN_S", 0.5)
+    serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
+    started = time.monotonic()
+    outcome = await browser.execute(a_task(hostile.url("/denied"), "title"))
+    assert isinstance(outcome, Failed)
+    assert outcome.code == "blocked"
+    assert set(kept(outcome, folder)) == {"html"}, "what was ready in time is kept"
+    assert time.monotonic() - started < 15
+
+
+async def test_a_crashed_page_fails_as_before(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await browser.execute(a_task(hostile.url("/"), "title"))
+    running = asyncio.create_task(browser.execute(a_task(hostile.url("/"), "warranty")))
+    await asyncio.sleep(0.5)
+    await engine_of(browser).browser.close()
+    outcome = await running
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.detail, outcome.artifacts) == ("unknown", "browser_crash", ())
+
+
+async def test_html_is_cut_and_holds_no_value_of_the_session(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = "canary-in-the-page-0123456789"
+    serve(monkeypatch, "/echo", f"<p>your cookie: {canary}</p>" + "<p>x</p>" * 1000, status="403 Forbidden")
+    monkeypatch.setattr(failure_evidence, "_MAX_HTML_BYTES", 1000)
+    state = checked_state(hostile.url("/"), [{"name": "sid", "value": canary}])
+    outcome = await browser.execute(replace(a_task(hostile.url("/echo"), "title"), session=state))
+    assert isinstance(outcome, Failed)
+    html = kept(outcome, folder)["html"]
+    assert (len(html), canary.encode() in html) == (1000, False)
+    assert b"your cookie: ***" in html
+
+
+async def test_html_holds_nothing_the_site_knows_us_by(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own cookie, and what opens the addresses on the way: the one that was asked for, the one it led to."""
+    seen = "<p>sid=SetByTheSite01 token=AskedFor012345 sig=LedTo0123456789 consent=accepted</p>"
+    serve(monkeypatch, "/there", seen, "Set-Cookie: sid=SetByTheSite01", "Set-Cookie: c=accepted", status="403 No")
+    monkeypatch.setitem(ROUTES, "/leads", redirect_to(b"/there?sig=LedTo0123456789"))
+    outcome = await browser.execute(a_task(hostile.url("/leads?token=AskedFor012345"), "title"))
+    assert b"<p>sid=*** token=*** sig=*** consent=accepted</p>" in kept(outcome, folder)["html"]
+
+
+async def test_a_full_disk_costs_the_evidence_not_the_outcome(
+    browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corral.files.artifacts._KEPT_FREE_BYTES", 2**62)
+    serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
+    outcome = await browser.execute(a_task(hostile.url("/denied"), "title"))
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.artifacts) == ("blocked", ())
+
+
+async def test_without_a_folder_nothing_is_kept(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
+    async with browsing(hostile.port) as executor:
+        task: Task = a_task(hostile.url("/denied"), "title")
+        assert (await executor.execute(task)).artifacts == ()
+
+
+def test_the_kinds_are_those_that_are_served() -> None:
+    assert {kind.value for kind in ArtifactKind} == {"screenshot", "html"}

@@ -1,0 +1,93 @@
+"""A page that keeps its browser busy ends in time, and the next one does not suffer for it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from corral.domain.runs.outcome import Fetched
+from tests.chaos.level import LEVEL
+from tests.fetch.arena import EXECUTORS, Arena, arena_with, name_of
+from tests.fetch.browsing import serve
+from tests.fetch.hostile import ROUTES
+from tests.fetch.hostile_pages import streamed
+from tests.slack import SLACK
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def arena() -> AsyncIterator[Arena]:
+    async with arena_with() as made:
+        await made.run("browser", made.den.url("/page"), "title", timeout_s=30)
+        yield made
+
+
+# Too much to read, or nearly. What a browser makes of them depends on how fast it is.
+LARGE = [
+    ("/large/links", "fetched"),
+    ("/large/deep", "limit:parse"),
+    ("/large/deep-hidden", "limit:parse"),
+    ("/large/attributes", "limit:parse"),
+    ("/large/text", "fetched"),
+    ("/large/comments", "fetched"),
+    ("/large/entities", "fetched"),
+    ("/large/tables", "limit:parse"),
+    ("/large/formatting", "limit:parse"),
+    ("/large/million-links", "limit:body_too_large"),
+    ("/charset/marks", "fetched"),
+]
+BY_BROWSER = {"fetched", "limit:parse", "limit:body_too_large", "limit:browser", "timeout:browser"}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("path, by_http", LARGE)
+async def test_a_page_that_is_too_much_to_read_ends_in_time(
+    arena: Arena, executor: str, path: str, by_http: str
+) -> None:
+    timeout_s = 15 if executor == "http" else 3
+    outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
+    if name_of(outcome) == "timeout:first_byte":  # on a busy machine, until the server has made it for the first time
+        outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
+    if executor == "http":
+        assert name_of(outcome) == by_http, outcome
+    else:
+        assert name_of(outcome) in BY_BROWSER, outcome
+    assert arena.took_s < timeout_s + 1
+    after = await arena.run(executor, arena.den.url("/page"), "title", timeout_s=30)
+    assert isinstance(after, Fetched), "the next page does not suffer for it"
+
+
+BUSY = {
+    "popups": "for (let i = 0; i < 10000; i++) open('/page')",
+    "navigation": "location = '/busy?' + Math.random()",
+    "dialogs": "onbeforeunload = () => 'stay'; for (;;) { alert(1); confirm(2); prompt(3); }",
+    "loop": "for (;;) {}",
+    "history": "for (;;) history.pushState(0, '', '?' + Math.random())",
+    "memory": "const a = []; for (;;) a.push(new Uint8Array(5e7).fill(1))",
+    "writes": "setInterval(() => document.write('<p>' + 'x'.repeat(1e6)), 1)",
+    "requests": "for (let i = 0; i < 20000; i++) fetch('/page?' + i)",
+    "workers": "for (let i = 0; i < 500; i++) new Worker(URL.createObjectURL(new Blob(['for (;;) {}'])))",
+    "frames": "for (let i = 0; i < 2000; i++) document.documentElement.append(document.createElement('iframe'))",
+}
+ENDS = {"timeout:browser", "limit:browser", "limit:body_too_large", "unknown:browser_crash", "fetched"}
+
+
+@pytest.mark.parametrize("what", BUSY if LEVEL else ("popups", "dialogs", "loop", "writes", "workers"))
+async def test_a_page_that_keeps_its_browser_busy_ends_in_time(
+    arena: Arena, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "/busy", f"<title>Busy</title><script>{BUSY[what]}</script>")
+    outcome = await arena.run("browser", arena.den.url("/busy"), "never", timeout_s=3)
+    assert name_of(outcome) in ENDS, outcome
+    assert arena.took_s < 4 * SLACK
+    after = await arena.run("browser", arena.den.url("/page"), "title", timeout_s=30)
+    assert isinstance(after, Fetched), after
+
+
+async def test_a_download_without_an_end_is_refused_at_once(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Disposition: attachment\r\n\r\n"
+    monkeypatch.setitem(ROUTES, "/download", streamed(head, b"x" * 65536, 160_000))
+    outcome = await arena.run("browser", arena.den.url("/download"), "title", timeout_s=10)
+    assert name_of(outcome) == "limit:browser"
+    assert arena.took_s < 5 * SLACK

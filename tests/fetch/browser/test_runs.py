@@ -1,0 +1,131 @@
+"""From a job to its record by way of a browser, through a node and its worker process."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from corral.demo import RunningSite, running_site
+from corral.domain.ids import JobId, new_id
+from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.runs.run import Move, Run, RunState
+from corral.fetch.browser.processes import ProcessRecord, descendants
+from corral.wiring.app import App
+from tests.engine.builders import ended, events, kinds, node_of, settings_for, sound, started, working
+from tests.fetch.browsing import needs_chromium, until
+from tests.fetch.hostile import PAGE, ROUTES, Hostile, Request
+
+pytestmark = pytest.mark.browser
+
+
+def a_job(site: RunningSite, path: str, *names: str, strategy: Strategy = Strategy.AUTO) -> Job:
+    fields = tuple(FieldSpec(name) for name in names)
+    return Job(JobId(new_id()), site.url + path, fields, datetime.now(UTC), strategy=strategy, max_attempts=2)
+
+
+async def start(app: App, job: Job, *, probes: bool = True) -> Run:
+    stored, _ = await app.jobs.create(job, probes=probes)
+    run, _ = await app.submitter.start(stored.job.id)
+    return run
+
+
+async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Path) -> None:
+    needs_chromium()
+    async with running_site() as site:
+        settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
+        async with working(settings) as app:
+            run = await start(app, a_job(site, "/shop/1", "name", "price"))
+            assert run.resolved_strategy is Strategy.BROWSER
+            [run] = await ended(app, [run.id])
+            assert (run.state, run.attempt) == (RunState.COMPLETED, 1), run
+            [record] = await app.store.records_of(run.id, "", 10)
+            assert record.data["price"].endswith("EUR")
+
+            run = await start(app, a_job(site, "/blocked", "title", strategy=Strategy.HTTP))
+            [run] = await ended(app, [run.id])
+            assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "blocked", "http_403")
+            assert [entry["strategy"] for entry in run.attempts] == ["http", "browser"]
+            assert "escalated" in await kinds(app, run.id)
+
+            run = await start(app, a_job(site, "/slow?seconds=2", "title", strategy=Strategy.BROWSER))
+            await started(app, run.id)
+            await app.submitter.move(run.id, Move.CANCEL)
+            [run] = await ended(app, [run.id])
+            assert run.state is RunState.CANCELLED
+            [worker] = node_of(app).worker_pids
+            below = list(descendants(worker))
+            assert below
+    await until(lambda: not [pid for pid in below if ProcessRecord.of(pid)])
+
+
+def is_browser(pid: int) -> bool:
+    """The process that all others of its kind were started by: it has no type."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b" ", b"\0").split(b"\0")
+    except OSError:
+        return False
+    return b"chrom" in words[0] and not any(word.startswith(b"--type=") for word in words)
+
+
+def browsers_of(app: App) -> list[ProcessRecord]:
+    found = [ProcessRecord.of(pid) for worker in node_of(app).worker_pids for pid in descendants(worker)]
+    return [record for record in found if record is not None and is_browser(record.pid)]
+
+
+def a_hostile_job(hostile: Hostile, path: str, max_attempts: int) -> Job:
+    fields = (FieldSpec("title"),)
+    now = datetime.now(UTC)
+    return Job(JobId(new_id()), hostile.url(path), fields, now, strategy=Strategy.BROWSER, max_attempts=max_attempts)
+
+
+async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
+    tmp_path: Path, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_chromium()
+    is_open = asyncio.Event()
+
+    async def answer_when_open(request: Request) -> None:
+        await is_open.wait()
+        await request.answer(PAGE, "Content-Type: text/html")
+
+    monkeypatch.setitem(ROUTES, "/later", answer_when_open)
+    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
+    async with working(settings) as app:
+        jobs = [a_hostile_job(hostile, f"/later?{number}", 1) for number in range(2)]
+        runs = [await start(app, job, probes=False) for job in jobs]
+        await until(lambda: hostile.asked("/later?0") == hostile.asked("/later?1") == 1, within_s=20)
+        [browser] = browsers_of(app)
+        browser.kill()
+        await until(lambda: hostile.asked("/later?0") == hostile.asked("/later?1") == 2, within_s=20)
+        is_open.set()
+        for run in await ended(app, [run.id for run in runs]):
+            assert (run.state, run.attempt, run.max_attempts) == (RunState.COMPLETED, 1, 1), run
+            assert [entry["outcome"] for entry in run.attempts] == ["unknown", "fetched"]
+            history = await events(app, run.id)
+            assert [event.kind for event in history] == ["created", "started", "released", "started", "completed"]
+            assert (history[2].meta["reason"], history[2].meta["failure_code"]) == ("browser_crash", "unknown")
+            assert len(await app.store.records_of(run.id, "", 10)) == 1
+        await sound(app)
+
+
+async def test_a_page_that_always_ends_its_browser_is_given_up(
+    tmp_path: Path, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_chromium()
+
+    async def kill_the_browser(request: Request) -> None:
+        for browser in browsers_of(app):
+            browser.kill()
+
+    monkeypatch.setitem(ROUTES, "/deadly", kill_the_browser)
+    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
+    async with working(settings) as app:
+        run = await start(app, a_hostile_job(hostile, "/deadly", 2))
+        [run] = await ended(app, [run.id], timeout_s=40)
+        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "unknown", "browser_crash")
+        assert (run.attempt, len(run.attempts)) == (2, 3), "one more than was allowed, because one did not count"
+        assert await kinds(app, run.id) == [
+            *("created", "started", "released", "started", "retry_scheduled", "started", "failed"),
+        ]
+        await sound(app)

@@ -1,0 +1,65 @@
+"""What the tests of the parsing pool share."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from corral.domain.jobs.job import FieldSpec
+from corral.extract.page_reader import ReadRequest
+from corral.fetch.parsing.messages import Limits
+from corral.fetch.parsing.pool import ParsePool
+
+URL = "http://hostile.example/page"
+ORDINARY = b"<html><head><title>A page</title></head><body><p class=price>9.50</p></body></html>"
+SLOW = b"<title>slow</title><div " + b" ".join(b"%x" % number for number in range(13_000)) + b">x</div>"
+
+
+def a_request(body: bytes, *fields: FieldSpec) -> ReadRequest:
+    asked = fields or (FieldSpec("title"), FieldSpec("price"))
+    return ReadRequest(body, URL, URL, 200, (("content-type", "text/html"),), asked)
+
+
+@asynccontextmanager
+async def parsing(limits: Limits | None = None, size: int = 1) -> AsyncIterator[ParsePool]:
+    """A pool with its processes started; none of them is left afterwards."""
+    pool = ParsePool(size, limits)
+    await pool.read(a_request(ORDINARY))
+    try:
+        yield pool
+    finally:
+        pids = pool.pids
+        await pool.close()
+        await gone(pids)
+
+
+async def gone(pids: Iterable[int], within_s: float = 5) -> None:
+    """A zombie is not gone."""
+    ends_at = time.monotonic() + within_s
+    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < ends_at, f"still there: {left}"
+        await asyncio.sleep(0.02)
+
+
+@dataclass
+class Lag:
+    worst_s: float = 0.0
+
+
+@asynccontextmanager
+async def measured_lag() -> AsyncIterator[Lag]:
+    lag = Lag()
+
+    async def tick() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            lag.worst_s = max(lag.worst_s, time.monotonic() - before - 0.01)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield lag
+    finally:
+        ticking.cancel()

@@ -1,0 +1,168 @@
+"""Any sequence of what workers and people do, against a model a page long."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from corral.domain.errors import WrongState
+from corral.domain.runs.event import EventKind, fold
+from corral.domain.runs.loss import Blame
+from corral.domain.runs.run import Lease, Move, RunState, advance, sources, spoken
+from corral.domain.runs.settlement import Settlement
+from corral.store.open import open_store
+from tests.chaos.level import by_level
+from tests.store import builders
+from tests.store.builders import ME, OTHER
+
+SETTLEMENTS: dict[Move, Callable[[Lease], Settlement]] = {
+    Move.COMPLETE: builders.completed,
+    Move.COMPLETE_PARTLY: builders.partial,
+    Move.FAIL: builders.failed,
+    Move.RETRY: builders.retried,
+    Move.HOLD: builders.held,
+}
+
+
+class Histories(RuleBasedStateMachine):
+    leases: Bundle[Lease] = Bundle("leases")
+
+    @initialize()
+    def open(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.store = open_store("sqlite://")
+        self.states: dict[str, RunState] = {}
+        self.holders: dict[str, Lease] = {}  # who may write to a run
+        self.records: dict[str, int] = {}
+        self.refused: dict[str, int] = {}
+        self.losses: dict[str, int] = {}
+
+    def teardown(self) -> None:
+        if hasattr(self, "loop"):
+            self.wait(self.store.close())
+            self.loop.close()
+
+    def wait(self, awaitable: Any) -> Any:
+        return self.loop.run_until_complete(awaitable)
+
+    @rule()
+    def submit(self) -> None:
+        run_id = self.wait(builders.add(self.store))
+        self.states[run_id] = RunState.QUEUED
+        self.records[run_id] = self.refused[run_id] = self.losses[run_id] = 0
+
+    @rule(target=leases, owner=st.sampled_from([ME, OTHER]), lease_s=st.sampled_from([60, -1]))
+    def claim(self, owner: Any, lease_s: float) -> Any:
+        queued = [run_id for run_id, state in self.states.items() if state is RunState.QUEUED]
+        if not queued:
+            assert self.wait(self.store.claim(owner, 1, lease_s)) == []
+            return _no_lease()
+        run = self.wait(self.store.run(queued[0]))
+        found = self.wait(self.store.claim_one(run.id, owner, lease_s))
+        if not found:
+            assert run.interruptions > 10, "it waits a moment"
+            return _no_lease()
+        [lease] = found
+        self.states[lease.run_id] = RunState.RUNNING
+        self.holders[lease.run_id] = lease
+        return lease
+
+    def is_held(self, lease: Lease) -> bool:
+        return self.holders.get(lease.run_id) is lease
+
+    @rule(lease=leases, move=st.sampled_from(sorted(SETTLEMENTS)), records=st.integers(0, 2))
+    def settle(self, lease: Lease, move: Move, records: int) -> None:
+        settlement = SETTLEMENTS[move](lease)
+        if move is Move.RETRY and lease.run.attempt == lease.run.max_attempts:
+            return
+        if move is Move.COMPLETE:
+            settlement = builders.completed(lease, [{"n": 1}] * records)
+        run = self.wait(self.store.run(lease.run_id))
+        is_repeat = (run.state, run.epoch, run.owner) == (settlement.transition.to, lease.epoch, lease.owner)
+        settled = self.wait(self.store.settle(settlement))
+        assert settled == (self.is_held(lease) or is_repeat)
+        if self.is_held(lease):
+            self.states[lease.run_id] = advance(RunState.RUNNING, move)
+            self.records[lease.run_id] += len(settlement.transition.records)
+            del self.holders[lease.run_id]
+        elif not settled:
+            self.refused[lease.run_id] += 1
+
+    @rule(lease=consumes(leases))
+    def release(self, lease: Lease) -> None:
+        assert self.wait(self.store.release([lease], "test")) == self.is_held(lease)
+        if self.is_held(lease):
+            self.states[lease.run_id] = RunState.QUEUED
+            del self.holders[lease.run_id]
+
+    @rule(lease=leases, blame=st.sampled_from(Blame))
+    def lose(self, lease: Lease, blame: Blame) -> None:
+        assert self.wait(self.store.lose([builders.lost(lease, blame)])) == self.is_held(lease)
+        if self.is_held(lease):
+            self.lost(lease, blame)
+
+    def lost(self, lease: Lease, blame: Blame) -> None:
+        self.losses[lease.run_id] += blame is Blame.CERTAIN
+        is_over = blame is Blame.CERTAIN and self.losses[lease.run_id] >= 3
+        self.states[lease.run_id] = RunState.HELD if is_over else RunState.QUEUED
+        del self.holders[lease.run_id]
+
+    @rule()
+    def reap(self) -> None:
+        late = self._expired()
+        assert self.wait(self.store.reap()) == len(late)
+        for lease in late:
+            self.lost(lease, Blame.NONE)
+
+    def _expired(self) -> list[Lease]:
+        rows = self.store._db.connection.execute(  # type: ignore[attr-defined]
+            "SELECT id FROM runs WHERE state = 'running' AND lease_until < ?",
+            (self.store._db._tx(None).now_ms,),  # type: ignore[attr-defined]
+        ).fetchall()
+        return [self.holders[row[0]] for row in rows]
+
+    @rule(move=st.sampled_from([Move.CANCEL, Move.PAUSE, Move.RESUME]), number=st.integers(0, 5))
+    def person(self, move: Move, number: int) -> None:
+        if not self.states:
+            return
+        run_id = list(self.states)[number % len(self.states)]
+        state = self.states[run_id]
+        if state not in sources(move):
+            held_for = self.wait(self.store.run(run_id)).hold_reason
+            with pytest.raises(WrongState, match=spoken(state, held_for)) as found:
+                self.wait(self.store.move(run_id, move))
+            assert found.value.code == ("already_terminal" if state.is_terminal else "wrong_state")
+            return
+        expected = advance(state, move)
+        assert self.wait(self.store.move(run_id, move)).state is expected
+        self.states[run_id] = expected
+        self.holders.pop(run_id, None)
+        if move is Move.RESUME:
+            self.losses[run_id] = 0
+
+    @invariant()
+    def everything_agrees(self) -> None:
+        for run_id, state in getattr(self, "states", {}).items():
+            run = self.wait(self.store.run(run_id))
+            events = self.wait(self.store.events_of(run_id, 0, 1000))
+            kinds = [event.kind for event in events]
+            assert run.state is state is fold(kinds)
+            assert [event.seq for event in events] == list(range(1, len(events) + 1))
+            assert kinds.count(EventKind.STALE_WRITE_REFUSED) == self.refused[run_id]
+            assert len(self.wait(self.store.records_of(run_id, "", 100))) == self.records[run_id]
+            assert run.losses == self.losses[run_id]
+            assert run.attempt <= run.max_attempts
+
+
+def _no_lease() -> Any:
+    from hypothesis.stateful import multiple
+
+    return multiple()
+
+
+Histories.TestCase.settings = settings(max_examples=by_level(15, 300), stateful_step_count=40, deadline=None)
+TestHistories = Histories.TestCase
