@@ -58,7 +58,7 @@ bench: setup-bench ## Compare with the peers, side by side; prints ratios
 
 chaos: setup-dev ## The long versions of the tests that break things
 	@scripts/services
-	@CORRAL_CHAOS=long $(BIN)/pytest tests/chaos tests/secrets tests/engine/crawl tests/engine tests/engine/hosts tests/celery_app tests/supervisor tests/api tests/api/dashboard tests/cli/verbs/test_up.py tests/cli/verbs/test_demo.py tests/store tests/export tests/fetch/egress/test_ssrf_browser.py tests/fetch/test_selectors.py -q
+	@CORRAL_CHAOS=long $(BIN)/pytest tests/chaos tests/secrets tests/engine tests/celery_app tests/supervisor tests/api tests/cli/verbs/test_up.py tests/cli/verbs/test_demo.py tests/store tests/export tests/fetch/egress/test_ssrf_browser.py tests/fetch/test_selectors.py -q
 	@CORRAL_CHAOS=long $(BIN)/pytest -m long -q
 
 soak: setup-dev ## Hours of faults, watching for leaks

@@ -10,7 +10,7 @@ SOURCE = ROOT / "src/corral"
 MEANS = frozenset(
     {"aiohttp", "http.client", "httpx", "requests", "socket", "ssl", "urllib.request", "websockets", "wreq"}
 )
-WAYS_OUT = ("fetch/egress/", "fetch/proxy/forward_proxy.py")
+WAYS_OUT = ("fetch/egress/", "fetch/proxy/")
 # The demo is a server; the supervisor asks the database that the settings name whether it answers.
 SERVICES = ("demo/", "supervisor/checks.py")
 # The demo and the API are servers; the others speak to a child process over a local socket pair. The supervisor asks
