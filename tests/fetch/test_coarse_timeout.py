@@ -4,7 +4,7 @@ import time
 import pytest
 
 from corral.fetch import coarse_timeout
-from corral.fetch.coarse_timeout import Patience
+from corral.fetch.coarse_timeout import CoarseTimeout
 
 
 @pytest.mark.parametrize("exact_below_s", [0.0, 10.0])
@@ -12,22 +12,22 @@ async def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, exa
     monkeypatch.setattr(coarse_timeout, "_EXACT_BELOW_S", exact_below_s)
     began = time.monotonic()
     with pytest.raises(TimeoutError):
-        async with Patience(0.1):
+        async with CoarseTimeout(0.1):
             await asyncio.sleep(30)
     assert 0.1 <= time.monotonic() - began < 5
-    async with Patience(0.3):
+    async with CoarseTimeout(0.3):
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.4)  # a limit that was kept comes to nothing
 
 
 async def test_a_limit_inside_another_ends_only_what_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coarse_timeout, "_EXACT_BELOW_S", 0.0)
-    async with Patience(30):
+    async with CoarseTimeout(30):
         with pytest.raises(TimeoutError):
-            async with Patience(0.05):
+            async with CoarseTimeout(0.05):
                 await asyncio.sleep(30)
         await asyncio.sleep(0)
-    async with Patience(None):
+    async with CoarseTimeout(None):
         await asyncio.sleep(0)
 
 
@@ -35,7 +35,7 @@ async def test_who_is_cancelled_hears_of_it_and_not_of_a_limit(monkeypatch: pyte
     monkeypatch.setattr(coarse_timeout, "_EXACT_BELOW_S", 0.0)
 
     async def patiently() -> None:
-        async with Patience(30):
+        async with CoarseTimeout(30):
             await asyncio.sleep(30)
 
     task = asyncio.create_task(patiently())

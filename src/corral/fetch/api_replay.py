@@ -22,7 +22,7 @@ from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
 from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
 from corral.fetch.http import cost_of, fields_of, first_byte_of
-from corral.fetch.proxy.route import Proxies, RunWay
+from corral.fetch.proxy.route import Proxies, RunRoute
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 
@@ -32,13 +32,13 @@ _MAX_RECIPES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Replay:
     """How far and how long one replay may go."""
 
     trusted_hosts: frozenset[str]
     respects_robots: bool
     ends_at: float
-    via: RunWay | None = None
+    via: RunRoute | None = None
     visit: Visit | None = None
     cookies: RunCookies = field(default_factory=RunCookies)
     first_byte_s: float | None = None
@@ -59,7 +59,7 @@ class ApiReplayExecutor:
 
     async def execute(self, task: Task) -> Outcome:
         payload = task.payload
-        way = _Way(
+        way = _Replay(
             trusted_hosts=frozenset(payload.get("trusted_hosts") or ()),
             respects_robots=payload.get("respect_robots", True),
             ends_at=time.monotonic() + task.timeout_s,
@@ -78,7 +78,7 @@ class ApiReplayExecutor:
             return _changed(requests.what, {})
         verifies_tls = payload.get("verify_tls", True)
         patience_s = way.first_byte_s
-        async with self._proxies.way(
+        async with self._proxies.open_route(
             task.proxy, way.trusted_hosts, verifies_tls=verifies_tls, first_byte_s=patience_s
         ) as via:
             outcome = await self._replayed(recipe, requests, target, replace(way, via=via), fields_of(payload))
@@ -99,7 +99,7 @@ class ApiReplayExecutor:
             self._recipes[key] = known
         return known
 
-    async def _refusal(self, target: Target, way: _Way) -> Failed | None:
+    async def _refusal(self, target: Target, way: _Replay) -> Failed | None:
         if not way.respects_robots:
             return None
         return await self._robots.refusal(
@@ -107,7 +107,7 @@ class ApiReplayExecutor:
         )
 
     async def _replayed(
-        self, recipe: Recipe, requests: list[Request], target: Target, way: _Way, fields: tuple[FieldSpec, ...]
+        self, recipe: Recipe, requests: list[Request], target: Target, way: _Replay, fields: tuple[FieldSpec, ...]
     ) -> Outcome:
         stats: dict[str, Any] = {"title": None, "final_url": target.url, "requests": 0, "cost": 0, "bytes": 0}
         documents = []
@@ -130,7 +130,7 @@ class ApiReplayExecutor:
             stats["problems"] = cut
         return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
 
-    async def _asked(self, request: Request, page: Target, way: _Way) -> Response | Failed:
+    async def _asked(self, request: Request, page: Target, way: _Replay) -> Response | Failed:
         try:
             target = parse_target(request.url, max_chars=8192)
         except BadInput as problem:

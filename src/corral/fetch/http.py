@@ -17,8 +17,8 @@ from corral.fetch.answer_check import failure_read
 from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
 from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
-from corral.fetch.parsing.pool import HereReader, PageReader
-from corral.fetch.proxy.route import Proxies, RunWay
+from corral.fetch.parsing.pool import InProcessReader, PageReader
+from corral.fetch.proxy.route import Proxies, RunRoute
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import credentials_of
@@ -40,7 +40,7 @@ class HttpExecutor:
         self._proxies = proxies or Proxies(egress)
         self._egress = egress
         self._robots = robots
-        self._reader = reader or HereReader()
+        self._reader = reader or InProcessReader()
 
     async def execute(self, task: Task) -> Outcome:
         ends_at = time.monotonic() + task.timeout_s
@@ -51,7 +51,7 @@ class HttpExecutor:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
         verifies_tls, patience_s = payload.get("verify_tls", True), first_byte_of(payload)
-        async with self._proxies.way(
+        async with self._proxies.open_route(
             task.proxy, trusted_hosts, verifies_tls=verifies_tls, first_byte_s=patience_s
         ) as via:
             answer = await self._answer(task, target, ends_at, via)
@@ -63,7 +63,7 @@ class HttpExecutor:
             outcome.stats.update(self._robots.notes(target, via=via))
         return outcome
 
-    async def _answer(self, task: Task, target: Target, ends_at: float, via: RunWay | None) -> Response | Failed:
+    async def _answer(self, task: Task, target: Target, ends_at: float, via: RunRoute | None) -> Response | Failed:
         asked = Asked(
             target.url,
             trusted_hosts=frozenset(task.payload.get("trusted_hosts") or ()),

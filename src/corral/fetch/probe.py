@@ -14,8 +14,8 @@ from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
 from corral.fetch.egress.client import Egress
 from corral.fetch.limits import MIB
-from corral.fetch.parsing.pool import HereReader, PageReader
-from corral.fetch.proxy.route import UnverifiedWay
+from corral.fetch.parsing.pool import InProcessReader, PageReader
+from corral.fetch.proxy.route import UnverifiedRoute
 from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB
@@ -38,7 +38,7 @@ async def probe(
 ) -> Probe:
     """Ask once and look at the whole document, up to two megabytes of it."""
     ends_at = time.monotonic() + budget_s
-    via = None if verifies_tls else UnverifiedWay(egress)
+    via = None if verifies_tls else UnverifiedRoute(egress)
     answer = await _recorded(cache, url, trusted_hosts, via) or await _asked(
         egress, url, trusted_hosts, budget_s, gates, via
     )
@@ -54,7 +54,7 @@ async def probe(
             status=answer.status, what=(content_type.partition(";")[0].strip() or "no page")[:_MAX_SHOWN_CHARS]
         )
     request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
-    read = await (reader or HereReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
+    read = await (reader or InProcessReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
 
 
@@ -64,7 +64,7 @@ async def _asked(  # noqa: PLR0917 - the parts of one request
     trusted_hosts: frozenset[str],
     budget_s: float,
     gates: Gates,
-    via: UnverifiedWay | None,
+    via: UnverifiedRoute | None,
 ) -> Response | Failed:
     turn, outcome = gates.visit(), None
     try:
@@ -84,7 +84,7 @@ async def _asked(  # noqa: PLR0917 - the parts of one request
 
 
 async def _recorded(
-    cache: PageCache, url: str, trusted_hosts: frozenset[str], via: UnverifiedWay | None
+    cache: PageCache, url: str, trusted_hosts: frozenset[str], via: UnverifiedRoute | None
 ) -> Response | None:
     """The page as a replay would answer it: a choice for a run that asks nobody is made without asking either."""
     try:

@@ -16,7 +16,7 @@ from corral.domain.runs.outcome import Failed, FailureCode
 from corral.extract.charset import decode
 from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
-from corral.fetch.proxy.route import RunWay
+from corral.fetch.proxy.route import RunRoute
 
 _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024
@@ -64,7 +64,7 @@ class Robots:
         *,
         trusted_hosts: frozenset[str] = frozenset(),
         budget_s: float = _BUDGET_S,
-        via: RunWay | None = None,
+        via: RunRoute | None = None,
         visit: Visit | None = None,
     ) -> Failed | None:
         """`policy:robots` where the page is disallowed. An unreachable robots.txt allows a single page."""
@@ -79,7 +79,7 @@ class Robots:
             return None
         return fault("policy:robots", f"{target.origin}/robots.txt; respect_robots=false overrides it")
 
-    def notes(self, target: Target, *, via: RunWay | None = None) -> dict[str, Any]:
+    def notes(self, target: Target, *, via: RunRoute | None = None) -> dict[str, Any]:
         """For the statistics of a run that has asked: where more was said than is read."""
         known = self._verdicts.get(_place(target, via))
         if known is None or not known.is_cut:
@@ -92,7 +92,7 @@ class Robots:
         *,
         trusted_hosts: frozenset[str] = frozenset(),
         budget_s: float = _BUDGET_S,
-        via: RunWay | None = None,
+        via: RunRoute | None = None,
         visit: Visit | None = None,
     ) -> Verdict:
         place = _place(target, via)
@@ -122,7 +122,7 @@ class Robots:
         target: Target,
         trusted_hosts: frozenset[str],
         budget_s: float,
-        via: RunWay | None,
+        via: RunRoute | None,
         visit: Visit | None,
     ) -> Verdict:
         answer = await self._egress.fetch(
@@ -180,7 +180,7 @@ def without_rules(target: Target, failure: Failed | None, *, is_last: bool) -> F
     return fault("policy:robots_unreachable", f"{more} ({failure.message})")
 
 
-def _place(target: Target, via: RunWay | None) -> str:
+def _place(target: Target, via: RunRoute | None) -> str:
     # What a proxy says of a site is believed only where it is used.
     return target.origin if via is None else f"{target.origin} {via.through}"
 

@@ -12,7 +12,7 @@ import pytest
 from corral.domain.hosts.breaker import Sign, sign_of
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.net.proxy import Route
+from corral.domain.net.proxy import RouteKind
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.run import NewRun
 from corral.wiring.options import gate_rules
@@ -154,16 +154,16 @@ async def test_no_fault_of_a_proxy_counts_against_the_site(
 @pytest.mark.parametrize(
     "route, failure, sign",
     [
-        (Route.DIRECT, Failed(FailureCode.NETWORK, "", "refused"), Sign.ILL),
-        (Route.PROXY, Failed(FailureCode.NETWORK, "", "reset"), Sign.NOTHING),
-        (Route.PROXY_TLS, Failed(FailureCode.NETWORK, "", "tls"), Sign.NOTHING),
-        (Route.PROXY_TLS, Failed(FailureCode.TIMEOUT, "", "first_byte"), Sign.NOTHING),
-        (Route.PROXY_TLS, Failed(FailureCode.BLOCKED, "", "http_403", 403), Sign.NOTHING),
-        (Route.PROXY, Failed(FailureCode.BAD_RESPONSE, "", "http_503", 503), Sign.NOTHING),
+        (RouteKind.DIRECT, Failed(FailureCode.NETWORK, "", "refused"), Sign.ILL),
+        (RouteKind.PROXY, Failed(FailureCode.NETWORK, "", "reset"), Sign.NOTHING),
+        (RouteKind.PROXY_TLS, Failed(FailureCode.NETWORK, "", "tls"), Sign.NOTHING),
+        (RouteKind.PROXY_TLS, Failed(FailureCode.TIMEOUT, "", "first_byte"), Sign.NOTHING),
+        (RouteKind.PROXY_TLS, Failed(FailureCode.BLOCKED, "", "http_403", 403), Sign.NOTHING),
+        (RouteKind.PROXY, Failed(FailureCode.BAD_RESPONSE, "", "http_503", 503), Sign.NOTHING),
         # The site's certificate was verified through the proxy: this answer is its own.
-        (Route.PROXY_TLS, Failed(FailureCode.BAD_RESPONSE, "", "http_503", 503), Sign.ILL),
-        (Route.PROXY, Failed(FailureCode.BAD_RESPONSE, "", "http_404", 404), Sign.WELL),
+        (RouteKind.PROXY_TLS, Failed(FailureCode.BAD_RESPONSE, "", "http_503", 503), Sign.ILL),
+        (RouteKind.PROXY, Failed(FailureCode.BAD_RESPONSE, "", "http_404", 404), Sign.WELL),
     ],
 )
-def test_whose_fault_it_is_depends_on_the_route(route: Route, failure: Failed, sign: Sign) -> None:
+def test_whose_fault_it_is_depends_on_the_route(route: RouteKind, failure: Failed, sign: Sign) -> None:
     assert sign_of(failure, route) is sign

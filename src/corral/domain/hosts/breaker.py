@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from corral.domain.net.proxy import Route
+from corral.domain.net.proxy import RouteKind
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.retry import NEEDS_LOGIN
 
@@ -35,17 +35,17 @@ _PROXY = frozenset({"proxy", "no_proxy"})
 _MOST_WELLS = 200
 
 
-def sign_of(outcome: Outcome, route: Route = Route.DIRECT) -> Sign:
+def sign_of(outcome: Outcome, route: RouteKind = RouteKind.DIRECT) -> Sign:
     """A page that is missing, forbidden to strangers, or not as expected is not the host's failure.
 
     Through a proxy only a 5xx that certainly came from the host counts against it. Everything else can be the proxy's
     doing, or be meant for the proxy's address: refused and cut connections, timeouts, blocks, made-up answers.
     """
     sign = _sign_of(outcome)
-    if sign is not Sign.ILL or route is Route.DIRECT:
+    if sign is not Sign.ILL or route is RouteKind.DIRECT:
         return sign
     status = outcome.http_status if isinstance(outcome, Failed) else None
-    is_own = route is Route.PROXY_TLS and status is not None and status >= 500
+    is_own = route is RouteKind.PROXY_TLS and status is not None and status >= 500
     return Sign.ILL if is_own else Sign.NOTHING
 
 

@@ -14,7 +14,7 @@ from corral.domain.errors import BadInput
 from corral.domain.hosts.breaker import Breaker, BreakerRules, BreakerState, Sign
 from corral.domain.hosts.order import HostOrder
 from corral.domain.hosts.pace import Pace, PaceRules
-from corral.domain.net.proxy import Route
+from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.run import Lease
@@ -247,7 +247,7 @@ class Parking(NamedTuple):
 class Visit(Protocol):
     """One page's way past the gates of the hosts it asks; from the first request to the last, one turn at each host."""
 
-    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:
+    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:
         """Wait for a turn at this host; `waiting` where that takes longer than a moment."""
         ...
 
@@ -273,7 +273,7 @@ class Gates(Protocol):
 class _Free:
     """Where nobody keeps a gate."""
 
-    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:  # noqa: ARG002
+    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:  # noqa: ARG002
         return None
 
     def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...

@@ -14,7 +14,7 @@ from corral.domain.secret import SHOWN, Secret
 DIRECT = "direct"
 
 
-class Route(StrEnum):
+class RouteKind(StrEnum):
     """How a request reached its host: what decides whose fault a failure can be."""
 
     DIRECT = "direct"
@@ -22,8 +22,8 @@ class Route(StrEnum):
     PROXY_TLS = "proxy_tls"  # an answer is the host's own: its certificate was verified through the proxy
 
     @staticmethod
-    def through_proxy(scheme: str, *, verifies_tls: bool) -> "Route":
-        return Route.PROXY_TLS if scheme == "https" and verifies_tls else Route.PROXY
+    def through_proxy(scheme: str, *, verifies_tls: bool) -> "RouteKind":
+        return RouteKind.PROXY_TLS if scheme == "https" and verifies_tls else RouteKind.PROXY
 
 
 SCHEMES = ("http", "https", "socks5")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from corral.domain.hosts.breaker import Sign, sign_of
 from corral.domain.hosts.limiter import Answer, WaitReason, place_of, waiting
 from corral.domain.hosts.order import HostOrder
-from corral.domain.net.proxy import Route
+from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Failed, Outcome
 from corral.domain.runs.retry import retry_after_s
@@ -72,7 +72,7 @@ class _Stay:
     status: int | None = None
     latency_s: float | None = None
     retry_after: str | None = None
-    route: Route = Route.DIRECT
+    route: RouteKind = RouteKind.DIRECT
 
 
 class Permits:
@@ -271,7 +271,7 @@ class PermitVisit:
         self._stays: dict[str, _Stay] = {}
         self._place: str | None = None  # that was asked last
 
-    async def enter(self, target: Target, route: Route = Route.DIRECT) -> Failed | None:
+    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:
         place = place_of(target)
         stay = self._stays.get(place)
         if stay is None:
@@ -315,7 +315,7 @@ class PermitVisit:
 
 
 def _judged(stay: _Stay, outcome: Outcome) -> Answer:
-    if stay.route is Route.PROXY:
+    if stay.route is RouteKind.PROXY:
         # The status may be the proxy's own: it must not slow the host down either.
         return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
     status, told = stay.status, stay.retry_after

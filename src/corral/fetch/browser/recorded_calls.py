@@ -14,7 +14,7 @@ from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.sites.recipe.recipe import METHODS, Recipe
 from corral.domain.sites.recipe.search import Call, derive
 from corral.fetch.limits import MIB
-from corral.fetch.proxy.route import RunWay
+from corral.fetch.proxy.route import RunRoute
 from corral.fetch.robots import Robots
 
 _MAX_CALLS = 50
@@ -63,7 +63,7 @@ class CallLog:
 
 
 async def taught(
-    log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float, *, via: RunWay | None = None
+    log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float, *, via: RunRoute | None = None
 ) -> Outcome:
     """The outcome, with a recipe where the page's own calls hold what was found on it.
 
@@ -82,7 +82,7 @@ async def taught(
 
 
 async def _recipe(
-    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, via: RunWay | None
+    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, via: RunRoute | None
 ) -> Recipe | None:
     target = parse_target(task.payload["url"])
     calls = await log.read()
@@ -99,7 +99,7 @@ def _with(outcome: Fetched, recipe: Recipe) -> Fetched:
     return replace(outcome, recipe={"url_pattern": recipe.url_pattern, **recipe.document()})
 
 
-async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots, via: RunWay | None) -> set[str]:
+async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots, via: RunRoute | None) -> set[str]:
     """Calls that a robot may not make, although the page may."""
     requests = recipe.requests(target)
     if not task.payload.get("respect_robots", True) or not isinstance(requests, list):

@@ -9,7 +9,7 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 
 from corral.domain.errors import BadInput
-from corral.domain.net.proxy import Route
+from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import BadScheme, Target, parse_target
 from corral.domain.runs.outcome import Failed, Outcome, Task, wants_evidence
 from corral.domain.sites.session import SessionState
@@ -28,9 +28,9 @@ from corral.fetch.browser.visit import Visit
 from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
 from corral.fetch.http import fields_of, first_byte_of
-from corral.fetch.parsing.pool import HereReader, PageReader
+from corral.fetch.parsing.pool import InProcessReader, PageReader
 from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
-from corral.fetch.proxy.route import Proxies, RunWay
+from corral.fetch.proxy.route import Proxies, RunRoute
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
 from corral.files.artifacts import ArtifactFolder
@@ -56,7 +56,7 @@ class Renderer:
         proxies: Proxies | None = None,
     ) -> None:
         self._folder = folder
-        self._reader = reader or HereReader()
+        self._reader = reader or InProcessReader()
         self._proxies = proxies or Proxies(egress)
         self._robots = robots
         self._user_agent = user_agent
@@ -72,7 +72,7 @@ class Renderer:
         if isinstance(target, Failed):
             return target
         verifies_tls = payload.get("verify_tls", True)
-        async with self._proxies.way(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+        async with self._proxies.open_route(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
             if not payload.get("respect_robots", True):
                 return await self._rendered(task, target, trusted_hosts, clock, via)
             outcome: Outcome | None = await self._robots.refusal(
@@ -84,7 +84,7 @@ class Renderer:
             return outcome
 
     async def _rendered(
-        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunWay | None
+        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunRoute | None
     ) -> Outcome:
         # One turn for all that the page loads; what it loads from elsewhere is not asked for by us.
         if task.visit is not None and (refused := await task.visit.enter(target, _route(task, target))) is not None:
@@ -120,7 +120,7 @@ class Renderer:
             return browser_fault(name, str(problem))
 
     async def _visited(
-        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunWay | None
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunRoute | None
     ) -> Outcome:
         try:
             async with asyncio.timeout(clock.left_s()):
@@ -145,7 +145,7 @@ class Renderer:
         return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
 
     async def _look(
-        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunWay | None
+        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunRoute | None
     ) -> Outcome:
         fields = fields_of(task.payload)
         verifies_tls = task.payload.get("verify_tls", True)
@@ -212,10 +212,10 @@ async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Out
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _route(task: Task, target: Target) -> Route:
+def _route(task: Task, target: Target) -> RouteKind:
     if task.proxy is None:
-        return Route.DIRECT
-    return Route.through_proxy(target.scheme, verifies_tls=task.payload.get("verify_tls", True))
+        return RouteKind.DIRECT
+    return RouteKind.through_proxy(target.scheme, verifies_tls=task.payload.get("verify_tls", True))
 
 
 def _parsed(url: str) -> Target | Failed:

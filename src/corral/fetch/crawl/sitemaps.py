@@ -21,7 +21,7 @@ from corral.extract.sitemap import MAX_BYTES, sitemap_key
 from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import PageReader
-from corral.fetch.proxy.route import RunWay
+from corral.fetch.proxy.route import RunRoute
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import credentials_of
@@ -37,7 +37,7 @@ class SitemapVisitor:
         self._reader = reader
 
     async def visit(
-        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunWay | None = None
+        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunRoute | None = None
     ) -> Ended | Failed:
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         try:
@@ -69,7 +69,7 @@ class SitemapVisitor:
         return await self._listed(item, target, ask, fetched)
 
     async def _named(
-        self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunWay | None
+        self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunRoute | None
     ) -> Ended:
         """Those of robots.txt, and the one that nearly every site has."""
         verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)

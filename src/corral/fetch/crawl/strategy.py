@@ -25,7 +25,7 @@ from corral.extract.classify.shells import script_loads_more
 from corral.fetch.browser.crawl_page import Rendering
 from corral.fetch.crawl.visit import HttpVisitor, ended_of, fields_wanted
 from corral.fetch.proxy.credentials import open_proxy
-from corral.fetch.proxy.route import Proxies, RunWay
+from corral.fetch.proxy.route import Proxies, RunRoute
 from corral.fetch.sessions import SessionKeys, judged, open_session
 
 _SCROLL_S = 60.0
@@ -69,7 +69,7 @@ class CrawlVisitor:
         if self._ways.proxies is None:
             yield RunVisitor(self._ways, self._slots, plan, unlocked)
             return
-        async with self._ways.proxies.way(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+        async with self._ways.proxies.open_route(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
             yield RunVisitor(self._ways, self._slots, plan, unlocked, via)
 
 
@@ -79,7 +79,7 @@ class RunVisitor:
     slots: asyncio.Semaphore  # waited for before the time of a page begins
     plan: CrawlPlan
     task: Task
-    via: RunWay | None = None
+    via: RunRoute | None = None
     scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
     scripts: dict[str, bool] = field(default_factory=dict)  # script files, by whether they may bring more of a page
     gainless: "Counter[str]" = field(default_factory=Counter)  # by template, pages that were rendered in vain

@@ -44,7 +44,7 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.faults import fault
 from corral.fetch.http import fields_of
 from corral.fetch.parsing.pool import PageReader
-from corral.fetch.proxy.route import RunWay
+from corral.fetch.proxy.route import RunRoute
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots, without_rules
 from corral.fetch.sessions import credentials_of
@@ -78,7 +78,7 @@ class HttpVisitor:
         self._reader = reader
         self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task, via: RunWay | None = None) -> Ended | Failed:
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task, via: RunRoute | None = None) -> Ended | Failed:
         """`task` has the login of the crawl, open; `via` leads through its proxy, or takes any certificate."""
         turn, outcome = self._gates.visit(plan.concurrency, task.order), None
         try:
@@ -91,7 +91,7 @@ class HttpVisitor:
             turn.end(None if is_old_news else outcome)
 
     async def _visited(
-        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunWay | None
+        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunRoute | None
     ) -> Ended | Failed:
         began = time.monotonic()
         listing = listing_place(item.kind)
@@ -140,7 +140,7 @@ class HttpVisitor:
             return await self._files.ended(item, plan, answer, _crawl_id(task), noindex=noindex)
         return await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
 
-    async def script(self, url: str, plan: CrawlPlan, task: Task, via: RunWay | None) -> str:
+    async def script(self, url: str, plan: CrawlPlan, task: Task, via: RunRoute | None) -> str:
         """The text of a script file, or nothing: it is looked at, never run."""
         turn = self._gates.visit(plan.concurrency)
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
@@ -182,7 +182,7 @@ class HttpVisitor:
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
         return known[1]
 
-    async def refusal(self, item: Item, plan: CrawlPlan, task: Task, via: RunWay | None = None) -> Failed | None:
+    async def refusal(self, item: Item, plan: CrawlPlan, task: Task, via: RunRoute | None = None) -> Failed | None:
         """Why robots.txt keeps us from the page of an item, for who gets it by another way."""
         try:
             target = parse_target(item.url)
@@ -196,7 +196,7 @@ class HttpVisitor:
             turn.end(None)
 
     async def _refusal(
-        self, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunWay | None, *, is_last: bool
+        self, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunRoute | None, *, is_last: bool
     ) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
         verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)

@@ -10,11 +10,11 @@ import wreq
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import Visit
 from corral.domain.net.address import EgressPolicy
-from corral.domain.net.proxy import Route
+from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import BadScheme, Target, join, parse_target
 from corral.domain.runs.outcome import Failed
 from corral.domain.sites.cookies import RunCookies
-from corral.fetch.coarse_timeout import Patience
+from corral.fetch.coarse_timeout import CoarseTimeout
 from corral.fetch.codings import ACCEPT_ENCODING
 from corral.fetch.egress.dns import PinnedAddress, Resolver
 from corral.fetch.egress.wire import Head, open_client, read_body, send
@@ -39,13 +39,13 @@ BodyLimit = Callable[[int, tuple[tuple[str, str], ...]], int | None]
 Allows = Callable[[Target], Awaitable[Failed | None]]
 
 
-class Way(Protocol):
+class Route(Protocol):
     """Where a request goes once its target is known: straight there, or through a proxy."""
 
     @property
     def limits(self) -> FetchLimits: ...
 
-    def route(self, target: Target) -> Route: ...
+    def kind_for(self, target: Target) -> RouteKind: ...
 
     async def resolve(
         self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()
@@ -85,7 +85,7 @@ class Egress:
         truncate: bool = False,
         body: bytes | None = None,
         credentials: Callable[[Target], Mapping[str, str]] | None = None,
-        via: Way | None = None,
+        via: Route | None = None,
         cookies: RunCookies | None = None,
         visit: Visit | None = None,
         allows: Allows | None = None,
@@ -101,7 +101,7 @@ class Egress:
         `allows` is asked before a redirect is followed. A `body_limit` of 0 reads nothing of the body.
         `first_byte_s` raises how long an answer may take to begin.
         """
-        walk = _Walk(via or self, headers or {}, trusted_hosts, follow, credentials)
+        walk = _RedirectFollower(via or self, headers or {}, trusted_hosts, follow, credentials)
         walk.body = body
         walk.visit = visit
         walk.allows = allows
@@ -111,7 +111,7 @@ class Egress:
             walk.cookies = cookies
         size = self._limits.max_bytes if max_bytes is None else max_bytes
         try:
-            async with Patience(timeout_s):
+            async with CoarseTimeout(timeout_s):
                 return await walk.run(url, size, truncate=truncate)
         except TimeoutError:
             return fault("timeout:total", f"{timeout_s:.3g} s", timings=walk.timings())
@@ -135,8 +135,8 @@ class Egress:
     def limits(self) -> FetchLimits:
         return self._limits
 
-    def route(self, target: Target) -> Route:  # noqa: ARG002 - the same for every target
-        return Route.DIRECT
+    def kind_for(self, target: Target) -> RouteKind:  # noqa: ARG002 - the same for every target
+        return RouteKind.DIRECT
 
     @property
     def user_agent(self) -> str:
@@ -161,12 +161,12 @@ class Egress:
         return client
 
 
-class _Walk:
+class _RedirectFollower:
     """One fetch on its way through redirects."""
 
     def __init__(
         self,
-        egress: Way,
+        egress: Route,
         headers: Mapping[str, str],
         trusted_hosts: frozenset[str],
         follow: int,
@@ -236,7 +236,7 @@ class _Walk:
         return head
 
     async def _enter(self, target: Target) -> Failed | None:
-        return None if self.visit is None else await self.visit.enter(target, self._egress.route(target))
+        return None if self.visit is None else await self.visit.enter(target, self._egress.kind_for(target))
 
     async def _answer(self, target: Target, head: Head, max_bytes: int, *, truncate: bool) -> Response | Failed:
         limit = None if self.body_limit is None else self.body_limit(head.status, head.headers)

@@ -13,7 +13,7 @@ from corral.domain.runs.outcome import Failed, FailureCode
 from corral.extract.links import MAX_LINKS
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
-from corral.fetch.coarse_timeout import Patience
+from corral.fetch.coarse_timeout import CoarseTimeout
 from corral.fetch.faults import fault
 from corral.fetch.parsing.messages import MAX_FIELDS, Limits
 from corral.fetch.parsing.process import (
@@ -47,7 +47,7 @@ class PageReader(Protocol):
         ...
 
 
-class HereReader:
+class InProcessReader:
     """Reads where it is called. For tests, and for pages that are known."""
 
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:  # noqa: ARG002
@@ -102,7 +102,7 @@ class ParsePool:
         request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
-            async with Patience(timeout_s):
+            async with CoarseTimeout(timeout_s):
                 await self._jobs.put(job)
                 # Given up by its run, a job is left out when its turn comes.
                 return await job.answer

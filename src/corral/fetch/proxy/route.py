@@ -8,7 +8,7 @@ from datetime import timedelta
 import wreq
 from wreq import redirect
 
-from corral.domain.net.proxy import OpenProxy, Route
+from corral.domain.net.proxy import OpenProxy, RouteKind
 from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Failed
 from corral.fetch.egress.client import Egress
@@ -35,17 +35,17 @@ class Proxies:
         self._forward = ForwardProxy(egress, replace(plain, connect_s=limits.connect_s * _SHARE, max_run_bytes=room))
 
     @asynccontextmanager
-    async def way(
+    async def open_route(
         self,
         proxy: OpenProxy | None,
         trusted_hosts: frozenset[str],
         *,
         verifies_tls: bool = True,
         first_byte_s: float | None = None,
-    ) -> AsyncIterator["RunWay | None"]:
+    ) -> AsyncIterator["RunRoute | None"]:
         """How to fetch for one run: None is direct, because that was asked for."""
         if proxy is None:
-            yield None if verifies_tls else UnverifiedWay(self._egress)
+            yield None if verifies_tls else UnverifiedRoute(self._egress)
             return
         await self._forward.start()
         granted = self._forward.admit(trusted_hosts, proxy, idle_s=first_byte_s)
@@ -54,7 +54,7 @@ class Proxies:
         )
         try:
             through = proxy.address if verifies_tls else f"{proxy.address} {_UNVERIFIED}"
-            yield ProxiedWay(self._egress, client, self._forward.port, granted, through, verifies_tls=verifies_tls)
+            yield ProxiedRoute(self._egress, client, self._forward.port, granted, through, verifies_tls=verifies_tls)
         finally:
             client.close()
             self._forward.revoke(granted)
@@ -63,7 +63,7 @@ class Proxies:
         await self._forward.close()
 
 
-class UnverifiedWay:
+class UnverifiedRoute:
     """Straight there, whatever certificate is shown."""
 
     # Names the way: what was learnt on one is believed on no other.
@@ -76,8 +76,8 @@ class UnverifiedWay:
     def limits(self) -> FetchLimits:
         return self._egress.limits
 
-    def route(self, target: Target) -> Route:  # noqa: ARG002 - the same for every target
-        return Route.DIRECT
+    def kind_for(self, target: Target) -> RouteKind:  # noqa: ARG002 - the same for every target
+        return RouteKind.DIRECT
 
     async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
@@ -94,7 +94,7 @@ class UnverifiedWay:
         return await self._egress.ask(target, pinned, headers, body, verifies_tls=False, first_byte_s=first_byte_s)
 
 
-class ProxiedWay:
+class ProxiedRoute:
     """What `Egress.fetch` walks on instead of the egress itself."""
 
     def __init__(
@@ -111,8 +111,8 @@ class ProxiedWay:
     def limits(self) -> FetchLimits:
         return self._egress.limits
 
-    def route(self, target: Target) -> Route:
-        return Route.through_proxy(target.scheme, verifies_tls=self._verifies_tls)
+    def kind_for(self, target: Target) -> RouteKind:
+        return RouteKind.through_proxy(target.scheme, verifies_tls=self._verifies_tls)
 
     async def resolve(self, target: Target, *, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         return await self._egress.resolve(target, trusted_hosts=trusted_hosts)
@@ -147,7 +147,7 @@ class ProxiedWay:
         return head
 
 
-RunWay = ProxiedWay | UnverifiedWay
+RunRoute = ProxiedRoute | UnverifiedRoute
 
 
 def _client(
