@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from corral.fetch.browser.launch_args import find_chromium, is_sandboxed
-from tests.api.test_sessions import a_job, added, logged_in, open_intervention
+from tests.api.sessions import a_job, added, logged_in, open_intervention
 from tests.cli.command import Corral
 from tests.fetch.browsing import needs_chromium
 from tests.stack import Stack

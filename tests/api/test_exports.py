@@ -22,10 +22,10 @@ from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
 from tests.engine.builders import until
 from tests.engine.crawl.site import served, tree
-from tests.engine.crawl.test_scraping_api import ended, submit
+from tests.engine.crawl.tasks import ended, submit
 from tests.export import reading
 from tests.export.fill import filled
-from tests.export.test_warc import read as read_warc
+from tests.export.warc_reader import read as read_warc
 from tests.stack import Stack
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"

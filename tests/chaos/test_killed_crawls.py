@@ -14,7 +14,7 @@ from tests import services
 from tests.chaos.level import LEVEL, by_level, seeded
 from tests.chaos.report import report
 from tests.engine.crawl.site import Page, Site, served
-from tests.export.test_warc import read as read_warc
+from tests.export.warc_reader import read as read_warc
 from tests.stack import Stack, corral_up
 
 AT_ONCE = 16

@@ -6,7 +6,7 @@ from corral.cli.exits import complain
 from corral.cli.hints import hint_for, history_of
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.run import CRAWL
-from tests.domain.runs.test_run import A_RUN
+from tests.domain.runs.builders import A_RUN
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pysqlite3
 from corral.domain.runs.run import CRAWL, Move
 from corral.store.open import open_store
 from tests.store.builders import CREATED, a_run
-from tests.store.queries.crawl.test_frontier import url as seed
+from tests.store.queries.crawl.builders import url as seed
 
 PLAN = {"start_urls": ["http://a.test/"]}
 _NUMBERS = {

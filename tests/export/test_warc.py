@@ -3,13 +3,11 @@
 import asyncio
 import functools
 import gzip
-import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
@@ -26,6 +24,7 @@ from corral.wiring.app import App
 from tests.engine.builders import settings_for, until, working
 from tests.engine.crawl.site import Page, served, tree
 from tests.export.fill import filled
+from tests.export.warc_reader import read
 from tests.store.builders import ME, OTHER
 
 SECRETS = ("s3cret-cookie", "s3cret-token", "s3cret-key", "s3cret-query")
@@ -58,15 +57,6 @@ async def crawled(app: App, url: str, **options: Any) -> str:
 async def archived(store: Store, run_id: str, *, packs: bool = True) -> bytes:
     export = Export(await store.run(run_id), Format.WARC, packs=packs)
     return b"".join([chunk async for chunk in chunks(store, export)])
-
-
-def read(data: bytes) -> list[tuple[str, str | None, Any, bytes]]:
-    """Type, address, HTTP head and payload of each record."""
-    found = []
-    for record in ArchiveIterator(io.BytesIO(data), check_digests="raise"):
-        url = record.rec_headers.get_header("WARC-Target-URI")
-        found.append((record.rec_type, url, record.http_headers, record.raw_stream.read()))
-    return found
 
 
 async def test_a_crawl_that_keeps_its_pages_can_be_archived(app: App, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.proxy.forward_proxy import ProxyLimits
 from corral.fetch.robots import Robots
 from tests.fetch.browsing import needs_chromium, serve
-from tests.fetch.egress.test_ssrf import canary
+from tests.fetch.egress.ssrf_helpers import canary
 from tests.fetch.everywhere import every_address_is_here
 from tests.fetch.hostile import Hostile, hostile_server
 from tests.fetch.ssrf_page import SERVICE_WORKER, WAYS, page

@@ -10,7 +10,7 @@ from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Move
 from corral.fetch.egress import dns
 from corral.fetch.limits import MIB
-from tests.domain.runs.test_run import A_RUN, NOW
+from tests.domain.runs.builders import A_RUN, NOW
 from tests.fetch import hostile_codings
 from tests.fetch.arena import EXECUTORS, Arena, arena_with, forget_peak, name_of, peak_bytes
 from tests.fetch.hostile import ROUTES, Request

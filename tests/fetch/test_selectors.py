@@ -11,7 +11,7 @@ from corral.domain.runs.outcome import Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Move
 from tests.chaos.level import LEVEL
-from tests.domain.runs.test_run import A_RUN, NOW
+from tests.domain.runs.builders import A_RUN, NOW
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 

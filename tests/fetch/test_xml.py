@@ -18,8 +18,8 @@ from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Move
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.parsing.messages import Limits
-from tests.domain.runs.test_run import A_RUN, NOW
-from tests.extract.xml.test_xml import ATOM, RSS, SITEMAP
+from tests.domain.runs.builders import A_RUN, NOW
+from tests.extract.xml.xml_helpers import ATOM, RSS, SITEMAP
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 from tests.fetch.hostile import hostile_server

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.shape.files import ROOT, relative, repository_files
+from tests.shape.files import ROOT, python_files, relative, repository_files
 
 # Written in parts, so that this file does not name what it looks for.
 REGISTRY_HOSTS = [
@@ -47,3 +47,9 @@ def test_every_make_target_in_the_readme_exists() -> None:
     named = set(re.findall(r"(?:`|^\s*\$?\s*)make ([a-z][a-z-]*)", readme.read_text(), re.MULTILINE))
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert named <= targets, f"the README names targets the Makefile does not have: {sorted(named - targets)}"
+
+
+def test_no_test_imports_from_a_test_module() -> None:
+    pattern = re.compile(r"^\s*from tests\.(?:\w+\.)*(?:test_\w+) import", re.MULTILINE)
+    importing = [relative(path) for path in python_files() if pattern.search(path.read_text())]
+    assert not importing, f"move what they share into a module of its own: {importing}"

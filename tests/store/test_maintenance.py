@@ -1,5 +1,3 @@
-from datetime import UTC, datetime
-
 import pytest
 
 from corral.domain.errors import RecordNotFound
@@ -11,8 +9,7 @@ from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import a_run, add, claim_new
 from tests.store.conftest import Sql
-
-DAY_MS = 86_400_000
+from tests.store.maintenance_helpers import DAY_MS, _old_run
 
 
 async def _finished(store: Store, count: int) -> list[str]:
@@ -26,13 +23,6 @@ async def _finished(store: Store, count: int) -> list[str]:
 
 async def _left(store: Store) -> set[str]:
     return {run.id for run in await store.newest_runs(None, None, None, 100)}
-
-
-def _old_run(days: int) -> str:
-    """An id a run created that long ago would have."""
-    millis = int(datetime.now(UTC).timestamp() * 1000) - days * DAY_MS
-    text = f"{millis:012x}"
-    return f"{text[:8]}-{text[8:]}{new_id()[13:]}"
 
 
 async def test_old_runs_are_forgotten(store: Store, sql: Sql) -> None:

@@ -2,11 +2,7 @@
 
 import http.server
 import json
-import socket
-import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,21 +21,7 @@ from corral.supervisor.checks import (
 from corral.supervisor.plan import WELL
 from tests.services import PostgresCluster, RedisServer
 from tests.services.ports import free_port
-from tests.services.process import find_binary
-from tests.supervisor.programs import until
-
-
-@contextmanager
-def redis_with(folder: Path, *options: str) -> Iterator[str]:
-    port = free_port()
-    server = str(find_binary("redis-server", service="redis"))
-    command = [server, "--port", str(port), "--dir", str(folder), "--save", ""]
-    with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL) as process:
-        try:
-            until(lambda: not redis_health(f"redis://127.0.0.1:{port}/0").problem.startswith("no Redis"))
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            process.kill()
+from tests.supervisor.checks_helpers import redis_with, speaking
 
 
 def test_a_redis_that_answers_is_well_and_one_that_is_not_there_can_be_started(redis_server: RedisServer) -> None:
@@ -81,29 +63,6 @@ def test_what_is_no_redis_is_said_to_be_none() -> None:
     with speaking(b"") as port:
         mute = redis_health(f"redis://127.0.0.1:{port}/0")
     assert (mute.is_there, mute.hopeless) == (True, False)
-
-
-@contextmanager
-def speaking(words: bytes) -> Iterator[int]:
-    """A server with one answer to everything; without one, it hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    if words:
-                        connection.recv(1000)
-                        connection.sendall(words * 5)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-    thread.join()
 
 
 def test_two_installations_notice_that_they_share_a_redis(redis_server: RedisServer) -> None:

@@ -24,7 +24,7 @@ from corral.supervisor.checks import redis_health
 from corral.supervisor.plan import WELL, Service
 from corral.wiring.redis import broker_url
 from tests.chaos.level import LEVEL
-from tests.domain.runs.test_run import A_RUN
+from tests.domain.runs.builders import A_RUN
 from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK

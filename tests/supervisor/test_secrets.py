@@ -15,7 +15,7 @@ from corral.supervisor.plan import WELL
 from tests.cli.command import Corral
 from tests.services.ports import free_port
 from tests.slack import SLACK
-from tests.supervisor.test_up import executed, lines_until
+from tests.supervisor.up_helpers import executed, lines_until
 
 Started = Callable[..., "subprocess.Popen[str]"]
 

@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import httpx
@@ -23,25 +22,15 @@ from tests.cli.command import Corral, all_gone, descendants
 from tests.services import PostgresCluster, RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
+from tests.supervisor.checks_helpers import redis_with, speaking
 from tests.supervisor.programs import have_ended, until
-from tests.supervisor.test_checks import redis_with, speaking
+from tests.supervisor.up_helpers import executed, lines_until
 
 Started = Callable[..., "subprocess.Popen[str]"]
 
 
 def broker(port: int, number: int = 1) -> dict[str, str]:
     return {"APP_CELERY_BROKER_URL": f"redis://127.0.0.1:{port}/{number}"}
-
-
-def lines_until(process: "subprocess.Popen[str]", is_it: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    assert process.stdout is not None
-    seen: list[dict[str, Any]] = []
-    for line in process.stdout:
-        seen.append(json.loads(line))
-        if is_it(seen[-1]):
-            return seen
-    assert process.stderr is not None
-    raise AssertionError(f"it never said so: {seen}\n{process.stderr.read()}")
 
 
 # -- before anything is started ------------------------------------------------------------------------
@@ -189,13 +178,6 @@ def test_everything_is_started_looked_after_and_stopped(
     assert stopped[-1] == "redis"
     assert all_gone(family)
     assert redis_health(f"redis://127.0.0.1:{port}/1") != WELL
-
-
-def executed(api: httpx.Client, site: str) -> None:
-    body = {"target_url": f"{site}/articles", "fields": ["title"], "strategy": "http"}
-    job = api.post("/jobs", json=body).json()
-    run = api.post(f"/jobs/{job['id']}/runs").json()
-    until(lambda: api.get(f"/jobs/runs/{run['id']}").json()["status"] == "completed", 30)
 
 
 @pytest.mark.skipif(not LEVEL, reason="tests/supervisor/test_supervisor.py kills one that looks after small programs")

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from tests.api.test_sessions import a_job, added, logged_in, open_intervention
+from tests.api.sessions import a_job, added, logged_in, open_intervention
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.test_scraping_api import ended, submit
+from tests.engine.crawl.tasks import ended, submit
 from tests.stack import Stack
 
 expect.set_options(timeout=30_000)  # for a machine that is busy with other tests

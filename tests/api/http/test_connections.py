@@ -4,32 +4,16 @@ import json
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
 
+from tests.api.http.connections_helpers import health, until
 from tests.api.http.wire import ask, connected, head, is_closed
-from tests.slack import SLACK
 from tests.stack import Stack, environment, stop
 
 LIMIT = 8
 JSON = "Content-Type: application/json"
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20 * SLACK
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
-def health(stack: Stack) -> dict[str, Any]:
-    answer = stack.client.get("/health", headers={"Connection": "close"})
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
 
 
 def test_idle_connections_keep_nobody_out(small: Stack) -> None:

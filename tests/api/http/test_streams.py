@@ -14,7 +14,7 @@ from corral.api.http.connections import Connections
 from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
 from corral.api.streams import EventStream, Streams
-from tests.api.http.test_connections import health, until
+from tests.api.http.connections_helpers import health, until
 from tests.api.http.wire import ask, connected, head
 from tests.slack import SLACK
 from tests.stack import Stack

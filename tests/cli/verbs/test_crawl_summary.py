@@ -4,7 +4,7 @@ from typing import Any
 
 from corral.cli.verbs.crawl.closing_summary import lines_of
 from corral.domain.crawl.crawl import Counts
-from tests.domain.runs.test_run import A_RUN
+from tests.domain.runs.builders import A_RUN
 
 
 def lines(*held_back: dict[str, Any], **stats: Any) -> str:

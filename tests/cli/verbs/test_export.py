@@ -18,7 +18,7 @@ from tests.cli.command import Corral
 from tests.engine.crawl.site import served, tree
 from tests.export import reading
 from tests.export.fill import filled
-from tests.export.test_warc import read as read_warc
+from tests.export.warc_reader import read as read_warc
 
 
 @pytest.fixture(scope="module")

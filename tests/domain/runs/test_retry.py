@@ -12,7 +12,7 @@ from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.retry import RetryPolicy, backoff_s, decide, retry_after_s
 from corral.domain.runs.run import Move, RunState
-from tests.domain.runs.test_run import A_RUN, NOW
+from tests.domain.runs.builders import A_RUN, NOW
 
 POLICY = RetryPolicy()
 CRASHED = {"outcome": "unknown", "detail": "browser_crash"}

@@ -1,31 +1,10 @@
-from datetime import UTC, datetime
-
 import pytest
 
 from corral.domain.errors import WrongState
-from corral.domain.ids import Owner, RunId
-from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.run import LIVE, TERMINAL, Lease, Move, Run, RunState, advance, sources, spoken, target
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-A_RUN = Run(
-    id=RunId("r"),
-    job_id=None,
-    kind="page",
-    state=RunState.RUNNING,
-    priority=Priority.MEDIUM,
-    attempt=1,
-    max_attempts=3,
-    requested_strategy=Strategy.AUTO,
-    resolved_strategy=Strategy.HTTP,
-    payload={"url": "http://example.test/"},
-    epoch=4,
-    losses=0,
-    suspect=False,
-    due_at=NOW,
-    created_at=NOW,
-    stats={},
-)
+from corral.domain.ids import Owner
+from corral.domain.jobs.job import Priority
+from corral.domain.runs.run import LIVE, TERMINAL, Lease, Move, RunState, advance, sources, spoken, target
+from tests.domain.runs.builders import A_RUN
 
 
 def test_no_move_leads_out_of_a_terminal_state() -> None:

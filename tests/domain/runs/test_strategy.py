@@ -6,7 +6,7 @@ from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.probe import Probe
 from corral.domain.runs.strategy import from_memory, needs_probe, resolve
 from corral.domain.sites.site import Memory
-from tests.domain.runs.test_run import NOW
+from tests.domain.runs.builders import NOW
 
 JOB = Job(JobId("j"), "http://example.test/", (), NOW)
 WITH_LOGIN = Job(JobId("j"), "http://example.test/", (), NOW, requires_auth=True)

@@ -12,7 +12,7 @@ from corral.files.saved_files import FileFolder
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store.builders import claim_new, failed
-from tests.store.queries.test_artifacts import leaving
+from tests.store.queries.artifacts_helpers import leaving
 
 
 def aged(folder: ArtifactFolder, artifact: Artifact, age_s: float) -> Artifact:

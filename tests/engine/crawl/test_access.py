@@ -11,8 +11,8 @@ import pytest
 from corral.fetch.browser.launch_args import find_chromium
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, Site, served
-from tests.engine.crawl.test_scraping_api import ended as finished
-from tests.engine.crawl.test_scraping_api import results, submit
+from tests.engine.crawl.tasks import ended as finished
+from tests.engine.crawl.tasks import results, submit
 from tests.slack import SLACK
 from tests.stack import Stack
 

@@ -2,8 +2,8 @@
 
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
+from tests.engine.crawl.crawling import crawled, ended, start
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.test_crawls import crawled, ended, start
 
 TOKENS = [f"{number:02}f86d081884c7d65" for number in range(5)]
 

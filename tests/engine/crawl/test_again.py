@@ -12,8 +12,8 @@ from corral.domain.net.canonical import url_key
 from corral.domain.net.url import parse_target
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
+from tests.engine.crawl.crawling import crawled
 from tests.engine.crawl.site import Page, Site, served
-from tests.engine.crawl.test_crawls import crawled
 
 
 class CarefulSite(Site):

@@ -10,8 +10,8 @@ from corral.domain.runs.run import Run, RunState
 from corral.fetch.browser.launch_args import find_chromium
 from corral.wiring.app import App
 from tests.cli.command import Corral
+from tests.engine.crawl.crawling import ended, reasons, records, start
 from tests.engine.crawl.site import Page, Site, served, words_of
-from tests.engine.crawl.test_crawls import ended, reasons, records, start
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
 

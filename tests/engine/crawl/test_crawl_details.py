@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.test_scraping_api import UNKNOWN, ended, status, submit
+from tests.engine.crawl.tasks import UNKNOWN, ended, status, submit
 from tests.stack import Stack
 
 

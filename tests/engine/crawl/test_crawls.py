@@ -3,50 +3,16 @@
 import asyncio
 import time
 from collections import Counter
-from typing import Any
 
 import pytest
 
-from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
-from corral.domain.runs.run import Move, Run, RunState
+from corral.domain.crawl.crawl import Counts, ItemState
+from corral.domain.runs.run import Move, RunState
 from corral.wiring.app import App
 from tests.engine.builders import until
+from tests.engine.crawl.crawling import crawled, ended, reasons, records, start
 from tests.engine.crawl.site import Page, served, tree
 from tests.slack import SLACK
-
-
-async def start(app: App, url: str, **options: Any) -> str:
-    plan = {"start_urls": [url], "max_depth": 10, "respect_robots": False, **options}
-    run, _ = await app.crawls.start(CrawlPlan.of(plan))
-    return run.id
-
-
-async def ended(app: App, run_id: str, within_s: float = 30.0) -> Run:
-    deadline = time.monotonic() + within_s
-    while not (run := await app.store.run(run_id)).state.is_terminal:
-        assert time.monotonic() < deadline, f"{run.state}: {await app.store.crawl_now(run_id)}"
-        await asyncio.sleep(0.02)
-    return run
-
-
-async def crawled(app: App, url: str, **options: Any) -> tuple[Run, dict[str, dict[str, Any]], Counts]:
-    """The run, its records by path, and how many items it has where."""
-    run = await ended(app, await start(app, url, **options))
-    now = await app.store.crawl_now(run.id)
-    assert now.counts.leased == 0
-    return run, await records(app, run.id, url), now.counts
-
-
-async def records(app: App, run_id: str, url: str) -> dict[str, dict[str, Any]]:
-    found = await app.store.records_of(run_id, "", 1000)
-    root = "/".join(url.split("/")[:3])
-    by_path = {record.data["url"].removeprefix(root): record.data for record in found}
-    assert len(by_path) == len(found), "a page has two records"
-    return by_path
-
-
-async def reasons(app: App, run_id: str) -> dict[str, int]:
-    return {reason: count for _, reason, count in await app.store.crawl_reasons(run_id)}
 
 
 async def test_every_page_is_read_once_and_recorded_once(app: App) -> None:

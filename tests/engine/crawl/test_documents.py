@@ -7,10 +7,10 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.cli.command import Corral
+from tests.engine.crawl.crawling import crawled, ended, reasons, start
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.test_crawls import crawled, ended, reasons, start
-from tests.engine.crawl.test_scraping_api import ended as finished
-from tests.engine.crawl.test_scraping_api import results, submit
+from tests.engine.crawl.tasks import ended as finished
+from tests.engine.crawl.tasks import results, submit
 from tests.stack import Stack
 
 _PDF = b"%PDF-1.7\n\0\x01\x02 some paper"

@@ -9,8 +9,8 @@ import pytest
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.engine.builders import settings_for, working
+from tests.engine.crawl.crawling import crawled
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.test_crawls import crawled
 
 
 @pytest.fixture

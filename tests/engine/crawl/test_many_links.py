@@ -12,9 +12,9 @@ from corral.wiring.app import App
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.cli.command import Corral
+from tests.engine.crawl.crawling import ended, start
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.test_crawls import ended, start
-from tests.engine.crawl.test_scraping_api import submit
+from tests.engine.crawl.tasks import submit
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
 

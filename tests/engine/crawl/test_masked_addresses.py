@@ -1,7 +1,7 @@
 """Addresses of pages are shown without session ids and tokens; what a page says stays as the page says it."""
 
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.test_scraping_api import ended, results, submit
+from tests.engine.crawl.tasks import ended, results, submit
 from tests.stack import Stack
 
 CANARY = "CANARY0123456789abcdef"

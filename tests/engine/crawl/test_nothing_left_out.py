@@ -5,7 +5,7 @@ from typing import Any
 from corral.domain.crawl.traps import PROVEN
 from corral.domain.runs.run import Run, RunState
 from corral.wiring.app import App
-from tests.engine.crawl.test_crawls import crawled
+from tests.engine.crawl.crawling import crawled
 from tests.stack import demo_site
 
 # What the caller asked for, and what the site asks for.

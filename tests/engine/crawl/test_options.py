@@ -7,9 +7,9 @@ from corral.domain.crawl.item import Ended, Found
 from corral.domain.runs.run import RunState
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.wiring.app import App
+from tests.engine.crawl.crawling import crawled, reasons, start
+from tests.engine.crawl.crawling import ended as ended_run
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.test_crawls import crawled, reasons, start
-from tests.engine.crawl.test_crawls import ended as ended_run
 
 
 async def test_a_page_that_names_its_original_counts_as_that_one(app: App) -> None:

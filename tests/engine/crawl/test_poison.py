@@ -11,9 +11,9 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.engine.builders import node_of, settings_for, working
+from tests.engine.crawl.crawling import ended as ended_run
+from tests.engine.crawl.crawling import records, start
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.test_crawls import ended as ended_run
-from tests.engine.crawl.test_crawls import records, start
 
 
 def killer(app: App) -> Callable[[], None]:

@@ -17,7 +17,7 @@ from tests import services
 from tests.engine.builders import settings_for
 from tests.engine.crawl.conftest import DATABASES
 from tests.store.builders import CREATED, a_run
-from tests.store.queries.crawl.test_frontier import ask, claimed, done, first, url
+from tests.store.queries.crawl.builders import ask, claimed, done, first, url
 
 KINDS = ("timeout:total", "network:reset", "bad_response:http_404", "blocked:captcha")
 

@@ -11,8 +11,8 @@ from corral.domain.crawl.item import Found
 from corral.domain.runs.run import RunState
 from corral.extract.sitemap import MAX_URLS, NotASitemap, sitemap_read
 from corral.wiring.app import App
+from tests.engine.crawl.crawling import crawled, reasons
 from tests.engine.crawl.site import Page, Site, served
-from tests.engine.crawl.test_crawls import crawled, reasons
 
 RANK_AT = Found._fields.index("rank")
 XML = {"content-type": "application/xml"}

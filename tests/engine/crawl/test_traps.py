@@ -18,8 +18,8 @@ from corral.wiring.app import App
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import report
 from tests.engine.builders import node_of, settings_for, until, working
+from tests.engine.crawl.crawling import crawled, ended, start
 from tests.engine.crawl.site import Page, Site, served, words_of
-from tests.engine.crawl.test_crawls import crawled, ended, start
 
 REAL = by_level(300, 5_000)
 MENU = [

@@ -21,7 +21,7 @@ from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 from tests.engine.builders import node_of, until, working
 from tests.engine.crawl.site import Page, Site, served
-from tests.engine.hosts.test_crawls import finished, gated, start
+from tests.engine.hosts.limited_crawls import finished, gated, start
 
 TEXT = {"content-type": "text/plain"}
 TARGET = parse_target("http://site.test/page")

@@ -4,37 +4,18 @@ import asyncio
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.hosts.limiter import SitePace
-from corral.domain.runs.run import Run, RunState
-from corral.settings import Settings
+from corral.domain.runs.run import RunState
 from corral.store.tables import items
 from corral.wiring.app import App
 from tests.chaos.level import LEVEL
-from tests.engine.builders import ended, node_of, settings_for, sound, until, working
+from tests.engine.builders import node_of, until, working
 from tests.engine.crawl.site import Page, Site, served
-
-
-def gated(folder: Path, **changed: Any) -> Settings:
-    plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 3, "workers": 1}
-    return settings_for(folder, **(plain | changed))
-
-
-async def start(app: App, url: str, **options: object) -> str:
-    plan = {"start_urls": [url], "scope": {"mode": "any"}, "max_depth": 2, "concurrency": 4, "retry_attempts": 3}
-    run, _ = await app.crawls.start(CrawlPlan.of({**plan, **options}))
-    return run.id
-
-
-async def finished(app: App, run_id: str) -> Run:
-    [run] = await ended(app, [run_id], timeout_s=40)
-    await sound(app)
-    return run
+from tests.engine.hosts.limited_crawls import finished, gated, start
 
 
 def place(site: Site) -> str:

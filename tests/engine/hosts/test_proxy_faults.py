@@ -18,7 +18,7 @@ from corral.domain.runs.run import NewRun
 from corral.wiring.options import gate_rules
 from tests.engine.builders import ended, put, working
 from tests.engine.crawl.site import Page, served
-from tests.engine.hosts.test_runs import gated, host_of
+from tests.engine.hosts.limited_runs import gated, host_of
 from tests.fetch.browsing import needs_chromium
 
 Reader = asyncio.StreamReader

@@ -4,7 +4,6 @@ import asyncio
 import time
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,12 +15,12 @@ from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.jobs.survey import Survey
 from corral.domain.net.url import parse_target
 from corral.domain.runs.run import NewRun, Run, RunState
-from corral.engine.hosts.host_state import Host
 from corral.settings import Settings
 from corral.wiring.app import App, opened
 from tests.chaos.level import LEVEL, by_level
 from tests.engine.builders import ended, events, kinds, node_of, put, settings_for, sound, until, working
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, served
+from tests.engine.hosts.limited_runs import gated, host_of
 
 
 def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
@@ -35,15 +34,6 @@ def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
         resolved_strategy=Strategy.HTTP,
         payload={"url": url, "fields": [{"name": "title"}], "respect_robots": False},
     )
-
-
-def gated(folder: Path, **changed: Any) -> Settings:
-    plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 5, "http_timeout_seconds": 5}
-    return settings_for(folder, **(plain | {"workers": 1} | changed))
-
-
-def host_of(app: App, site: Site) -> Host:
-    return node_of(app).gate.host(site.url.partition("//")[2])
 
 
 async def waiting(app: App, ids: list[str]) -> list[str | None]:

@@ -26,8 +26,8 @@ from corral.extract.classify.signs import (
     Signs,
 )
 from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS
-from tests.extract.classify.test_verdict_bad import CASES
-from tests.extract.classify.test_verdict_good import ALWAYS, WHEN_FOUND
+from tests.extract.classify.bad_pages import CASES
+from tests.extract.classify.good_pages import ALWAYS, WHEN_FOUND
 from tests.extract.pages.builders import LONG, answer, html, recorded
 
 CAUSES: tuple[Cause, ...] = ("refused", "login", "gone", "shell")

@@ -3,8 +3,6 @@
 import asyncio
 import base64
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -19,48 +17,13 @@ from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.http import HttpExecutor
-from corral.fetch.limits import FetchLimits
 from corral.fetch.probe import probe
 from corral.fetch.proxy.forward_proxy import ForwardProxy
 from corral.fetch.robots import Robots
 from tests.fetch.conftest import QUICK
+from tests.fetch.egress.ssrf_helpers import canary, each, patient
 from tests.fetch.hostile import Hostile
 from tests.fetch.ssrf_corpus import NAMES, Answered, corpus, names, ordinary
-
-AT_ONCE = 40
-Check = Callable[[str], Any]
-
-
-@asynccontextmanager
-async def canary() -> AsyncIterator[Hostile]:
-    """Listens on every address of this machine, old and new."""
-    heard = Hostile()
-    server = await asyncio.start_server(heard.serve, None, 0, family=socket.AF_INET6)
-    heard.port = server.sockets[0].getsockname()[1]
-    beside = await asyncio.start_server(heard.serve, "0.0.0.0", heard.port)
-    try:
-        yield heard
-    finally:
-        server.close()
-        beside.close()
-
-
-async def each(urls: tuple[str, ...], check: Check) -> None:
-    """The check on every URL, some at a time."""
-    waiting = iter(urls)
-
-    async def work() -> None:
-        for url in waiting:
-            await check(url)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(AT_ONCE):
-            group.create_task(work())
-
-
-def patient(hostile: Hostile) -> Egress:
-    """May reach the hostile server; many ask at once, and a busy machine takes its time."""
-    return Egress(EgressPolicy((AllowEntry.parse(f"127.0.0.1/32:{hostile.port}"),)), FetchLimits(), "t")
 
 
 def a_task(url: str, **more: Any) -> Task:

@@ -8,9 +8,9 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.robots import Robots
-from tests.fetch.egress.test_ssrf import canary, each, patient
+from tests.fetch.egress.ssrf_helpers import canary, each, patient
 from tests.fetch.hostile import Hostile
-from tests.fetch.proxy.test_proxies import a_task, address, executors
+from tests.fetch.proxy.proxies_helpers import a_task, address, executors
 from tests.fetch.ssrf_corpus import corpus
 from tests.fetch.upstream import upstream_proxy
 

@@ -1,65 +1,24 @@
 """Through a proxy: everything of a run goes there, to addresses that were checked, and nothing goes without it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, parse_proxy
-from corral.domain.ports import Executor
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.secret import Secret
-from corral.fetch.api_replay import ApiReplayExecutor
-from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.egress import dns
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.proxy.credentials import WithProxy
-from corral.fetch.proxy.route import Proxies
-from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys
 from corral.secrets.vault import Keyring
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.conftest import QUICK
 from tests.fetch.hostile import Hostile
-from tests.fetch.upstream import Upstream, upstream_proxy
-
-PASSWORD = "canary-of-the-proxy"
-
-
-@asynccontextmanager
-async def executors(*ports: int, agent: str = "corral-test") -> AsyncIterator[dict[str, Executor]]:
-    """Each way of fetching, allowed to reach these ports of 127.0.0.1."""
-    policy = EgressPolicy(tuple(AllowEntry.parse(f"127.0.0.1/32:{port}") for port in ports))
-    egress = Egress(policy, QUICK, agent)
-    robots, proxies = Robots(egress, agent), Proxies(egress)
-    browser = BrowserExecutor(egress, robots, agent, proxies=proxies)
-    try:
-        yield {
-            "http": HttpExecutor(egress, robots, proxies=proxies),
-            "api_replay": ApiReplayExecutor(egress, robots, proxies=proxies),
-            "browser": browser,
-        }
-    finally:
-        await browser.close()
-        await proxies.close()
-        await egress.close()
-
-
-def a_task(url: str, proxy: str, by: str = "http", **more: Any) -> Task:
-    payload = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, **more}
-    return Task("run", 1, "page", by, 1, payload, 20 if by == "browser" else 8, proxy=parse_proxy(proxy))
-
-
-def address(upstream: Upstream, scheme: str = "http", who: str = "") -> str:
-    return f"{scheme}://{who}127.0.0.1:{upstream.port}"
-
-
-def name_of(outcome: Outcome) -> str:
-    return f"{outcome.code}:{outcome.detail}" if isinstance(outcome, Failed) else "fetched"
+from tests.fetch.proxy.proxies_helpers import PASSWORD, WAYS, a_task, address, executors, name_of
+from tests.fetch.upstream import upstream_proxy
 
 
 @pytest.fixture
@@ -67,9 +26,6 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """shop.test is on this machine, and so is every name that ends in .test."""
     known = dns._addresses
     monkeypatch.setattr(dns, "_addresses", lambda host: ("127.0.0.1",) if host.endswith(".test") else known(host))
-
-
-WAYS = ["http", pytest.param("browser", marks=pytest.mark.browser)]
 
 
 @pytest.mark.parametrize("by", WAYS)

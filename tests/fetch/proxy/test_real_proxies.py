@@ -9,7 +9,7 @@ from corral.domain.runs.outcome import Failed, Fetched
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.certificates import Issued, authority, certificate
 from tests.fetch.hostile import Hostile, hostile_server
-from tests.fetch.proxy.test_proxies import PASSWORD, WAYS, a_task, address, executors, name_of
+from tests.fetch.proxy.proxies_helpers import PASSWORD, WAYS, a_task, address, executors, name_of
 from tests.fetch.upstream import upstream_proxy
 from tests.services import Tinyproxy, tinyproxy
 from tests.services.ports import free_port

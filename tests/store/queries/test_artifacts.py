@@ -3,17 +3,13 @@ import pytest
 from corral.domain.errors import ArtifactNotFound
 from corral.domain.runs.artifact import Artifact, ArtifactKind
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.settlement import Settlement
 from corral.store.store import Store
 from tests.store.builders import ME, claim_new, completed, failed, retried
-from tests.store.queries.sites.test_sessions import waiting
+from tests.store.queries.artifacts_helpers import leaving
+from tests.store.queries.sites.sessions_helpers import waiting
 
 SHOT = Artifact("a" * 32, ArtifactKind.SCREENSHOT, 1000)
 HTML = Artifact("b" * 32, ArtifactKind.HTML, 200)
-
-
-def leaving(settlement: Settlement, *artifacts: Artifact) -> Settlement:
-    return settlement._replace(artifacts=artifacts)
 
 
 async def test_what_an_attempt_left_is_named_with_its_settlement(store: Store) -> None:

@@ -6,7 +6,7 @@ from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.item import Ended, Report
 from corral.store.store import Store
 from tests.store.conftest import Sql
-from tests.store.queries.crawl.test_frontier import ask, check_counts, claimed, crawl_of, done, first, url
+from tests.store.queries.crawl.builders import ask, check_counts, claimed, crawl_of, done, first, url
 
 
 async def test_what_was_learned_of_templates_is_kept(store: Store, sql: Sql) -> None:

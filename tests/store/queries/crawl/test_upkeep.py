@@ -13,8 +13,8 @@ from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import CREATED, a_run
 from tests.store.conftest import Sql
-from tests.store.queries.crawl.test_frontier import ask, claimed, done, first, url
-from tests.store.test_maintenance import _old_run
+from tests.store.maintenance_helpers import _old_run
+from tests.store.queries.crawl.builders import ask, claimed, done, first, url
 
 HOUR_MS = 3_600_000
 A_DAY = Retention(max_crawl_age_hours=24)

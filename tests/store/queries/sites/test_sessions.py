@@ -14,16 +14,15 @@ from corral.domain.errors import (
 from corral.domain.ids import new_id
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
-from corral.domain.runs.intervention import InterventionDraft, InterventionKind, InterventionStatus
+from corral.domain.runs.intervention import InterventionStatus
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.retry import Transition
 from corral.domain.runs.run import HoldReason, Lease, Move, RunState
-from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionState, checked_state
 from corral.secrets.vault import Keyring, SealBroken
 from corral.store.store import Store
 from tests.store.builders import ME, a_job, a_run, check_history, completed, history
 from tests.store.conftest import Sql
+from tests.store.queries.sites.sessions_helpers import waiting
 
 RING = Keyring().with_new()
 
@@ -49,12 +48,6 @@ async def claimed(store: Store, job_id: str) -> Lease:
     await store.add_runs([(run, [EventDraft(EventKind.CREATED)])])
     [lease] = await store.claim_one(run.id, ME, 10)
     return lease
-
-
-def waiting(lease: Lease) -> Settlement:
-    draft = InterventionDraft(InterventionKind.LOGIN, "log in", "http://example.test/")
-    transition = Transition(move=Move.HOLD, events=(EventDraft(EventKind.WAITING),), intervention=draft)
-    return Settlement(lease, transition, {"attempt": lease.run.attempt})
 
 
 async def test_a_session_is_stored_sealed_and_told_about(store: Store, sql: Sql) -> None:

@@ -1,0 +1,49 @@
+"""Helpers of the tests of ssrf, shared with other tests."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from corral.domain.net.address import AllowEntry, EgressPolicy
+from corral.fetch.egress.client import Egress
+from corral.fetch.limits import FetchLimits
+from tests.fetch.hostile import Hostile
+
+AT_ONCE = 40
+
+
+Check = Callable[[str], Any]
+
+
+@asynccontextmanager
+async def canary() -> AsyncIterator[Hostile]:
+    """Listens on every address of this machine, old and new."""
+    heard = Hostile()
+    server = await asyncio.start_server(heard.serve, None, 0, family=socket.AF_INET6)
+    heard.port = server.sockets[0].getsockname()[1]
+    beside = await asyncio.start_server(heard.serve, "0.0.0.0", heard.port)
+    try:
+        yield heard
+    finally:
+        server.close()
+        beside.close()
+
+
+async def each(urls: tuple[str, ...], check: Check) -> None:
+    """The check on every URL, some at a time."""
+    waiting = iter(urls)
+
+    async def work() -> None:
+        for url in waiting:
+            await check(url)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(work())
+
+
+def patient(hostile: Hostile) -> Egress:
+    """May reach the hostile server; many ask at once, and a busy machine takes its time."""
+    return Egress(EgressPolicy((AllowEntry.parse(f"127.0.0.1/32:{hostile.port}"),)), FetchLimits(), "t")

@@ -1,0 +1,29 @@
+"""`scripts/test` names a test that failed among the others and passed alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.shape.files import ROOT
+
+TESTS = """
+from pathlib import Path
+
+def test_that_fails_once():
+    marker = Path("failed-once")
+    if not marker.exists():
+        marker.touch()
+        raise AssertionError
+
+def test_that_fails():
+    raise AssertionError
+"""
+
+
+def test_a_test_that_passes_alone_is_printed_as_flaky_and_one_that_fails_alone_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "test_sample.py").write_text(TESTS)
+    command = [str(ROOT / "scripts/test"), str(Path(sys.executable).with_name("pytest")), "1", "true"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1
+    flaky = [line for line in done.stdout.splitlines() if line.startswith("FLAKY")]
+    assert flaky == ["FLAKY test_sample.py::test_that_fails_once"]
