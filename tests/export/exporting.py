@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from corral.export.formats import Format
-from corral.export.stream import Export, Progress, chunks
+from corral.export.stream import Export, ExportProgress, chunks
 from corral.store.open import open_store
 
 
@@ -16,7 +16,7 @@ async def main(url: str, small: str, large: str, kinds: list[str]) -> None:
         for run_id in (small, large):
             run = await store.run(run_id)
             for kind in kinds:
-                progress = Progress()
+                progress = ExportProgress()
                 async for _ in chunks(store, Export(run, Format(kind)), progress):
                     pass
                 told = {"kind": kind, "written": progress.written, "size": progress.size, "peak_mib": _peak_mib()}

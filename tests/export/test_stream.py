@@ -11,7 +11,7 @@ import pytest
 
 from corral.domain.runs.record import CRAWL_FIELDS
 from corral.export.formats import Format
-from corral.export.stream import Export, Progress, chunks
+from corral.export.stream import Export, ExportProgress, chunks
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.chaos.level import LEVEL, by_level
@@ -24,7 +24,7 @@ RECORD_FORMATS = [Format.JSON, Format.JSONL, Format.CSV, Format.XLSX, Format.PAR
 WORDS = ("it was a dark and stormy night " * 33)[:1000]
 
 
-async def exported(store: Store, run_id: str, kind: Format, progress: Progress | None = None) -> list[bytes]:
+async def exported(store: Store, run_id: str, kind: Format, progress: ExportProgress | None = None) -> list[bytes]:
     return [chunk async for chunk in chunks(store, Export(await store.run(run_id), kind), progress)]
 
 
@@ -60,7 +60,7 @@ async def opened(shared_url: str) -> AsyncIterator[Opened]:
 async def test_every_format_has_every_record_in_the_order_it_was_found(opened: Opened) -> None:
     store, run_id = await opened(700)
     for kind in RECORD_FORMATS:
-        progress = Progress()
+        progress = ExportProgress()
         pieces = await exported(store, run_id, kind, progress)
         found = read(kind, b"".join(pieces))
         assert (len(found), progress.written) == (700, 700)

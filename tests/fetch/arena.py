@@ -9,7 +9,7 @@ from typing import Any
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
-from corral.domain.ports import Executor, Kind
+from corral.domain.ports import Executor, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
 from corral.engine.worker.attempt import perform
 from corral.engine.worker.kinds.page import PageKind
@@ -31,7 +31,7 @@ AGENT = "corral-test"
 @dataclass
 class Arena:
     den: Hostile
-    kinds: dict[str, Kind]
+    kinds: dict[str, RunKind]
     pool: ParsePool
     browser: BrowserExecutor
     egress: Egress

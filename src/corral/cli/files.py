@@ -11,7 +11,7 @@ from corral.export.file import place_of, replaced
 from corral.export.formats import SUFFIXES, Format, format_of
 
 if TYPE_CHECKING:
-    from corral.export.stream import Export, ExportStore, Progress
+    from corral.export.stream import Export, ExportProgress, ExportStore
 
 Records = Sequence[dict[str, Any]]
 
@@ -62,7 +62,7 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
         file.write(out.taken())
 
 
-async def write_export(path: Path, store: "ExportStore", export: "Export", progress: "Progress") -> None:
+async def write_export(path: Path, store: "ExportStore", export: "Export", progress: "ExportProgress") -> None:
     """Any number of records, a few at a time."""
     from corral.export.stream import chunks
 

@@ -57,7 +57,7 @@ _GOODS = ("Gate Latch", "Feed Bucket", "Lead Rope", "Saddle Rack", "Trough Valve
 
 
 @dataclass(frozen=True, slots=True)
-class Article:
+class DemoArticle:
     number: int
     slug: str
     title: str
@@ -90,7 +90,7 @@ class Product:
 
 
 @cache
-def articles() -> tuple[Article, ...]:
+def articles() -> tuple[DemoArticle, ...]:
     """All articles, oldest first."""
     rng = random.Random(1907)
     topics: dict[str, Words] = {}
@@ -101,7 +101,7 @@ def articles() -> tuple[Article, ...]:
 
 
 @cache
-def articles_by_slug() -> dict[str, Article]:
+def articles_by_slug() -> dict[str, DemoArticle]:
     return {article.slug: article for article in articles()}
 
 
@@ -113,11 +113,11 @@ def products() -> tuple[Product, ...]:
     return tuple(_product(number, name) for number, name in enumerate(names[:PRODUCT_COUNT], start=1))
 
 
-def _article(number: int, title: str, words: Words) -> Article:
+def _article(number: int, title: str, words: Words) -> DemoArticle:
     rng = random.Random(number)
     topic = {"subject": words["subject"], "place": words["place"]}
     paragraphs = tuple(_paragraph(rng, topic) for _ in range(rng.randint(4, 7)))
-    return Article(
+    return DemoArticle(
         number=number,
         slug=f"{number:02d}-{_slug_of(title)}",
         title=title,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from html import escape
 
-from corral.demo.content import Article
+from corral.demo.content import DemoArticle
 
 SITE_NAME = "The Paddock Review"
 
@@ -79,7 +79,7 @@ def index_page() -> str:
     return document(SITE_NAME, f"<h1>{SITE_NAME}</h1>\n{intro}\n{sections}")
 
 
-def article_list_page(shown: Iterable[Article], page: int, page_count: int) -> str:
+def article_list_page(shown: Iterable[DemoArticle], page: int, page_count: int) -> str:
     items = "\n".join(
         f'<li class="article"><h2><a href="/articles/{article.slug}">{escape(article.title)}</a></h2>'
         f'<p class="meta">{escape(article.author)}, {_day(article)}</p>'
@@ -93,7 +93,7 @@ def article_list_page(shown: Iterable[Article], page: int, page_count: int) -> s
     return document(f"Articles, page {page} of {page_count}", body, head=_pager_head(before, after))
 
 
-def article_page(article: Article, url: str, before: Article | None, after: Article | None) -> str:
+def article_page(article: DemoArticle, url: str, before: DemoArticle | None, after: DemoArticle | None) -> str:
     paragraphs = "\n".join(f"<p>{escape(text)}</p>" for text in article.paragraphs)
     tags = "".join(f"<li>{escape(tag)}</li>" for tag in article.tags)
     before_link = (f"/articles/{before.slug}", before.title) if before else (None, "")
@@ -179,7 +179,7 @@ def _link_table(links: Iterable[tuple[str, str]]) -> str:
     return f"<table>\n{rows}\n</table>\n"
 
 
-def _article_head(article: Article, url: str) -> str:
+def _article_head(article: DemoArticle, url: str) -> str:
     title, description = escape(article.title), escape(article.description)
     properties = {
         "og:type": "article",
@@ -198,7 +198,7 @@ def _article_head(article: Article, url: str) -> str:
     )
 
 
-def _linked_data(article: Article, url: str) -> str:
+def _linked_data(article: DemoArticle, url: str) -> str:
     data = {
         "@context": "https://schema.org",
         "@type": "Article",
@@ -226,6 +226,6 @@ def _pager_head(before: str | None, after: str | None) -> str:
     return "".join(f'<link rel="{rel}" href="{href}">\n' for rel, href in links if href)
 
 
-def _day(article: Article) -> str:
+def _day(article: DemoArticle) -> str:
     day = article.published_on
     return f'<time datetime="{day.isoformat()}">{day:%d %B %Y}</time>'

@@ -61,7 +61,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PathSegment:
     """Elements of an array from one place to before another."""
 
     start: int | None
@@ -71,7 +71,7 @@ class Part:
 
 Step = str | int | Where
 Path = tuple[Step, ...]
-Query = tuple[Step | Every | Part, ...]
+Query = tuple[Step | Every | PathSegment, ...]
 
 
 class TooWide(Exception):
@@ -102,7 +102,7 @@ def scan_path(text: str, start: int) -> tuple[Path, int] | None:
     if not text.startswith("$", start):
         return None
     query, place = _scanned(text, start + 1)
-    path = tuple(step for step in query if not isinstance(step, Every | Part))
+    path = tuple(step for step in query if not isinstance(step, Every | PathSegment))
     return (path, place) if len(path) == len(query) else None
 
 
@@ -138,7 +138,7 @@ def _bad(message: str, field: str, hint: str) -> BadInput:
 
 def _scanned(text: str, place: int) -> tuple[Query, int]:
     """As many steps as can be read, and where that ends."""
-    steps: list[Step | Every | Part] = []
+    steps: list[Step | Every | PathSegment] = []
     while True:
         is_deep = text.startswith("..", place)
         # After two dots a name needs none of its own; a bracket never has one.
@@ -151,7 +151,7 @@ def _scanned(text: str, place: int) -> tuple[Query, int]:
         place = found.end()
 
 
-def _step_of(found: re.Match[str]) -> Step | Every | Part | None:
+def _step_of(found: re.Match[str]) -> Step | Every | PathSegment | None:
     if found["name"] is not None:
         return found["name"]
     if found["index"] is not None:
@@ -163,7 +163,7 @@ def _step_of(found: re.Match[str]) -> Step | Every | Part | None:
     if found["key"] is not None:
         return Where(found["key"], found["slot"])
     start, stop, by = (None if found[name] is None else int(found[name]) for name in ("start", "stop", "by"))
-    return None if by == 0 else Part(start, stop, by)
+    return None if by == 0 else PathSegment(start, stop, by)
 
 
 def _unquoted(text: str) -> str | None:
@@ -214,11 +214,11 @@ def selected(document: Any, query: Query) -> list[Any]:
     return found
 
 
-def _stepped_all(values: Iterable[Any], step: Step | Every | Part) -> Iterator[Any]:
+def _stepped_all(values: Iterable[Any], step: Step | Every | PathSegment) -> Iterator[Any]:
     for value in values:
         if isinstance(step, Every):
             yield from _within(value) if step.deep else _children(value)
-        elif isinstance(step, Part):
+        elif isinstance(step, PathSegment):
             yield from value[step.start : step.stop : step.by] if isinstance(value, list) else ()
         elif (one := _stepped(value, step, {})) is not ABSENT:
             yield one

@@ -298,7 +298,7 @@ class Desk(Protocol):
     async def step(self, report: Report) -> Step: ...
 
 
-class Kind(Protocol):
+class RunKind(Protocol):
     """How runs of one kind are executed, inside a worker process."""
 
     async def perform(self, task: Task, desk: Desk) -> Outcome: ...

@@ -17,7 +17,7 @@ _LONGEST = 2**63
 _SHORT = 16_000
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What values of a column are."""
 
     TRUTH = "truth"
@@ -37,31 +37,31 @@ class ColumnType(StrEnum):
 
 
 _TYPES = (
-    (frozenset({Kind.TEXT}), ColumnType.TEXT),
-    (frozenset({Kind.TRUTH}), ColumnType.TRUTH),
-    (frozenset({Kind.NUMBER, Kind.LONG}), ColumnType.WHOLE),
-    (frozenset({Kind.NUMBER, Kind.FRACTION}), ColumnType.FRACTION),
+    (frozenset({ValueKind.TEXT}), ColumnType.TEXT),
+    (frozenset({ValueKind.TRUTH}), ColumnType.TRUTH),
+    (frozenset({ValueKind.NUMBER, ValueKind.LONG}), ColumnType.WHOLE),
+    (frozenset({ValueKind.NUMBER, ValueKind.FRACTION}), ColumnType.FRACTION),
 )
 
 
-def kind_of(value: Any) -> Kind | None:
+def kind_of(value: Any) -> ValueKind | None:
     """None for a value that is not there."""
     if isinstance(value, str):
-        return Kind.TEXT
+        return ValueKind.TEXT
     if value is None:
         return None
     if isinstance(value, bool):
-        return Kind.TRUTH
+        return ValueKind.TRUTH
     if isinstance(value, int):
         if -_EXACT <= value <= _EXACT:
-            return Kind.NUMBER
-        return Kind.LONG if -_LONGEST <= value < _LONGEST else Kind.OTHER
-    return Kind.FRACTION if isinstance(value, float) else Kind.OTHER
+            return ValueKind.NUMBER
+        return ValueKind.LONG if -_LONGEST <= value < _LONGEST else ValueKind.OTHER
+    return ValueKind.FRACTION if isinstance(value, float) else ValueKind.OTHER
 
 
 @dataclass(slots=True)
 class Column:
-    kinds: set[Kind] = field(default_factory=set)
+    kinds: set[ValueKind] = field(default_factory=set)
     longest: int = 0  # of its texts, in the units that spreadsheets count in
 
     @property
@@ -121,11 +121,11 @@ class Columns:
         return True
 
 
-def _length(value: Any, kind: Kind) -> int:
+def _length(value: Any, kind: ValueKind) -> int:
     """Of a text in units of UTF-16, as far as it matters: short ones cannot become long by counting them so."""
-    if kind is Kind.OTHER:
-        value, kind = json_text(value), Kind.TEXT
-    if kind is not Kind.TEXT:
+    if kind is ValueKind.OTHER:
+        value, kind = json_text(value), ValueKind.TEXT
+    if kind is not ValueKind.TEXT:
         return 0
     return len(value) if value.isascii() or len(value) < _SHORT else len(value.encode("utf-16-le", "replace")) // 2
 

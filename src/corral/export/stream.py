@@ -31,7 +31,7 @@ class ExportStore(Protocol):
 
 
 @dataclass(slots=True)
-class Progress:
+class ExportProgress:
     """How far an export is: what has been looked at for its columns, and what has been written."""
 
     seen: int = 0
@@ -52,10 +52,10 @@ class Export:
             raise PagesNotKept(self.run.id)
 
 
-async def chunks(store: ExportStore, export: Export, progress: Progress | None = None) -> AsyncIterator[bytes]:
+async def chunks(store: ExportStore, export: Export, progress: ExportProgress | None = None) -> AsyncIterator[bytes]:
     """The file, front to back. What is written to the run meanwhile may be in it or not."""
     export.check()
-    progress = progress or Progress()
+    progress = progress or ExportProgress()
     out = Outbox()
     if export.format is Format.WARC:
         from corral.export.warc import WarcWriter  # noqa: PLC0415 - as is needed
@@ -106,7 +106,7 @@ def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
     return JsonWriter(out) if kind is Format.JSON else JsonLinesWriter(out)
 
 
-async def _columns(store: ExportStore, export: Export, progress: Progress) -> Columns:
+async def _columns(store: ExportStore, export: Export, progress: ExportProgress) -> Columns:
     columns = columns_of(export.run)
     if export.format.needs_columns:
         async for batch in _data(store, export.run.id):

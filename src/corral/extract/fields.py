@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.json_path import shown
 from corral.extract.lazy_property import once
-from corral.extract.metadata import EVERY, MAX_VALUES, Said
+from corral.extract.metadata import EVERY, MAX_VALUES, PageMetadata
 from corral.extract.page import Page
 from corral.extract.selectors.patterns import searched
 from corral.extract.structured import plain
@@ -23,7 +23,7 @@ TOO_LONG = "limit:selector"
 Guard = Callable[[int], AbstractContextManager[None]]
 
 
-class Source(Protocol):
+class MarkupSource(Protocol):
     """A document with elements, which fields are looked for in."""
 
     def values(self, name: str) -> list[str]:
@@ -62,7 +62,7 @@ def unguarded(_place: int) -> AbstractContextManager[None]:
 
 
 def extract_from(
-    document: Page | Source, fields: Sequence[FieldSpec], guard: Guard = unguarded, skipped: Collection[int] = ()
+    document: Page | MarkupSource, fields: Sequence[FieldSpec], guard: Guard = unguarded, skipped: Collection[int] = ()
 ) -> Extraction:
     """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
     source = source_of(document)
@@ -106,7 +106,7 @@ def is_of_links(spec: FieldSpec) -> bool:
     return spec.attr == "href" or (spec.selector is None and plain(spec.name) == "links")
 
 
-def source_of(document: Page | Source) -> Source:
+def source_of(document: Page | MarkupSource) -> MarkupSource:
     return HtmlSource(document) if isinstance(document, Page) else document
 
 
@@ -122,21 +122,21 @@ def searched_in(found: Iterator[Any], spec: FieldSpec) -> list[Any]:
     return values
 
 
-def _more_than_kept(source: Source, spec: FieldSpec) -> int:
+def _more_than_kept(source: MarkupSource, spec: FieldSpec) -> int:
     """Elements beyond those that were taken, counted and not looked at."""
     if spec.regex or (spec.selector is None and plain(spec.name) not in EVERY):
         return 0
     return max(0, source.count(spec) - MAX_VALUES)
 
 
-def _by_recipe(source: Source, spec: FieldSpec) -> list[Any]:
+def _by_recipe(source: MarkupSource, spec: FieldSpec) -> list[Any]:
     return searched_in(source.found(spec), spec)
 
 
 class HtmlSource:
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._said = Said(page)
+        self._said = PageMetadata(page)
 
     def values(self, name: str) -> list[str]:
         return self._said.values(name)

@@ -23,14 +23,14 @@ class ListFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListPage:
     item_count: int
     samples: tuple[str, ...]
     next_page_url: str | None
     warnings: tuple[str, ...]
 
 
-def listing_of(page_url: str, found: ListFound) -> Listing:
+def listing_of(page_url: str, found: ListFound) -> ListPage:
     # A browser may stand at an address that we would not take; then nothing is said about leaving it.
     page = _parsed(page_url)
     targets = [target for link in found.links if (target := _parsed(link)) is not None]
@@ -41,7 +41,7 @@ def listing_of(page_url: str, found: ListFound) -> Listing:
         *_about_next(found, following, page),
     ]
     samples = tuple(unique)[:MAX_SAMPLES]
-    return Listing(len(unique), samples, following.request_url if following else None, tuple(warnings))
+    return ListPage(len(unique), samples, following.request_url if following else None, tuple(warnings))
 
 
 def _parsed(link: str) -> Target | None:

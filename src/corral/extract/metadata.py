@@ -11,7 +11,7 @@ from corral.extract.structured import Found, plain
 MAX_VALUES = 10_000
 
 
-class Said:
+class PageMetadata:
     """What the page says about itself, each source read at most once and only when asked for."""
 
     def __init__(self, page: Page) -> None:
@@ -94,10 +94,10 @@ def _is_word(text: str) -> bool:
 
 
 EVERY = {"links": "a[href]", "images": "img[src]"}
-_Source = Callable[[Said], list[str]]
+_Source = Callable[[PageMetadata], list[str]]
 
 _KNOWN: dict[str, tuple[_Source, ...]] = {
-    "title": (Said.title, lambda s: s.meta("ogtitle", "twittertitle"), lambda s: s.css("h1")),
+    "title": (PageMetadata.title, lambda s: s.meta("ogtitle", "twittertitle"), lambda s: s.css("h1")),
     "name": (
         lambda s: s.ld("name"),
         lambda s: s.item("name"),
@@ -150,14 +150,14 @@ _KNOWN: dict[str, tuple[_Source, ...]] = {
     "url": (
         lambda s: s.css("link[rel=canonical]", "href"),
         lambda s: s.urls(s.meta("ogurl")),
-        Said.own_url,
+        PageMetadata.own_url,
     ),
     "language": (
         lambda s: s.css("html[lang]", "lang"),
         lambda s: s.meta("oglocale", "contentlanguage"),
         lambda s: s.ld("inlanguage"),
     ),
-    "text": (Said.text,),
+    "text": (PageMetadata.text,),
     "links": (lambda s: s.css(EVERY["links"], "href"),),
     "images": (lambda s: s.css(EVERY["images"], "src"),),
     **{f"h{level}": (lambda s, tag=f"h{level}": s.css(tag),) for level in range(1, 7)},  # type: ignore[misc]

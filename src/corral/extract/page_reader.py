@@ -17,11 +17,11 @@ from corral.domain.jobs.survey import Survey
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
-from corral.extract.classify.page_classifier import Answer, failure_behind, merged
+from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merged
 from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
 from corral.extract.crawl_page import Answered, CrawlAsk, crawled, listed, plan_of
 from corral.extract.documents import NOTHING, document_of
-from corral.extract.fields import Extraction, Guard, Source, extract_from, is_of_links, source_of, unguarded
+from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from, is_of_links, source_of, unguarded
 from corral.extract.links import MAX_LINKS
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain_fields import from_json, from_text
@@ -124,7 +124,7 @@ class _Refused(Exception):
 class _Read:
     """What a document is: of JSON and text neither is there; `page` only of HTML."""
 
-    source: Source | None = None
+    source: MarkupSource | None = None
     page: Page | None = None
     title: str | None = None
 
@@ -307,7 +307,9 @@ def _judged(
         return None, None
     headers = merged(request.headers)
     asked = (request.url, request.asked_url)
-    answer = Answer(request.status, headers, content_type, *asked, text, read.title, wants_title_only(request.fields))
+    answer = ClassifierInput(
+        request.status, headers, content_type, *asked, text, read.title, wants_title_only(request.fields)
+    )
     return failure_behind(answer, missing, read.page)
 
 

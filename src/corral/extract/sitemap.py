@@ -31,7 +31,7 @@ class NotASitemap(Exception):
         self.fault = fault
 
 
-class Entry(NamedTuple):
+class SitemapEntry(NamedTuple):
     loc: str
     lastmod: str | None = None
     priority: float | None = None
@@ -61,7 +61,7 @@ def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, leve
     return told if is_whole and _ends(text) else {**told, "is_cut": True}
 
 
-def _page(base: Target, entry: Entry, plan: CrawlPlan, today: date) -> list[Any] | None:
+def _page(base: Target, entry: SitemapEntry, plan: CrawlPlan, today: date) -> list[Any] | None:
     """As near as what the start page links to. What does not belong to the crawl is not kept."""
     link = link_to(base, entry.loc, plan.counting_params)
     if link is None or plan.scope.refuses(link.url, 1) or (plan.avoid_traps and shape_of(link.url, today)):
@@ -71,7 +71,7 @@ def _page(base: Target, entry: Entry, plan: CrawlPlan, today: date) -> list[Any]
     return [link.url, short_key(link.key), _host_of(link.url), 1, None, rank, None, PAGE, lastmod]
 
 
-def _sitemap(base: Target, entry: Entry, level: int) -> list[Any] | None:
+def _sitemap(base: Target, entry: SitemapEntry, level: int) -> list[Any] | None:
     """Those of the same host only: an index that names others could send us anywhere."""
     link = link_to(base, entry.loc)
     if link is None or level > MAX_SITEMAP_LEVEL or _host_of(link.url) != base.authority:
@@ -115,7 +115,7 @@ def _ends(text: str) -> bool:
     return not root or f"</{root}" in text or text.rstrip().endswith("/>")
 
 
-def _entries(text: str) -> tuple[bool, Iterator[Entry]]:
+def _entries(text: str) -> tuple[bool, Iterator[SitemapEntry]]:
     """Whether it is an index of sitemaps, and what it lists. A text with one address per line is a sitemap, too."""
     prolog = prolog_of(text)
     if prolog.declares:
@@ -124,7 +124,7 @@ def _entries(text: str) -> tuple[bool, Iterator[Entry]]:
         lines = [line.strip() for line in text.splitlines()]
         if not any(line.startswith(("http://", "https://")) for line in lines[:10]):
             raise NotASitemap("", "bad_response:sitemap")
-        return False, (Entry(line) for line in lines if line.startswith(("http://", "https://")))
+        return False, (SitemapEntry(line) for line in lines if line.startswith(("http://", "https://")))
     if prolog.root.lower() not in ("urlset", "sitemapindex"):
         raise NotASitemap(f"its first element is <{prolog.root[:40]}>", "bad_response:sitemap")
     from corral.extract.xml.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
@@ -137,13 +137,13 @@ def _entries(text: str) -> tuple[bool, Iterator[Entry]]:
     return prolog.root.lower() == "sitemapindex", _listed(() if root is None else root)
 
 
-def _listed(root: Any) -> Iterator[Entry]:
+def _listed(root: Any) -> Iterator[SitemapEntry]:
     for element in root:
         if not isinstance(element.tag, str):
             continue
         said = {_name(child): (child.text or "").strip() for child in element if isinstance(child.tag, str)}
         if loc := said.get("loc"):
-            yield Entry(loc, said.get("lastmod") or None, _priority(said.get("priority")))
+            yield SitemapEntry(loc, said.get("lastmod") or None, _priority(said.get("priority")))
 
 
 def _name(element: Any) -> str:

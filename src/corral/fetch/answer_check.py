@@ -5,11 +5,11 @@ from typing import Any
 
 from corral.domain.runs.outcome import Failed
 from corral.extract.classify import page_classifier
-from corral.extract.classify.page_classifier import Answer
+from corral.extract.classify.page_classifier import ClassifierInput
 from corral.extract.page_reader import ReadAnswer
 
 
-def failure_behind(page: Answer, missing: tuple[str, ...], stats: dict[str, Any]) -> Failed | None:
+def failure_behind(page: ClassifierInput, missing: tuple[str, ...], stats: dict[str, Any]) -> Failed | None:
     """None for an answer that is what was asked for. What gave another one away goes into the statistics."""
     return _noted(*page_classifier.failure_behind(page, missing), stats)
 

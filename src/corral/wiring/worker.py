@@ -10,7 +10,7 @@ from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.http_cache import CacheMode
-from corral.domain.ports import Executor, Kind
+from corral.domain.ports import Executor, RunKind
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import WITH_ITEMS
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
@@ -89,7 +89,7 @@ def _crawl_kind(  # noqa: PLR0917 - the parts of a worker
 @asynccontextmanager
 async def worker_kinds(
     config: WorkerConfig, keys: SessionKeys | None = None, gates: Gates = NO_GATES
-) -> AsyncIterator[dict[str, Kind]]:
+) -> AsyncIterator[dict[str, RunKind]]:
     """Everything a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
     limits = FetchLimits(max_bytes=config.max_body_bytes, max_value_chars=config.max_value_chars)

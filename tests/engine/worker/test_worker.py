@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import orjson
 
-from corral.domain.ports import Desk, Kind
+from corral.domain.ports import Desk, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
 from corral.engine.worker import messages
 from corral.engine.worker.worker import Worker
@@ -29,7 +29,7 @@ class Unwritable:
         return Fetched(stats={"it": object()})
 
 
-KINDS: dict[str, Kind] = {"sleep": Sleeper(), "quits": CancelsItself(), "unwritable": Unwritable()}
+KINDS: dict[str, RunKind] = {"sleep": Sleeper(), "quits": CancelsItself(), "unwritable": Unwritable()}
 
 
 def a_task(kind: str = "sleep", seconds: float = 30) -> Task:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corral.extract.classify.page_classifier import Kind
+from corral.extract.classify.page_classifier import PageClass
 from tests.extract.pages.builders import FOOTER, MENU, answer, html, recorded
 
 LOGIN_FORM = "<form><input name=u><input type=password name=p><button>Log in</button></form>"
@@ -138,11 +138,11 @@ SHELLS = {
 CASES = [
     pytest.param(kind, page, id=f"{kind}: {name}")
     for kind, pages in {
-        Kind.BLOCK: BLOCKS,
-        Kind.CAPTCHA: CAPTCHAS,
-        Kind.LOGIN_WALL: LOGIN_WALLS,
-        Kind.SOFT_404: SOFT_404S,
-        Kind.EMPTY_SHELL: SHELLS,
+        PageClass.BLOCK: BLOCKS,
+        PageClass.CAPTCHA: CAPTCHAS,
+        PageClass.LOGIN_WALL: LOGIN_WALLS,
+        PageClass.SOFT_404: SOFT_404S,
+        PageClass.EMPTY_SHELL: SHELLS,
     }.items()
     for name, page in pages.items()
 ]

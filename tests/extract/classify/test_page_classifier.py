@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from corral.domain.runs.outcome import FailureCode
 from corral.extract.classify import page_classifier
 from corral.extract.classify.evidence import TABLE, THRESHOLD, Cause
-from corral.extract.classify.page_classifier import Answer, Kind, Verdict, failure_of_verdict, judge, merged
+from corral.extract.classify.page_classifier import (
+    ClassifierInput,
+    PageClass,
+    PageClassification,
+    failure_of_verdict,
+    judge,
+    merged,
+)
 from corral.extract.classify.phrases import BLOCK_TITLE, CHALLENGE_TITLE, GONE, GONE_BARE, LOGIN_TITLE, is_odd, says
 from corral.extract.classify.signs import (
     CHALLENGE_MARKUP,
@@ -37,7 +44,7 @@ PIECES = """<div>|</div>|<form>|<input type=password>|<title>Just a moment...|</
 |<div id=challenge-form>|<script src=/cdn-cgi/challenge-platform/h/b/orchestrate>"""
 MARKUP = st.lists(st.sampled_from([*PIECES.split("|"), "\0"]) | st.text(max_size=20), max_size=40).map("".join)
 ANSWERS = st.builds(
-    Answer,
+    ClassifierInput,
     status=st.integers(100, 999),
     headers=st.dictionaries(st.sampled_from(["server", "set-cookie", "cf-mitigated", "x-robots-tag"]), st.text()),
     content_type=st.sampled_from(["text/html", "application/json", "text/plain", "", "image/png", "x/y;html"]),
@@ -83,7 +90,7 @@ def test_whatever_guards_a_page_is_found_by_one_of_the_words(what: str, words: t
 
 
 @given(ANSWERS, st.booleans())
-def test_a_page_that_is_not_suspected_would_not_have_been_condemned(page: Answer, is_complete: bool) -> None:
+def test_a_page_that_is_not_suspected_would_not_have_been_condemned(page: ClassifierInput, is_complete: bool) -> None:
     page = replace(page, content_type="text/html")
     missing = () if is_complete else ("price",)
     whole = page_classifier._weighed(Signs(page, missing))  # what is weighed for every page, were there no shorter way
@@ -95,7 +102,7 @@ KNOWN = [*ALWAYS.values(), *WHEN_FOUND.values(), *(case.values[1] for case in CA
 
 @given(st.sampled_from(KNOWN) | ANSWERS, st.booleans(), st.integers(0, 40), st.sampled_from([200, 403, 404, 500]))
 def test_suspicion_is_the_same_however_early_it_is_settled(
-    page: Answer, is_complete: bool, padding: int, status: int
+    page: ClassifierInput, is_complete: bool, padding: int, status: int
 ) -> None:
     text = page.text.replace("<h1", f"<p>{'Ein ſaß ﬃ Wort. ' * 3 * padding}</p><h1", 1)
     page = replace(page, content_type="text/html", text=text, status=status)
@@ -133,7 +140,7 @@ def test_the_set_is_large_enough_to_mean_something() -> None:
 
 def test_every_kind_but_a_refusal_needs_a_good_status() -> None:
     for page in (recorded("soft_404"), recorded("shell"), recorded("login_wall")):
-        assert judge(answer(page, status=500), ("price",)).kind is Kind.OK
+        assert judge(answer(page, status=500), ("price",)).kind is PageClass.OK
 
 
 def test_the_title_can_be_given() -> None:
@@ -148,13 +155,13 @@ def test_what_speaks_for_the_page_is_named_too() -> None:
 
 
 def test_without_a_content_type_the_text_itself_tells() -> None:
-    assert judge(answer(recorded("challenge"), content_type=""), ("price",)).kind is Kind.BLOCK
-    assert judge(answer('{"error": "forbidden"}', content_type=""), ("price",)).kind is Kind.BLOCK
-    assert judge(answer("Access denied", content_type=""), ("price",)).kind is Kind.BLOCK
+    assert judge(answer(recorded("challenge"), content_type=""), ("price",)).kind is PageClass.BLOCK
+    assert judge(answer('{"error": "forbidden"}', content_type=""), ("price",)).kind is PageClass.BLOCK
+    assert judge(answer("Access denied", content_type=""), ("price",)).kind is PageClass.BLOCK
 
 
 def test_a_document_too_deep_to_parse_is_not_called_empty() -> None:
-    assert judge(answer("<div>" * 20_000), ("price",)).kind is Kind.OK
+    assert judge(answer("<div>" * 20_000), ("price",)).kind is PageClass.OK
 
 
 def test_repeated_headers_are_joined() -> None:
@@ -167,15 +174,17 @@ def test_repeated_headers_are_joined() -> None:
 @pytest.mark.parametrize(
     "kind, code, detail, http_status",
     [
-        (Kind.BLOCK, FailureCode.BLOCKED, "block_page", 200),
-        (Kind.CAPTCHA, FailureCode.BLOCKED, "captcha", 200),
-        (Kind.LOGIN_WALL, FailureCode.BLOCKED, "login_wall", 200),
-        (Kind.SOFT_404, FailureCode.BAD_RESPONSE, "soft_404", None),
-        (Kind.EMPTY_SHELL, FailureCode.EXTRACTION, "empty_shell", None),
+        (PageClass.BLOCK, FailureCode.BLOCKED, "block_page", 200),
+        (PageClass.CAPTCHA, FailureCode.BLOCKED, "captcha", 200),
+        (PageClass.LOGIN_WALL, FailureCode.BLOCKED, "login_wall", 200),
+        (PageClass.SOFT_404, FailureCode.BAD_RESPONSE, "soft_404", None),
+        (PageClass.EMPTY_SHELL, FailureCode.EXTRACTION, "empty_shell", None),
     ],
 )
-def test_each_kind_is_a_failure_of_its_own(kind: Kind, code: FailureCode, detail: str, http_status: int | None) -> None:
-    failure = failure_of_verdict(Verdict(kind, 5.0, ("a thing", "another")), 200, stats={"cost": 1})
+def test_each_kind_is_a_failure_of_its_own(
+    kind: PageClass, code: FailureCode, detail: str, http_status: int | None
+) -> None:
+    failure = failure_of_verdict(PageClassification(kind, 5.0, ("a thing", "another")), 200, stats={"cost": 1})
     assert failure is not None
     assert (failure.code, failure.detail, failure.http_status) == (code, detail, http_status)
     assert failure.message.endswith(": a thing; another")
@@ -183,11 +192,11 @@ def test_each_kind_is_a_failure_of_its_own(kind: Kind, code: FailureCode, detail
 
 
 def test_content_is_no_failure() -> None:
-    assert failure_of_verdict(Verdict(Kind.OK, 0.0, ()), 200) is None
+    assert failure_of_verdict(PageClassification(PageClass.OK, 0.0, ()), 200) is None
 
 
 def test_being_asked_to_slow_down_is_not_a_block() -> None:
-    assert failure_of_verdict(Verdict(Kind.CAPTCHA, 9.0, ("a captcha",)), 429) is None
+    assert failure_of_verdict(PageClassification(PageClass.CAPTCHA, 9.0, ("a captcha",)), 429) is None
 
 
 def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
@@ -202,12 +211,12 @@ def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
 
 
 @given(page=ANSWERS, missing=st.lists(st.text(), max_size=3).map(tuple))
-def test_nothing_makes_it_raise(page: Answer, missing: tuple[str, ...]) -> None:
+def test_nothing_makes_it_raise(page: ClassifierInput, missing: tuple[str, ...]) -> None:
     page_classifier = judge(page, missing)
-    assert (page_classifier.kind is Kind.OK) is (failure_of_verdict(page_classifier, 200) is None)
+    assert (page_classifier.kind is PageClass.OK) is (failure_of_verdict(page_classifier, 200) is None)
 
 
-def calls_to_judge(page: Answer) -> int:
+def calls_to_judge(page: ClassifierInput) -> int:
     """How many functions it takes, Python's and C's: a count that does not depend on the machine."""
     calls = 0
 
@@ -275,14 +284,14 @@ def test_two_megabytes_of_almost_evidence_come_to_an_end(piece: str) -> None:
 def test_what_lies_beyond_two_megabytes_is_not_looked_at() -> None:
     padding = f"<!--{'x' * MAX_LOOKED_AT_CHARS}-->"
     late = answer(html("Rope", f"<p>Rope, 9 yards.</p><img src=/1.jpg>{padding}<div id=challenge-form></div>"))
-    assert judge(late, ("price",)).kind is Kind.OK
+    assert judge(late, ("price",)).kind is PageClass.OK
 
 
 def test_the_whole_of_a_large_document_is_looked_at() -> None:
     padding = f"<!--{'x' * (MAX_LOOKED_AT_CHARS - 10_000)}-->"
     page = answer(html("Just a moment...", f"{padding}<p>Wait.</p><div id=challenge-form></div>"))
     assert "a challenge in the markup (div challenge-form)" in judge(page, ("price",)).evidence
-    assert judge(answer(html("Just a moment...", padding[:1000] + "-->" + LONG)), ()).kind is Kind.OK
+    assert judge(answer(html("Just a moment...", padding[:1000] + "-->" + LONG)), ()).kind is PageClass.OK
 
 
 @pytest.mark.parametrize("pattern", [CHALLENGE_TITLE, BLOCK_TITLE, LOGIN_TITLE, GONE, GONE_BARE])

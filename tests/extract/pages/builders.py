@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from corral.extract.classify.page_classifier import Answer
+from corral.extract.classify.page_classifier import ClassifierInput
 
 URL = "https://shop.example/things/42"
 SENTENCE = "The grey mare walked down to the river and drank for a long time before she looked up. "
@@ -20,9 +20,9 @@ def answer(
     asked: str = URL,
     title: str | None = None,
     **headers: str,
-) -> Answer:
+) -> ClassifierInput:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status, named, content_type, url, asked, html, title)
+    return ClassifierInput(status, named, content_type, url, asked, html, title)
 
 
 def html(title: str, body: str, head: str = "") -> str:

@@ -11,7 +11,7 @@ from corral.export.formats import Format
 
 if TYPE_CHECKING:
     from corral.domain.runs.run import Run
-    from corral.export.stream import Export, Progress
+    from corral.export.stream import Export, ExportProgress
     from corral.settings import Settings
     from corral.store.store import Store
 
@@ -95,13 +95,13 @@ def _things(kind: Format) -> str:
     return "pages" if kind is Format.WARC else "records"
 
 
-def wanted_of(run: "Run", output: Path, kind: Format | None = None) -> "tuple[Export, Progress]":
+def wanted_of(run: "Run", output: Path, kind: Format | None = None) -> "tuple[Export, ExportProgress]":
     from corral.export.formats import format_of
-    from corral.export.stream import Export, Progress
+    from corral.export.stream import Export, ExportProgress
 
     found = kind or format_of(output)
     assert found is not None
-    return Export(run, found, packs=not output.name.lower().endswith(".warc")), Progress()
+    return Export(run, found, packs=not output.name.lower().endswith(".warc")), ExportProgress()
 
 
 async def _total_of(store: "Store", wanted: "Export") -> int:
@@ -112,7 +112,7 @@ async def _total_of(store: "Store", wanted: "Export") -> int:
     return (await store.record_statistics(RecordFilter(run_id=wanted.run.id)))[0]
 
 
-async def written(store: "Store", wanted: "Export", output: Path, progress: "Progress") -> bool:
+async def written(store: "Store", wanted: "Export", output: Path, progress: "ExportProgress") -> bool:
     """False where it was interrupted; then there is no file, or the one from before."""
     from corral.cli import exits
     from corral.cli.files import write_export
@@ -133,7 +133,7 @@ async def written(store: "Store", wanted: "Export", output: Path, progress: "Pro
     return done
 
 
-async def _printed(store: "Store", wanted: "Export", progress: "Progress") -> None:
+async def _printed(store: "Store", wanted: "Export", progress: "ExportProgress") -> None:
     from corral.cli.streams import Unheard
     from corral.export.stream import chunks
 

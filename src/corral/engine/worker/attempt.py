@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from corral.domain.crawl.item import Report, Step
-from corral.domain.ports import Desk, Kind
+from corral.domain.ports import Desk, RunKind
 from corral.domain.redaction import masked, masked_deeply
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.runs.retry import RetryPolicy, decide
@@ -27,7 +27,7 @@ class _NoDesk:
 _NO_DESK = _NoDesk()
 
 
-async def perform(task: Task, kinds: dict[str, Kind], desk: Desk = _NO_DESK) -> Outcome:
+async def perform(task: Task, kinds: dict[str, RunKind], desk: Desk = _NO_DESK) -> Outcome:
     """Execute the task within its time. Our own bugs become outcomes too."""
     kind = kinds.get(task.kind)
     if kind is None:

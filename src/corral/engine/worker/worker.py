@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corral.domain.crawl.item import Report, Step
-from corral.domain.ports import Kind
+from corral.domain.ports import RunKind
 from corral.domain.runs.outcome import Outcome, Task
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker import messages
@@ -42,7 +42,7 @@ class Worker:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        kinds: dict[str, Kind],
+        kinds: dict[str, RunKind],
         on_keys: Callable[[list[str]], None] = lambda _: None,
         permits: Permits | None = None,
     ) -> None:

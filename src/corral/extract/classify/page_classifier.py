@@ -14,16 +14,24 @@ from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.classify import evidence
 from corral.extract.classify.evidence import TABLE, THRESHOLD, Cause, challenge_header, challenge_markup, widget
 from corral.extract.classify.plain import judge_plain
-from corral.extract.classify.signs import Answer, Signs
+from corral.extract.classify.signs import ClassifierInput, Signs
 from corral.extract.page import Page, is_too_deep
 
-__all__ = ["Answer", "Kind", "Verdict", "failure_behind", "failure_of_verdict", "judge", "merged"]
+__all__ = [
+    "ClassifierInput",
+    "PageClass",
+    "PageClassification",
+    "failure_behind",
+    "failure_of_verdict",
+    "judge",
+    "merged",
+]
 
 _MAX_NAMED = 4
 _WITHOUT_CONTENT = frozenset({204, 205, 304})
 
 
-class Kind(StrEnum):
+class PageClass(StrEnum):
     OK = "ok"  # nothing beyond what the status says
     BLOCK = "block"
     CAPTCHA = "captcha"  # a block with something to solve
@@ -33,23 +41,23 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PageClassification:
     """`score` is that of the kind, or of the nearest other kind where all is well; `against` spoke for the page.
 
     A page that was never suspected has neither.
     """
 
-    kind: Kind
+    kind: PageClass
     score: float
     evidence: tuple[str, ...]
     against: tuple[str, ...] = ()
 
 
-_KINDS: dict[Cause, Kind] = {
-    "refused": Kind.BLOCK,
-    "login": Kind.LOGIN_WALL,
-    "gone": Kind.SOFT_404,
-    "shell": Kind.EMPTY_SHELL,
+_KINDS: dict[Cause, PageClass] = {
+    "refused": PageClass.BLOCK,
+    "login": PageClass.LOGIN_WALL,
+    "gone": PageClass.SOFT_404,
+    "shell": PageClass.EMPTY_SHELL,
 }
 # Asked first: what the head of the answer, its address and its title say. Asked last: what is rarely needed.
 _FIRST = (
@@ -85,20 +93,20 @@ _ACCUSING = _accusing(_LAST)
 _ACCUSING_SHORT = _accusing((*_LAST, *_READ))
 _IN_ALL = [sum(dict(weights).get(place, 0.0) for _, weights, _ in _ACCUSING) for place in range(len(_KINDS))]
 _FAILURES = {
-    Kind.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
-    Kind.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
-    Kind.LOGIN_WALL: (FailureCode.BLOCKED, "login_wall", "a login wall"),
-    Kind.SOFT_404: (FailureCode.BAD_RESPONSE, "soft_404", "a “not found” page"),
-    Kind.EMPTY_SHELL: (FailureCode.EXTRACTION, "empty_shell", "an empty shell"),
+    PageClass.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
+    PageClass.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
+    PageClass.LOGIN_WALL: (FailureCode.BLOCKED, "login_wall", "a login wall"),
+    PageClass.SOFT_404: (FailureCode.BAD_RESPONSE, "soft_404", "a “not found” page"),
+    PageClass.EMPTY_SHELL: (FailureCode.EXTRACTION, "empty_shell", "an empty shell"),
 }
 
 
 # A shell stays a good answer: its missing fields send the run to the browser, and what was found is kept.
-_GOOD = frozenset({Kind.OK, Kind.EMPTY_SHELL})
+_GOOD = frozenset({PageClass.OK, PageClass.EMPTY_SHELL})
 
 
 def failure_behind(
-    page: Answer, missing: tuple[str, ...], parsed: Page | None = None
+    page: ClassifierInput, missing: tuple[str, ...], parsed: Page | None = None
 ) -> tuple[Failed | None, dict[str, Any] | None]:
     """What is wrong with an answer, by its status or because it only looks like content, and what gave it away."""
     retry_after = page.headers.get("retry-after")
@@ -107,14 +115,14 @@ def failure_behind(
         return by_status, None
     verdict = judge(page, missing, parsed)
     # A refusal by status stays what it is, unless there is something on the page that a person could solve.
-    is_said = by_status is not None and by_status.code is FailureCode.BLOCKED and verdict.kind is not Kind.CAPTCHA
+    is_said = by_status is not None and by_status.code is FailureCode.BLOCKED and verdict.kind is not PageClass.CAPTCHA
     if verdict.kind in _GOOD or is_said:
         return by_status, None
     seen = {"kind": verdict.kind.value, "score": verdict.score, "evidence": list(verdict.evidence)}
     return failure_of_verdict(verdict, page.status, retry_after=retry_after) or by_status, seen
 
 
-def judge(page: Answer, fields_missing: tuple[str, ...], parsed: Page | None = None) -> Verdict:
+def judge(page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> PageClassification:
     """`fields_missing` names the asked fields that were not found; empty means that all were.
 
     `parsed` is the page of that text, where somebody has parsed it already.
@@ -122,18 +130,18 @@ def judge(page: Answer, fields_missing: tuple[str, ...], parsed: Page | None = N
     signs = Signs(page, fields_missing, parsed)
     form = _form_of(page)
     if form == "html" and (parsed is not None or not is_too_deep(signs.html)):
-        return _weighed(signs) if _is_suspected(signs) else Verdict(Kind.OK, 0.0, ())
+        return _weighed(signs) if _is_suspected(signs) else PageClassification(PageClass.OK, 0.0, ())
     header = challenge_header(signs)
     if header is not None:
-        return Verdict(Kind.BLOCK, THRESHOLD, (header,))
+        return PageClassification(PageClass.BLOCK, THRESHOLD, (header,))
     found = judge_plain(page.text, is_json=form == "json") if form and fields_missing else None
-    if found is None or (found[0] not in (Kind.BLOCK, Kind.CAPTCHA) and not _is_good(page.status)):
-        return Verdict(Kind.OK, 0.0, ())
-    return Verdict(Kind(found[0]), THRESHOLD, (found[1],))
+    if found is None or (found[0] not in (PageClass.BLOCK, PageClass.CAPTCHA) and not _is_good(page.status)):
+        return PageClassification(PageClass.OK, 0.0, ())
+    return PageClassification(PageClass(found[0]), THRESHOLD, (found[1],))
 
 
 def failure_of_verdict(
-    verdict: Verdict, status: int, *, retry_after: str | None = None, stats: dict[str, object] | None = None
+    verdict: PageClassification, status: int, *, retry_after: str | None = None, stats: dict[str, object] | None = None
 ) -> Failed | None:
     """The failure a page of this kind means; None where it is content, or where the status says more.
 
@@ -186,7 +194,7 @@ def _is_suspected(signs: Signs) -> bool:
     return False  # not reached: with nothing left to ask, what was seen is all there could be
 
 
-def _weighed(signs: Signs) -> Verdict:
+def _weighed(signs: Signs) -> PageClassification:
     status = signs.answer.status
     seen = [(row, what) for row in TABLE if (what := row.see(signs)) is not None]
     causes: list[Cause] = ["refused"]
@@ -197,10 +205,10 @@ def _weighed(signs: Signs) -> Verdict:
     weighed = sorted(((row.weight(cause), what) for row, what in seen), key=lambda pair: -abs(pair[0]))
     evidence = tuple(dict.fromkeys(what for weight, what in weighed if weight > 0))
     against = tuple(what for weight, what in weighed if weight < 0)
-    kind = _KINDS[cause] if scores[cause] >= THRESHOLD else Kind.OK
-    if kind is Kind.BLOCK and _has_something_to_solve(signs):
-        kind = Kind.CAPTCHA
-    return Verdict(kind, scores[cause], evidence, against)
+    kind = _KINDS[cause] if scores[cause] >= THRESHOLD else PageClass.OK
+    if kind is PageClass.BLOCK and _has_something_to_solve(signs):
+        kind = PageClass.CAPTCHA
+    return PageClassification(kind, scores[cause], evidence, against)
 
 
 def _has_something_to_solve(signs: Signs) -> bool:
@@ -213,7 +221,7 @@ def _is_good(status: int) -> bool:
     return 200 <= status < 300 and status not in _WITHOUT_CONTENT
 
 
-def _form_of(page: Answer) -> str | None:
+def _form_of(page: ClassifierInput) -> str | None:
     """html, json or text; None for what is not judged. A challenge is sent as HTML even by an API, so JSON that
     begins like a document is one; plain text that does is somebody's source code."""
     content_type = page.content_type.partition(";")[0].strip().lower()

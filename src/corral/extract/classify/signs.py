@@ -65,7 +65,7 @@ _FILLED_IN = frozenset(("", "date", "email", "file", "number", "password", "sear
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ClassifierInput:
     """What came back, as far as it can be judged. Header names are in lower case."""
 
     status: int
@@ -79,7 +79,7 @@ class Answer:
 
 
 class Signs:
-    def __init__(self, answer: Answer, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
+    def __init__(self, answer: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
         self.answer = answer
         self.fields_missing = fields_missing
         self._parsed = parsed

@@ -7,7 +7,7 @@ from typing import Any
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.jobs.survey import MAX_SNIPPET_CHARS, Survey
 from corral.extract.classify.shells import is_application_shell
-from corral.extract.fields import Guard, Source, extract_from
+from corral.extract.fields import Guard, MarkupSource, extract_from
 from corral.extract.list_page import ListFound, listing_of
 from corral.extract.page import Page
 from corral.extract.survey.suggest import suggestions
@@ -19,7 +19,7 @@ class Subject:
 
     url: str
     text: str
-    source: Source | None
+    source: MarkupSource | None
     page: Page | None
 
 
@@ -40,7 +40,9 @@ def surveyed(
     return told
 
 
-def _count(source: Source | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
+def _count(
+    source: MarkupSource | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]
+) -> int | None:
     """Elements where a selector says which; else values. None where it cannot be told."""
     if source is None or place in skipped:
         return None
@@ -51,7 +53,7 @@ def _count(source: Source | None, spec: FieldSpec, place: int, guard: Guard, ski
     return len(extraction.record[spec.name]) + extraction.dropped.get(spec.name, 0)
 
 
-def _elements(source: Source, spec: FieldSpec, place: int, guard: Guard) -> int:
+def _elements(source: MarkupSource, spec: FieldSpec, place: int, guard: Guard) -> int:
     if spec.xpath and not source.can_be_searched():
         return 0
     with guard(place):

@@ -12,7 +12,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome
 from corral.domain.runs.retry import CAPTCHA
 from corral.domain.runs.status_classes import failure_of_status
-from corral.extract.classify.page_classifier import Answer
+from corral.extract.classify.page_classifier import ClassifierInput
 from corral.extract.page_reader import ReadRequest, wants_title_only
 from corral.fetch.answer_check import failure_behind, failure_read
 from corral.fetch.browser.data_documents import Look, Reading, as_sent
@@ -181,7 +181,7 @@ def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: d
         return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
     only_title = wants_title_only(judged.fields)
-    page = Answer(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title, only_title)
+    page = ClassifierInput(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title, only_title)
     return failure_behind(page, reading.answer.missing, stats)
 
 

@@ -26,7 +26,7 @@ _FILES_PER_RUN = 2
 SETTINGS = "settings"
 
 
-class Verdict(StrEnum):
+class CheckStatus(StrEnum):
     FINE = "✓"
     WATCH = "!"
     WRONG = "✗"
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    verdict: Verdict
+    verdict: CheckStatus
     name: str
     found: str
     remedy: str = ""
@@ -53,9 +53,9 @@ async def all_checks() -> AsyncIterator[Check]:
     except BadConfiguration as error:
         for problem in error.problems:
             what, _, fix = problem.partition("; ")
-            yield Check(Verdict.WRONG, SETTINGS, what, fix or "correct it in the environment or .env")
+            yield Check(CheckStatus.WRONG, SETTINGS, what, fix or "correct it in the environment or .env")
         return
-    yield Check(Verdict.FINE, SETTINGS, "every APP_ name is known and has a good value")
+    yield Check(CheckStatus.FINE, SETTINGS, "every APP_ name is known and has a good value")
     resources = (_disk(settings), _open_files(settings), _browser(), _token(settings))
     for check in (*_folder(settings), *_privacy(settings), _user(), *resources):
         yield check
@@ -69,16 +69,18 @@ def _folder(settings: "Settings") -> Iterator[Check]:
     above = _nearest(folder)
     # Asked, not tried: looking after things must leave nothing behind.
     if above != folder and not os.access(above, os.W_OK | os.X_OK):
-        yield Check(Verdict.WRONG, "data folder", f"{folder} is not there, and {above} cannot be written to", remedy)
+        yield Check(
+            CheckStatus.WRONG, "data folder", f"{folder} is not there, and {above} cannot be written to", remedy
+        )
         return
     if above != folder:
-        yield Check(Verdict.INFO, "data folder", f"{folder} is not there yet", "the first start creates it")
+        yield Check(CheckStatus.INFO, "data folder", f"{folder} is not there yet", "the first start creates it")
         return
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         what = "cannot be written to" if folder.is_dir() else "is not a folder"
-        yield Check(Verdict.WRONG, "data folder", f"{folder} {what}", remedy)
+        yield Check(CheckStatus.WRONG, "data folder", f"{folder} {what}", remedy)
         return
-    yield Check(Verdict.FINE, "data folder", f"{folder} can be written")
+    yield Check(CheckStatus.FINE, "data folder", f"{folder} can be written")
 
 
 def _privacy(settings: "Settings") -> Iterator[Check]:
@@ -89,16 +91,16 @@ def _privacy(settings: "Settings") -> Iterator[Check]:
         mode = stat.S_IMODE(place.stat().st_mode)
         if mode & OTHERS:
             remedy = f"`chmod -R go= {shlex.quote(str(place))}`"
-            yield Check(Verdict.WATCH, "privacy", f"{place} is open to other users (mode {mode:o})", remedy)
+            yield Check(CheckStatus.WATCH, "privacy", f"{place} is open to other users (mode {mode:o})", remedy)
         else:
-            yield Check(Verdict.FINE, "privacy", f"{place} is open to its user alone")
+            yield Check(CheckStatus.FINE, "privacy", f"{place} is open to its user alone")
 
 
 def _user() -> Check:
     if os.geteuid() == 0:
         remedy = "run Corral as a user of its own: what breaks into a worker or a browser has that user's rights"
-        return Check(Verdict.WATCH, "user", "this is root", remedy)
-    return Check(Verdict.FINE, "user", "not root")
+        return Check(CheckStatus.WATCH, "user", "this is root", remedy)
+    return Check(CheckStatus.FINE, "user", "not root")
 
 
 def _nearest(folder: Path) -> Path:
@@ -110,10 +112,10 @@ def _disk(settings: "Settings") -> Check:
     free = shutil.disk_usage(_nearest(settings.data_dir.absolute())).free
     text = f"{free / _MIB / 1024:.1f} GiB free"
     if free < _TOO_LITTLE_BYTES:
-        return Check(Verdict.WRONG, "disk", text, "free some space; below this Corral stops taking work")
+        return Check(CheckStatus.WRONG, "disk", text, "free some space; below this Corral stops taking work")
     if free < _LITTLE_BYTES:
-        return Check(Verdict.WATCH, "disk", text, "free some space, or set APP_RETENTION_DAYS")
-    return Check(Verdict.FINE, "disk", text)
+        return Check(CheckStatus.WATCH, "disk", text, "free some space, or set APP_RETENTION_DAYS")
+    return Check(CheckStatus.FINE, "disk", text)
 
 
 def _open_files(settings: "Settings") -> Check:
@@ -121,8 +123,8 @@ def _open_files(settings: "Settings") -> Check:
     wanted = settings.concurrency * _FILES_PER_RUN + 100
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
         remedy = f"`ulimit -n {wanted}` before starting, or a lower APP_CONCURRENCY"
-        return Check(Verdict.WATCH, "open files", f"{allowed} allowed, {wanted} may be needed", remedy)
-    return Check(Verdict.FINE, "open files", f"{allowed} allowed, at most {wanted} needed")
+        return Check(CheckStatus.WATCH, "open files", f"{allowed} allowed, {wanted} may be needed", remedy)
+    return Check(CheckStatus.FINE, "open files", f"{allowed} allowed, at most {wanted} needed")
 
 
 def _browser() -> Check:
@@ -131,11 +133,11 @@ def _browser() -> Check:
     installed = find_chromium() or _of_playwright()
     if installed is None:
         remedy = "`playwright install chromium`, or any Chromium, for pages that need a browser"
-        return Check(Verdict.INFO, "browser", "no Chromium found", remedy)
+        return Check(CheckStatus.INFO, "browser", "no Chromium found", remedy)
     if not is_sandboxed():
         found = f"Chromium at {installed} runs without its sandbox, which it refuses to root"
-        return Check(Verdict.WATCH, "browser", found, "run Corral as another user; pages are hostile code")
-    return Check(Verdict.INFO, "browser", f"Chromium at {installed}")
+        return Check(CheckStatus.WATCH, "browser", found, "run Corral as another user; pages are hostile code")
+    return Check(CheckStatus.INFO, "browser", f"Chromium at {installed}")
 
 
 def _of_playwright() -> str | None:
@@ -147,8 +149,10 @@ def _of_playwright() -> str | None:
 
 def _token(settings: "Settings") -> Check:
     if settings.write_token is None:
-        return Check(Verdict.INFO, "token", "none: the API binds loopback only", "APP_WRITE_TOKEN opens it to others")
-    return Check(Verdict.FINE, "token", "configured")
+        return Check(
+            CheckStatus.INFO, "token", "none: the API binds loopback only", "APP_WRITE_TOKEN opens it to others"
+        )
+    return Check(CheckStatus.FINE, "token", "configured")
 
 
 async def _database(settings: "Settings") -> AsyncIterator[Check]:
@@ -160,17 +164,17 @@ async def _database(settings: "Settings") -> AsyncIterator[Check]:
         version = version_of(settings.store_url)
         if version is None:
             what = "the PostgreSQL database is empty" if path is None else f"{path} is not there yet"
-            yield Check(Verdict.INFO, "database", what, "the first start creates what it needs")
+            yield Check(CheckStatus.INFO, "database", what, "the first start creates what it needs")
             return
         verdict = _server(version) if path is None else _file(path, version)
         yield verdict
         if path is not None and (told := _begun_move(path)) is not None:
             yield told
-        if verdict.verdict is Verdict.FINE:
+        if verdict.verdict is CheckStatus.FINE:
             async for check in _contents(settings):
                 yield check
     except StorageError as error:
-        yield Check(Verdict.WRONG, "database", error.message, error.hint or "")
+        yield Check(CheckStatus.WRONG, "database", error.message, error.hint or "")
 
 
 def _file(path: Path, version: str) -> Check:
@@ -184,7 +188,9 @@ def _file(path: Path, version: str) -> Check:
         raise sqlite_file.translated(error, path) from error
     if answers != [("ok",)]:
         remedy = "restore a backup; stop every `corral` on it first"
-        return Check(Verdict.WRONG, "database", f"{path} is damaged: {'; '.join(row[0] for row in answers)}", remedy)
+        return Check(
+            CheckStatus.WRONG, "database", f"{path} is damaged: {'; '.join(row[0] for row in answers)}", remedy
+        )
     size = path.stat().st_size / _MIB
     return _of_version(version, f"{path} is sound ({size:.1f} MiB)", str(path))
 
@@ -196,7 +202,7 @@ def _begun_move(path: Path) -> Check | None:
     if mark is None or mark.state is not migration_marks.MoveState.MOVING:
         return None
     remedy = "run `corral move` again to end it; until then this database is the one that counts"
-    return Check(Verdict.INFO, "move", f"one to {mark.to} was begun on {mark.at} and not ended", remedy)
+    return Check(CheckStatus.INFO, "move", f"one to {mark.to} was begun on {mark.at} and not ended", remedy)
 
 
 def _server(version: str) -> Check:
@@ -208,22 +214,22 @@ def _of_version(version: str, found: str, where: str) -> Check:
 
     text = f"{found}, schema version {version}"
     if schema.check_version(version, where):
-        return Check(Verdict.FINE, "database", text)
-    return Check(Verdict.WATCH, "database", text, f"the next start brings it to {schema.HEAD}; back it up first")
+        return Check(CheckStatus.FINE, "database", text)
+    return Check(CheckStatus.WATCH, "database", text, f"the next start brings it to {schema.HEAD}; back it up first")
 
 
 async def _contents(settings: "Settings") -> AsyncIterator[Check]:
     async with read_store(settings) as store:
         if database_file(settings) is None:
             await store.ping()
-            yield Check(Verdict.FINE, "writes", "PostgreSQL takes them")
+            yield Check(CheckStatus.FINE, "writes", "PostgreSQL takes them")
         yield await _vault(settings, store)
         findings = await store.findings()
         counts = await store.count_live()
     for finding in findings:
-        yield Check(Verdict.WRONG, finding.rule, f"{finding.subject}: {finding.what}", finding.remedy)
+        yield Check(CheckStatus.WRONG, finding.rule, f"{finding.subject}: {finding.what}", finding.remedy)
     if not findings:
-        yield Check(Verdict.FINE, "invariants", "every rule about runs, events and records holds")
+        yield Check(CheckStatus.FINE, "invariants", "every rule about runs, events and records holds")
     yield _workers(counts)
 
 
@@ -234,13 +240,17 @@ async def _vault(settings: "Settings", store: "Store") -> Check:
         await checked_keys(settings, store)
     except BadConfiguration as error:
         what, _, fix = error.problems[0].partition("; ")
-        return Check(Verdict.WRONG, "vault", what, fix)
+        return Check(CheckStatus.WRONG, "vault", what, fix)
     count = sum((await store.session_kids()).values())
-    return Check(Verdict.FINE, "vault", f"the key of {count} stored logins is there" if count else "nothing is sealed")
+    return Check(
+        CheckStatus.FINE, "vault", f"the key of {count} stored logins is there" if count else "nothing is sealed"
+    )
 
 
 def _workers(counts: dict[str, int]) -> Check:
     shown = ", ".join(f"{count} {state}" for state, count in counts.items())
     if counts.get("queued") and not counts.get("running"):
-        return Check(Verdict.INFO, "work", shown, "if this stays so, no worker runs: `corral up` or `corral worker`")
-    return Check(Verdict.INFO, "work", shown)
+        return Check(
+            CheckStatus.INFO, "work", shown, "if this stays so, no worker runs: `corral up` or `corral worker`"
+        )
+    return Check(CheckStatus.INFO, "work", shown)

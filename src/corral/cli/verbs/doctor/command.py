@@ -20,16 +20,16 @@ def doctor(as_json: AsJson = False) -> None:
 
 async def _examined(*, as_json: bool) -> int:
     from corral.cli import exits, render
-    from corral.cli.verbs.doctor.checks import SETTINGS, Verdict, all_checks
+    from corral.cli.verbs.doctor.checks import SETTINGS, CheckStatus, all_checks
 
     found = [check async for check in all_checks()]
-    wrong = sum(check.verdict is Verdict.WRONG for check in found)
+    wrong = sum(check.verdict is CheckStatus.WRONG for check in found)
     if as_json:
         render.print_json({"ok": not wrong, "checks": [check.shape() for check in found]})
     else:
         rows = [(check.verdict.value, check.name, check.found, check.remedy) for check in found]
         render.print_table(("", "check…", "found…", "what to do…"), rows)
         print(f"{wrong} thing{'s' if wrong != 1 else ''} wrong" if wrong else "everything is fine")
-    if any(check.verdict is Verdict.WRONG and check.name == SETTINGS for check in found):
+    if any(check.verdict is CheckStatus.WRONG and check.name == SETTINGS for check in found):
         return exits.BAD_CONFIGURATION
     return exits.FAILED if wrong else exits.DONE
