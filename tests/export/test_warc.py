@@ -11,7 +11,7 @@ import pytest
 from warcio.checker import Checker
 
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Report
+from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.domain.crawl.page_archive import page_document, told_at_once
 from corral.domain.errors import PagesNotKept
 from corral.domain.runs.retention import Retention
@@ -134,16 +134,16 @@ def kept(number: int, size: int = 100) -> dict[str, Any]:
 async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(store: Store, shared_url: str) -> None:
     run_id = await _filled(shared_url)
     [lease] = await store.claim_one(run_id, ME, 10)
-    step = await store.crawl_step(lease, Report((), (), 10), Bounds())
+    step = await store.crawl_step(lease, BatchReport((), (), 10), Bounds())
     assert step is not None
     [item] = step.items
-    done = Ended(item.id, item.key, ItemState.DONE, record={"url": item.url}, page=kept(0))
+    done = ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}, page=kept(0))
     for _ in range(2):  # told twice: the first answer was lost
-        assert await store.crawl_step(lease, Report((done,), (), 0), Bounds()) is not None
+        assert await store.crawl_step(lease, BatchReport((done,), (), 0), Bounds()) is not None
     [page] = await store.next_pages(run_id, 0)
     assert (page.url, page.headers, page.body[:6]) == ("http://a.test/0", [["x", "ü"]], b"page 0")
     assert (await store.count_pages(run_id), await store.next_pages(run_id, page.id)) == (1, [])
-    assert await store.crawl_step(lease._replace(owner=OTHER), Report((done,), (), 0), Bounds()) is None
+    assert await store.crawl_step(lease._replace(owner=OTHER), BatchReport((done,), (), 0), Bounds()) is None
     await store.move(run_id, Move.CANCEL)
     assert await store.prune(Retention(max_finished_runs=0)) == 1
     while await store.clear_leftovers():
@@ -153,10 +153,10 @@ async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(s
 
 def test_a_report_carries_no_more_pages_than_fit() -> None:
     large = {**kept(0), "body": "x" * (20 * 1024 * 1024)}
-    ended = [Ended(number, "k", ItemState.DONE, page=large) for number in range(4)]
+    ended = [ItemResult(number, "k", ItemState.DONE, page=large) for number in range(4)]
     told, later = told_at_once(ended)
     assert ([each.id for each in told], [each.id for each in later]) == ([0], [1, 2, 3])
-    huge = Ended(9, "k", ItemState.DONE, page={**large, "body": "x" * (60 * 1024 * 1024)})
+    huge = ItemResult(9, "k", ItemState.DONE, page={**large, "body": "x" * (60 * 1024 * 1024)})
     assert told_at_once([huge, ended[0]]) == ([huge], [ended[0]])
-    plain = [Ended(number, "k", ItemState.DONE) for number in range(4)]
+    plain = [ItemResult(number, "k", ItemState.DONE) for number in range(4)]
     assert told_at_once(plain) == (plain, [])

@@ -13,7 +13,7 @@ from corral.domain.crawl.scope import Refusal
 from corral.domain.net.canonical import Link, link_to
 from corral.domain.net.url import parse_target
 from corral.extract import crawl_page
-from corral.extract.crawl_page import CrawlAsk
+from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadRequest, read_page
 
 BASES = (
@@ -36,22 +36,22 @@ def plan(number: int = 0, **more: Any) -> str:
 
 def found(base: str, references: tuple[str, ...], depth: int = 1, packed: str | None = None) -> list[list[Any]]:
     body = "".join(f'<a href="{each}">x</a>' for each in references)
-    ask = CrawlAsk(packed or plan(), depth, 1, time.monotonic())
+    ask = CrawlReadOptions(packed or plan(), depth, 1, time.monotonic())
     headers = (("content-type", "text/html; charset=utf-8"),)
     read = read_page(ReadRequest(body.encode(), base, base, headers=headers, is_judged=False, crawl=ask))
-    assert read.crawled is not None
-    return list(read.crawled["found"])
+    assert read.crawl_page is not None
+    return list(read.crawl_page["found"])
 
 
 @given(st.lists(st.tuples(st.sampled_from(BASES), st.sampled_from(REFERENCES), st.integers(0, 2)), max_size=20))
 def test_a_link_is_judged_as_if_it_were_the_first(seen: list[tuple[str, str, int]]) -> None:
-    judge = crawl_page._judge(plan())
+    classifier = crawl_page._classifier(plan())
     today = datetime.now(UTC).date()
     for base, reference, depth in seen:
-        target, is_too_deep = parse_target(base), depth + 1 > judge.plan.max_depth
-        [remembered] = judge.judged(target, (reference,), is_too_deep=is_too_deep)
+        target, is_too_deep = parse_target(base), depth + 1 > classifier.plan.max_depth
+        [remembered] = classifier.classify(target, (reference,), is_too_deep=is_too_deep)
         link = link_to(target, reference)
-        assert remembered == judge._judged(target, reference, today, is_too_deep=is_too_deep)
+        assert remembered == classifier._classify_one(target, reference, today, is_too_deep=is_too_deep)
         assert (None if remembered is None else Link(remembered.url, remembered.key, remembered.has_session)) == link
 
 

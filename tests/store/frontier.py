@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from corral.domain.crawl.crawl import Bounds, ItemState
-from corral.domain.crawl.item import Ended, Found, Item, Report
+from corral.domain.crawl.item import BatchReport, DiscoveredLink, Item, ItemResult
 from corral.store.open import open_store
 from tests.store.builders import CREATED, ME, a_run
 
@@ -25,15 +25,17 @@ SELECT '{run_id}', 'key-' || n, 'http://a.test/' || n, 'a.test', 1, 1.0, 'pendin
 """
 
 
-def _link(number: int) -> Found:
-    return Found(f"http://a.test/{number}", f"key-{number}", "a.test", 1, None, 1.0)
+def _link(number: int) -> DiscoveredLink:
+    return DiscoveredLink(f"http://a.test/{number}", f"key-{number}", "a.test", 1, None, 1.0)
 
 
-def _ended(item: Item, number: int, urls: int) -> Ended:
+def _ended(item: Item, number: int, urls: int) -> ItemResult:
     """One link in fifteen is new."""
     known = [_link(1 + (number * 7919 + each) % urls) for each in range(_LINKS - 1)]
     record = {"url": item.url, "text": "word " * 1000}
-    return Ended(item.id, item.key, ItemState.DONE, record=record, found=(*known, _link(urls + 1 + number)), size=10)
+    return ItemResult(
+        item.id, item.key, ItemState.DONE, record=record, found=(*known, _link(urls + 1 + number)), size=10
+    )
 
 
 async def main(path: str, urls: int) -> dict[str, Any]:
@@ -43,7 +45,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
     connection = store._db.connection  # type: ignore[attr-defined]
     connection.execute(_FILL.format(urls=urls, run_id=run_id))
     connection.execute("UPDATE crawls SET pending = pending + ? WHERE run_id = ?", (urls, run_id))
-    step = await store.crawl_step(lease, Report((), (), 1), Bounds())
+    step = await store.crawl_step(lease, BatchReport((), (), 1), Bounds())
     asked: set[str] = set()
     began = 0.0
     for number in range(0, _PAGES, _AT_ONCE):
@@ -51,7 +53,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
         ended = [_ended(item, number + place, urls) for place, item in enumerate(step.items)]
         if number == _AT_ONCE:
             began = time.process_time()
-        step = await store.crawl_step(lease, Report(tuple(ended), (), _AT_ONCE), Bounds())
+        step = await store.crawl_step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
     cpu_ms = (time.process_time() - began) * 1000 / (_PAGES - 2 * _AT_ONCE)
     # Of this program alone: what getrusage tells begins with what its parent had.
     [peak] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
@@ -59,7 +61,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
     assert step is not None
     connection.set_trace_callback(asked.add)
     ended = [_ended(item, 10**6 + place, urls)._replace(is_late=True) for place, item in enumerate(step.items)]
-    await store.crawl_step(lease, Report(tuple(ended), (), _AT_ONCE), Bounds())
+    await store.crawl_step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
     connection.set_trace_callback(None)
     spoken = [each for each in asked if each.lstrip().split()[0] in ("SELECT", "UPDATE", "INSERT", "DELETE")]
     plans = {each[:200]: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")] for each in spoken}

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
-from corral.domain.crawl.item import Ended, Found, Item, Report, Step
+from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink, Item, ItemResult
 from corral.domain.crawl.sharing import place_in
 from corral.domain.ids import Owner
 from corral.domain.runs.run import SHARE, Lease
@@ -16,13 +16,13 @@ AT_ONCE = 6
 SHARED = Bounds(workers=4, concurrency=AT_ONCE)
 
 
-def page(host: int, number: int, depth: int = 1, *, www: str = "") -> Found:
+def page(host: int, number: int, depth: int = 1, *, www: str = "") -> DiscoveredLink:
     name = f"{www}h{host}.test"
-    return Found(f"http://{name}/{number}", f"{name}/{number}", name, depth, None, float(depth))
+    return DiscoveredLink(f"http://{name}/{number}", f"{name}/{number}", name, depth, None, float(depth))
 
 
-def done(item: Item, *found: Found) -> Ended:
-    return Ended(item.id, item.key, ItemState.DONE, record={"url": item.url}, found=found, size=10)
+def done(item: Item, *found: DiscoveredLink) -> ItemResult:
+    return ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}, found=found, size=10)
 
 
 class Worker:
@@ -35,15 +35,17 @@ class Worker:
         self.held: dict[int, Item] = {}
         self.at_once = 0
         self.is_done = False
-        self.heard: Step | None = None
+        self.heard: Batch | None = None
         self.traps: dict[str, Any] | None = None  # what it tells once
 
-    async def step(self, *ended: Ended, want: int | None = None, is_last: bool = False) -> Step:
+    async def step(self, *ended: ItemResult, want: int | None = None, is_last: bool = False) -> Batch:
         for each in ended:
             self.held.pop(each.id, None)
         if want is None:
             want = 3 * (self.at_once or (0 if self.lease.run.kind == SHARE else AT_ONCE)) - len(self.held)
-        report = Report(tuple(ended), tuple(self.held), max(0, want), is_last, self.traps, self.at_once, self.is_done)
+        report = BatchReport(
+            tuple(ended), tuple(self.held), max(0, want), is_last, self.traps, self.at_once, self.is_done
+        )
         self.traps = None
         step = await self.store.crawl_step(self.lease, report, self.bounds)
         assert step is not None, "the lease is ours"
@@ -58,7 +60,7 @@ class Worker:
         return {place_in(item.url) for item in self.held.values()}
 
 
-async def a_crawl(store: Store, *seeds: Found) -> str:
+async def a_crawl(store: Store, *seeds: DiscoveredLink) -> str:
     run = a_run(kind="crawl", max_attempts=1, payload={"url": "http://h0.test/", "crawl": {}})
     run_id, _ = await store.add_crawl(run, CREATED, [each._replace(depth=0, rank=0.0) for each in seeds])
     return run_id

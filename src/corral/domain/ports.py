@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from corral.domain.crawl.crawl import Bounds
-from corral.domain.crawl.item import Found, Report, Step
+from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink
 from corral.domain.hosts.claiming import ANY_HOST, HostRoom
 from corral.domain.hosts.limiter import Parking, StoredHost
 from corral.domain.hosts.quota import Given, PartAsk
@@ -54,7 +54,7 @@ class JobStore(Protocol):
         run: NewRun,
         drafts: Sequence[EventDraft],
         *,
-        seeds: Sequence[Found] = (),
+        seeds: Sequence[DiscoveredLink] = (),
     ) -> bool:
         """Start the run of a slot, once; False where somebody else did. A crawl begins with its seeds."""
         ...
@@ -69,7 +69,7 @@ class RunStore(Protocol):
         self,
         run: NewRun,
         drafts: Sequence[EventDraft],
-        seeds: Sequence[Found],
+        seeds: Sequence[DiscoveredLink],
         key: IdempotencyKey | None = None,
         keep: bool = False,
     ) -> tuple[str, bool]:
@@ -119,7 +119,7 @@ class LeaseStore(Protocol):
 
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
 
-    async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
+    async def crawl_step(self, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | None:
         """Write what became of items and lease more, also of a helper; None where the run is not ours any more."""
         ...
 
@@ -292,16 +292,16 @@ class EngineStore(JobStore, RunStore, LeaseStore, EventStore, SiteStore, Protoco
     """All that the engine needs of a store."""
 
 
-class Desk(Protocol):
+class FrontierClient(Protocol):
     """Where a run with items gets them, and says what became of them."""
 
-    async def step(self, report: Report) -> Step: ...
+    async def step(self, report: BatchReport) -> Batch: ...
 
 
 class RunKind(Protocol):
     """How runs of one kind are executed, inside a worker process."""
 
-    async def perform(self, task: Task, desk: Desk) -> Outcome: ...
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome: ...
 
 
 class Executor(Protocol):

@@ -1,4 +1,4 @@
-"""What a crawl wants of a page: its record, and where it leads, already judged by the scope of the crawl."""
+"""What a crawl wants of a page: its record, and where it leads, already checked against the scope of the crawl."""
 
 import hashlib
 import re
@@ -40,7 +40,7 @@ _FILE_RANK = 0.5  # after the pages of its depth, before the next
 _WORD = re.compile(r"[^\W_]+")
 
 
-class _Judged(NamedTuple):
+class _ClassifiedLink(NamedTuple):
     """A link, by its short key, with the rule that refuses it."""
 
     url: str
@@ -53,7 +53,7 @@ class _Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlAsk:
+class CrawlReadOptions:
     """`plan` is the document of the crawl, packed: a reader unpacks it once for all of its pages."""
 
     plan: str
@@ -65,23 +65,23 @@ class CrawlAsk:
     agent: str = ""  # as whom we come: headers of the answer may be addressed to it
 
 
-class Answered(NamedTuple):
+class CrawledDocument(NamedTuple):
     """Where a document came from, and what is asked of it."""
 
     url: str
     status: int
-    ask: CrawlAsk
+    ask: CrawlReadOptions
     tags: tuple[str, ...] = ()  # its X-Robots-Tag headers
     max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
 
 
-class _Judge:
+class LinkClassifier:
     """One per plan, and told apart by being another one."""
 
     def __init__(self, plan: CrawlPlan) -> None:
         self.plan = plan
 
-    def judged(self, base: Target, references: Sequence[str], *, is_too_deep: bool) -> list[_Judged | None]:
+    def classify(self, base: Target, references: Sequence[str], *, is_too_deep: bool) -> list[_ClassifiedLink | None]:
         """Of the page nothing matters but its folder and whether it is the last; None for what cannot be fetched."""
         today = datetime.now(UTC).date()  # calendars lead far away from it
         about = (self, is_too_deep, today)
@@ -90,18 +90,18 @@ class _Judge:
         found = []
         for reference in references:
             # What begins with a slash does not depend on the folder, and is remembered for all of the site.
-            place = site if reference[:1] == "/" else folder
+            scope = site if reference[:1] == "/" else folder
             try:
-                found.append(known[place, reference])
+                found.append(known[scope, reference])
             except KeyError:
-                judged = self._judged(base, reference, today, is_too_deep=is_too_deep)
-                found.append(judged)
+                classified = self._classify_one(base, reference, today, is_too_deep=is_too_deep)
+                found.append(classified)
                 # What begins with a question mark does depend on the page.
                 if reference[:1] != "?":
-                    known = _memory.keep(about, (place, reference), judged)
+                    known = _memory.keep(about, (scope, reference), classified)
         return found
 
-    def _judged(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _Judged | None:
+    def _classify_one(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _ClassifiedLink | None:
         [link] = links_to(base, (reference,), self.plan.counting_params)
         if link is None:
             return None
@@ -109,15 +109,15 @@ class _Judge:
         reason: str | None = self.plan.scope.refuses(link.url, depth)
         if reason is None and self.plan.avoid_traps:
             reason = shape_of(link.url, today)
-        return _Judged(link.url, link.key, short_key(link.key), _host_of(link.url), reason, *_signs(link))
+        return _ClassifiedLink(link.url, link.key, short_key(link.key), _host_of(link.url), reason, *_signs(link))
 
 
 def _signs(link: Link) -> tuple[bool, bool]:
     return link.has_session, is_named_as_file(link.url)
 
 
-_Place = tuple[str, str]  # a site or a folder, and a reference as it is written
-_About = tuple[_Judge, bool, date]
+_Reference = tuple[str, str]  # a site or a folder, and a reference as it is written
+_About = tuple[LinkClassifier, bool, date]
 
 
 class _Memory:
@@ -127,58 +127,62 @@ class _Memory:
     """
 
     def __init__(self) -> None:
-        self._known: dict[_About, dict[_Place, _Judged | None]] = {}
+        self._known: dict[_About, dict[_Reference, _ClassifiedLink | None]] = {}
         self._taken = 0
 
-    def of(self, about: _About) -> dict[_Place, _Judged | None]:
+    def of(self, about: _About) -> dict[_Reference, _ClassifiedLink | None]:
         return self._known.setdefault(about, {})
 
-    def keep(self, about: _About, place: _Place, judged: _Judged | None) -> dict[_Place, _Judged | None]:
+    def keep(
+        self, about: _About, reference: _Reference, classified: _ClassifiedLink | None
+    ) -> dict[_Reference, _ClassifiedLink | None]:
         """Where to look from now on."""
         # Every character of a reference may be four bytes, or twelve in the address and in its key.
-        size = _ENTRY_BYTES + 4 * len(place[1]) + (0 if judged is None else 2 * len(judged.url))
+        size = _ENTRY_BYTES + 4 * len(reference[1]) + (0 if classified is None else 2 * len(classified.url))
         if self._taken + size > _REMEMBERED_BYTES:
             self._known.clear()
             self._taken = 0
         self._taken += size
         known = self.of(about)
-        known[place] = judged
+        known[reference] = classified
         return known
 
 
 _memory = _Memory()
 
 
-def crawled(source: Page | Document, title: str | None, answered: Answered, fields: dict[str, Any]) -> dict[str, Any]:
+def extract_crawl_page(
+    source: Page | Document, title: str | None, document: CrawledDocument, fields: dict[str, Any]
+) -> dict[str, Any]:
     """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it."""
-    url, ask = answered.url, answered.ask
-    judge = _judge(ask.plan)
+    url, ask = document.url, document.ask
+    classifier = _classifier(ask.plan)
     if isinstance(source, Page):
-        links, article = links_of(source, limit=max_examined(answered.max_links)), article_of(source)
-        texts = link_texts(source) if judge.plan.keywords else {}
+        links, article = links_of(source, limit=max_examined(document.max_links)), article_of(source)
+        texts = link_texts(source) if classifier.plan.keywords else {}
         whole = whole_text(source)
     else:
         (article, links), texts = source, {}
-        links = limit_references(links, max_examined(answered.max_links))
+        links = limit_references(links, max_examined(document.max_links))
         whole = article.text
-    is_noindex, is_nofollow = links.directives.also(header_directives(answered.tags, ask.agent))
-    judged, sessions = _judged(judge, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow)
-    found, dropped = limit_links(judged, answered.max_links)
-    is_kept = not (is_noindex and judge.plan.obey_noindex)
+    is_noindex, is_nofollow = links.directives.also(header_directives(document.tags, ask.agent))
+    classified, sessions = _classify_links(classifier, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow)
+    found, dropped = limit_links(classified, document.max_links)
+    is_kept = not (is_noindex and classifier.plan.obey_noindex)
     article, cut = _cut(article)
     return {
         "cut": cut,
-        "record": _record(article, title, answered, fields, found, is_cut=bool(cut)) if is_kept else None,
+        "record": _record(article, title, document, fields, found, is_cut=bool(cut)) if is_kept else None,
         "found": found,
         "dropped": links.dropped + dropped,
         "sessions": sessions,
         "is_noindex": is_noindex,
-        "canonical": _canonical(judge.plan, links, url, ask.depth),
-        "refresh": _refresh(judge.plan, links, url, ask.depth),
+        "canonical": _canonical(classifier.plan, links, url, ask.depth),
+        "refresh": _refresh(classifier.plan, links, url, ask.depth),
         "text_chars": article.char_count,
         "digest": digest_of(article.title, whole, links.references),
         # What it is about, to see when nothing new comes any more.
-        "sketch": sketch(article.text, _words_of(url, links)) if judge.plan.avoid_traps else None,
+        "sketch": sketch(article.text, _words_of(url, links)) if classifier.plan.avoid_traps else None,
     }
 
 
@@ -201,13 +205,13 @@ def _words_of(url: str, links: Links) -> frozenset[str]:
 def _record(
     article: Article,
     title: str | None,
-    answered: Answered,
+    document: CrawledDocument,
     fields: dict[str, Any],
     found: list[list[Any]],
     *,
     is_cut: bool,
 ) -> str:
-    url, status, ask = answered[:3]
+    url, status, ask = document[:3]
     plan = plan_of(ask.plan)
     # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
     shown_url = masked_result_url(url, plan.counting_params)
@@ -233,7 +237,7 @@ def _record(
     return orjson.dumps(record).decode()
 
 
-def listed(url: str, record: dict[str, Any], page: Page | None, ask: CrawlAsk) -> dict[str, Any]:
+def extract_listing(url: str, record: dict[str, Any], page: Page | None, ask: CrawlReadOptions) -> dict[str, Any]:
     """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
     plan, (number, before) = plan_of(ask.plan), ask.listing or (1, 0)
     listing = Listing.of(plan.listing or {})
@@ -293,28 +297,28 @@ def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> s
 
 
 @lru_cache(maxsize=64)
-def _judge(packed: str) -> _Judge:
-    return _Judge(CrawlPlan.of(orjson.loads(packed)))
+def _classifier(packed: str) -> LinkClassifier:
+    return LinkClassifier(CrawlPlan.of(orjson.loads(packed)))
 
 
 def plan_of(packed: str) -> CrawlPlan:
-    return _judge(packed).plan
+    return _classifier(packed).plan
 
 
-def _judged(
-    judge: _Judge, links: Links, url: str, depth: int, texts: dict[str, str], *, is_nofollow: bool
+def _classify_links(
+    classifier: LinkClassifier, links: Links, url: str, depth: int, texts: dict[str, str], *, is_nofollow: bool
 ) -> tuple[list[list[Any]], list[list[str]]]:
-    """The fields of `Found`, each with the rule that refuses it; and the links that had a session id."""
+    """The fields of `DiscoveredLink`, each with the rule that refuses it; and the links that had a session id."""
     try:
         base = parse_target(links.base_url or url)
     except BadInput:
         return [], []
-    plan = judge.plan
+    plan = classifier.plan
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
     sessions: list[list[str]] = []
-    judged = judge.judged(base, links.references, is_too_deep=depth > plan.max_depth)
-    for link, reference in zip(judged, links.references, strict=True):
+    classified = classifier.classify(base, links.references, is_too_deep=depth > plan.max_depth)
+    for link, reference in zip(classified, links.references, strict=True):
         if link is not None and link.has_session and len(sessions) < _MAX_SESSIONS:
             sessions.append([link.url, link.short])
         if link is None or link.key in found:
@@ -345,7 +349,7 @@ def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float
 
 
 def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any] | None:
-    """The page of the crawl that this one says it is, as the fields of Found; None where it is itself."""
+    """The page of the crawl that this one says it is, as the fields of DiscoveredLink; None where it is itself."""
     if links.canonical is None or not plan.use_canonical:
         return None
     try:

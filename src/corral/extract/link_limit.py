@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from corral.domain.crawl.item import Found
+from corral.domain.crawl.item import DiscoveredLink
 from corral.extract.links import Links
 
 # Characters of addresses per link of the limit, which bounds the size of the answer of a reader.
 _CHARS_PER_LINK = 160
 _MIN_CHARS = 8 * 1024 * 1024
-_REASON_AT = Found._fields.index("reason")
+_REASON_AT = DiscoveredLink._fields.index("reason")
 
 
 def max_examined(max_links: int) -> int:

@@ -19,7 +19,7 @@ from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
 from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merged
 from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
-from corral.extract.crawl_page import Answered, CrawlAsk, crawled, listed, plan_of
+from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page, extract_listing, plan_of
 from corral.extract.documents import NOTHING, document_of
 from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from, is_of_links, source_of, unguarded
 from corral.extract.links import MAX_LINKS
@@ -51,7 +51,7 @@ class ReadRequest:
     is_judged: bool = True
     looks_only: bool = False
     survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
-    crawl: CrawlAsk | None = None  # asked for beside the record
+    crawl: CrawlReadOptions | None = None  # asked for beside the record
     max_value_chars: int = DEFAULT_CHARS  # what is longer is cut, and named in the problems
     max_links: int = MAX_LINKS  # of a page of a crawl
 
@@ -70,7 +70,7 @@ class ReadRequest:
         pairs = tuple((name, value) for name, value in headers)
         specs = tuple(FieldSpec(**spec) for spec in fields)
         asked = None if survey is None else Survey(survey)
-        of_crawl = None if crawl is None else CrawlAsk(**crawl)
+        of_crawl = None if crawl is None else CrawlReadOptions(**crawl)
         return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl, *most)
 
 
@@ -91,7 +91,7 @@ class ReadAnswer:
     refused_as: str = "limit:parse"  # the fault that is then
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
     links_dropped: int = 0
-    crawled: dict[str, Any] | None = None  # what a crawl asked for
+    crawl_page: dict[str, Any] | None = None  # what a crawl asked for
     charset: dict[str, Any] | None = None  # what named the encoding, and how sure that is
 
     def notes(self) -> dict[str, Any]:
@@ -178,26 +178,26 @@ def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> 
         failure,
         dropped=extraction.dropped,
         charset=decoded.notes(),
-        crawled=_crawled(request, read, extraction, decoded.text, content_type) if failure is None else None,
+        crawl_page=_read_crawl_page(request, read, extraction, decoded.text, content_type) if failure is None else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
 
 
-def _crawled(
+def _read_crawl_page(
     request: ReadRequest, read: _Read, extraction: Extraction, text: str, content_type: str
 ) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
     page = read.page
     if request.crawl.listing is not None:
-        told = listed(request.url, extraction.record, page, request.crawl)
+        told = extract_listing(request.url, extraction.record, page, request.crawl)
     else:
         root = getattr(read.source, "root", None) if page is None else None
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
-        about = Answered(request.url, request.status, request.crawl, tags, request.max_links)
+        about = CrawledDocument(request.url, request.status, request.crawl, tags, request.max_links)
         record, lost = with_types(extraction.record, request.fields)
-        told = crawled(page or document or NOTHING, read.title, about, record)
+        told = extract_crawl_page(page or document or NOTHING, read.title, about, record)
         extraction = replace(extraction, missing=(*extraction.missing, *lost))
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
@@ -216,12 +216,12 @@ def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str
     return is_shell_page(page, text, fields, missing, text_chars=told.get("text_chars", 0))
 
 
-def _sitemap(request: ReadRequest, ask: CrawlAsk) -> ReadAnswer:
+def _sitemap(request: ReadRequest, ask: CrawlReadOptions) -> ReadAnswer:
     try:
         told = sitemap_read(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level)
     except NotASitemap as refused:
         return ReadAnswer(refused=str(refused), refused_as=refused.fault)
-    return ReadAnswer(crawled=told)
+    return ReadAnswer(crawl_page=told)
 
 
 def _decoded(request: ReadRequest, content_type: str) -> Decoded:

@@ -38,7 +38,7 @@ class SitemapEntry(NamedTuple):
 
 
 def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
-    """`found` as fields of domain.crawl.item.Found: pages, or further sitemaps where this is an index of them."""
+    """Return `found`, as fields of domain.crawl.item.DiscoveredLink: pages, or the sitemaps that an index lists."""
     text, is_whole = _text(body, content_type)
     is_index, entries = _entries(text)
     try:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.item import Found, StoredItem
+from corral.domain.crawl.item import DiscoveredLink, StoredItem
 from corral.domain.crawl.page_archive import KeptPage
 from corral.domain.finding import Finding
 from corral.domain.jobs.defaults import JobDefaults
@@ -87,7 +87,7 @@ class Store(Upkeep, HostMethods, StepMethods):
         run: NewRun,
         drafts: Sequence[EventDraft],
         *,
-        seeds: Sequence[Found] = (),
+        seeds: Sequence[DiscoveredLink] = (),
     ) -> bool:
         fired: bool = await self._db.write(
             lambda tx: jobs.fire(tx, due, (slot_ms, next_slot_ms), run, drafts, seeds=seeds)
@@ -126,7 +126,7 @@ class Store(Upkeep, HostMethods, StepMethods):
         self,
         run: NewRun,
         drafts: Sequence[EventDraft],
-        seeds: Sequence[Found],
+        seeds: Sequence[DiscoveredLink],
         key: IdempotencyKey | None = None,
         keep: bool = False,
     ) -> tuple[str, bool]:

@@ -1,7 +1,7 @@
 """The part of the store that those who work on a crawl speak to."""
 
 from corral.domain.crawl.crawl import Bounds
-from corral.domain.crawl.item import Report, Step
+from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ids import Owner
 from corral.domain.runs.run import Lease
 from corral.store.queries.crawl import frontier, helper_claims
@@ -9,7 +9,7 @@ from corral.store.store_leases import LeaseMethods
 
 
 class StepMethods(LeaseMethods):
-    async def crawl_step(self, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
+    async def crawl_step(self, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | None:
         return await self._unless_moved(lambda tx: frontier.step(tx, lease, report, bounds), None)
 
     async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:

@@ -3,7 +3,7 @@
 import random
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.item import Ended, Found
+from corral.domain.crawl.item import DiscoveredLink, ItemResult
 from corral.domain.runs.run import RunState
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.wiring.app import App
@@ -61,10 +61,10 @@ async def test_so_many_pages_of_one_host_and_the_others_go_on(app: App) -> None:
 
 
 def test_a_page_with_many_links_is_told_in_several_steps() -> None:
-    links = tuple(Found(f"http://a.test/{number}", str(number), "a.test", 1) for number in range(25))
-    small = Ended(1, "a", ItemState.DONE, found=links[:3])
-    large = Ended(2, "b", ItemState.DONE, record={"url": "b"}, found=links)
-    told: list[Ended] = []
+    links = tuple(DiscoveredLink(f"http://a.test/{number}", str(number), "a.test", 1) for number in range(25))
+    small = ItemResult(1, "a", ItemState.DONE, found=links[:3])
+    large = ItemResult(2, "b", ItemState.DONE, record={"url": "b"}, found=links)
+    told: list[ItemResult] = []
     steps = 0
     left = [small, large, small._replace(id=3)]
     while left:

@@ -10,7 +10,7 @@ import pytest
 from corral.api.app import create_app
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.health import CrawlHealth, CrawlLoad, crawl_health
-from corral.domain.crawl.item import Ended, Report
+from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.domain.runs.run import Lease, Move
 from corral.wiring.app import App, opened
 from tests import services
@@ -52,10 +52,11 @@ async def crawling(app: App, *, good: int = 0, bad: int = 0) -> Lease:
     lease = await claimed(app.store, await queued(app))
     items = (await first(app.store, lease)).items
     failed = [
-        Ended(item.id, item.key, ItemState.FAILED, KINDS[place % len(KINDS)]) for place, item in enumerate(items[:bad])
+        ItemResult(item.id, item.key, ItemState.FAILED, KINDS[place % len(KINDS)])
+        for place, item in enumerate(items[:bad])
     ]
     ended = (*failed, *(done(item) for item in items[bad : bad + good]))
-    await ask(app.store, lease, Report(ended, tuple(item.id for item in items[bad + good :]), 0))
+    await ask(app.store, lease, BatchReport(ended, tuple(item.id for item in items[bad + good :]), 0))
     return lease
 
 

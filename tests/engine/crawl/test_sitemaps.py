@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
-from corral.domain.crawl.item import Found
+from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.runs.run import RunState
 from corral.extract.sitemap import MAX_URLS, NotASitemap, sitemap_read
 from corral.wiring.app import App
 from tests.engine.crawl.crawling import crawled, reasons
 from tests.engine.crawl.site import Page, Site, served
 
-RANK_AT = Found._fields.index("rank")
+RANK_AT = DiscoveredLink._fields.index("rank")
 XML = {"content-type": "application/xml"}
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DTD = '<!DOCTYPE urlset [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Item, Report, Step
+from corral.domain.crawl.item import Batch, BatchReport, Item, ItemResult
 from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.hosts.order import HostOrder
 from corral.domain.net.url import parse_target
@@ -113,15 +113,15 @@ class LateFrontier:
     async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["LateFrontier"]:
         yield self
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:
         self.visits.append(item.url.rpartition("/")[2])
         if self.visits == ["s1"]:
             await self.is_asked.wait()
             self.is_refused.set()
             return PACE
-        return Ended(item.id, item.key, ItemState.DONE)
+        return ItemResult(item.id, item.key, ItemState.DONE)
 
-    async def step(self, report: Report) -> Step:
+    async def step(self, report: BatchReport) -> Batch:
         found: list[Item] = []
         for each in report.ended:
             if each.state is ItemState.PENDING:
@@ -134,7 +134,7 @@ class LateFrontier:
             found = [self.pending.pop(2)]
         elif report.want:
             found = [self.pending.pop(each) for each in sorted(self.pending)]
-        return Step(tuple(found), Counts(pending=len(self.pending)), next_due_s=0.0 if self.pending else None)
+        return Batch(tuple(found), Counts(pending=len(self.pending)), next_due_s=0.0 if self.pending else None)
 
 
 def item(number: int, host: str = "site.test") -> Item:

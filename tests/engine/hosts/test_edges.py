@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Found, Report, short_key
+from corral.domain.crawl.item import BatchReport, DiscoveredLink, ItemResult, short_key
 from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.net.canonical import url_key
 from corral.domain.net.url import parse_target
@@ -128,14 +128,16 @@ async def _page_that_waits(corral: Corral, url: str) -> None:
     corral.data.mkdir(parents=True)
     store = open_store(f"sqlite:///{corral.data}/corral.db")
     plan = CrawlPlan.of({"start_urls": [url]})
-    seed = Found(url, short_key(url_key(parse_target(url))), "shop.test", 0)
+    seed = DiscoveredLink(url, short_key(url_key(parse_target(url))), "shop.test", 0)
     await store.add_crawl(a_run(kind="crawl", payload={"crawl": plan.document()}), CREATED, [seed])
     lease = await claim(store)
-    step = await store.crawl_step(lease, Report((), (), 1), Bounds(10))
+    step = await store.crawl_step(lease, BatchReport((), (), 1), Bounds(10))
     assert step is not None
     refused = waiting("shop.test", WaitReason.BREAKER, 90)
-    ended = Ended(step.items[0].id, seed.key, ItemState.PENDING, "waiting:breaker", refused.message, 90, counts=False)
-    await store.crawl_step(lease, Report((ended,), (), 1), Bounds(10))
+    ended = ItemResult(
+        step.items[0].id, seed.key, ItemState.PENDING, "waiting:breaker", refused.message, 90, counts=False
+    )
+    await store.crawl_step(lease, BatchReport((ended,), (), 1), Bounds(10))
     await store.close()
 
 

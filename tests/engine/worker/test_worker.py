@@ -7,25 +7,25 @@ from contextlib import asynccontextmanager
 
 import orjson
 
-from corral.domain.ports import Desk, RunKind
+from corral.domain.ports import FrontierClient, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
 from corral.engine.worker import messages
 from corral.engine.worker.worker import Worker
 
 
 class Sleeper:
-    async def perform(self, task: Task, desk: Desk) -> Outcome:
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
         await asyncio.sleep(float(task.payload["seconds"]))
         return Fetched()
 
 
 class CancelsItself:
-    async def perform(self, task: Task, desk: Desk) -> Outcome:
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
         raise asyncio.CancelledError
 
 
 class Unwritable:
-    async def perform(self, task: Task, desk: Desk) -> Outcome:
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
         return Fetched(stats={"it": object()})
 
 

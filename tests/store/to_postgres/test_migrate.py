@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Bounds, ItemState
-from corral.domain.crawl.item import Ended, Found, Report
+from corral.domain.crawl.item import BatchReport, DiscoveredLink, ItemResult
 from corral.domain.errors import CorralError, StorageMoved, StorageUnusable
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import RunState
@@ -138,23 +138,23 @@ async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it
 
 async def test_pages_of_a_crawl_that_were_being_read_are_read_at_the_new_place(path: Path, target: str) -> None:
     store = await opened(path)
-    seeds = [Found(f"http://a.test/{number}", f"key-{number}", "a.test", 0, None, 0.0) for number in range(4)]
+    seeds = [DiscoveredLink(f"http://a.test/{number}", f"key-{number}", "a.test", 0, None, 0.0) for number in range(4)]
     run_id, _ = await store.add_crawl(a_run(kind="crawl", max_attempts=1), CREATED, seeds)
     old = await claim(store)
-    step = await store.crawl_step(old, Report((), (), 3), Bounds())
+    step = await store.crawl_step(old, BatchReport((), (), 3), Bounds())
     assert step is not None
-    ended = [Ended(item.id, item.key, ItemState.DONE, record={"url": item.url}) for item in step.items]
-    await store.crawl_step(old, Report((ended[0],), tuple(item.id for item in step.items[1:]), 0), Bounds())
+    ended = [ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}) for item in step.items]
+    await store.crawl_step(old, BatchReport((ended[0],), tuple(item.id for item in step.items[1:]), 0), Bounds())
 
     move(path, target, silent)
 
-    assert await store.crawl_step(old, Report((ended[1],), (), 1), Bounds()) is None
+    assert await store.crawl_step(old, BatchReport((ended[1],), (), 1), Bounds()) is None
     await store.close()
     new = open_store(target)
     now = await new.crawl_now(run_id)
     assert (now.counts.pending, now.counts.leased, now.counts.done) == (3, 0, 1)
     lease = await claim(new)
-    step = await new.crawl_step(lease, Report((), (), 10), Bounds())
+    step = await new.crawl_step(lease, BatchReport((), (), 10), Bounds())
     assert step is not None
     assert len(step.items) == 3
     assert await new.findings() == []

@@ -71,7 +71,7 @@ class Change(StrEnum):
     GONE = "gone"  # it was, and answers 404 or 410 now
 
 
-class Found(NamedTuple):
+class DiscoveredLink(NamedTuple):
     """A URL seen on a page, or given at the start. With a `reason` it is not fetched."""
 
     url: str
@@ -85,7 +85,7 @@ class Found(NamedTuple):
     lastmod: str | None = None  # what a sitemap says
 
 
-def state_when_found(found: Found) -> ItemState:
+def state_when_found(found: DiscoveredLink) -> ItemState:
     if found.reason is None:
         return ItemState.PENDING
     return ItemState.DEFERRED if found.reason in DEFERRING else ItemState.SKIPPED
@@ -107,10 +107,10 @@ class Item(NamedTuple):
     found_on: str | None = None  # the address of the page that led to it first
 
 
-class Seen(NamedTuple):
+class PageSignals(NamedTuple):
     """What else a page showed, for whoever decides what becomes of it. It stays in the worker."""
 
-    canonical: Found | None = None  # the page of which this one says that it is the same
+    canonical: DiscoveredLink | None = None  # the page of which this one says that it is the same
     print: int | None = None  # what its text is about, as a number
     words: tuple[int, ...] = ()  # a sample of them: see domain.crawl.fingerprint
     loads_more: bool = False  # its scripts probably bring more when it is scrolled
@@ -119,7 +119,7 @@ class Seen(NamedTuple):
     sessions: tuple[tuple[str, str], ...] = ()  # links with a session id that does not count: their addresses and keys
 
 
-class Ended(NamedTuple):
+class ItemResult(NamedTuple):
     """What became of an item: `state` is pending where it is to be tried again, and leased where more will be told."""
 
     id: int
@@ -129,7 +129,7 @@ class Ended(NamedTuple):
     message: str | None = None
     due_in_s: float = 0.0
     record: dict[str, Any] | str | None = None  # packed as JSON, or still to be
-    found: tuple[Found, ...] = ()
+    found: tuple[DiscoveredLink, ...] = ()
     http_status: int | None = None
     size: int = 0  # bytes that arrived
     is_late: bool = False  # not when its turn had come first: others may have gone deeper meanwhile
@@ -141,15 +141,15 @@ class Ended(NamedTuple):
     change: Change | None = None
     dropped: int = 0  # links of the page that are not among `found`: there were too many
     merged: int = 0  # addresses seen on it first that differ from others only in a session id
-    seen: Seen | None = None
+    seen: PageSignals | None = None
     depth: int | None = None  # it was read as lying so deep, and its links were judged by that
     counts: bool = True  # as an attempt, where it is to be tried again
 
 
-class Report(NamedTuple):
+class BatchReport(NamedTuple):
     """What a crawl says: what became of items, which it still holds, how many more it wants."""
 
-    ended: tuple[Ended, ...]
+    ended: tuple[ItemResult, ...]
     holding: tuple[int, ...]
     want: int
     is_last: bool = False  # the answer says how many items ended for which reason
@@ -158,7 +158,7 @@ class Report(NamedTuple):
     is_done: bool = False  # it has nothing more to do, as far as it knows
 
 
-class Step(NamedTuple):
+class Batch(NamedTuple):
     """The answer to a crawl that told what it did and asked for more."""
 
     items: tuple[Item, ...]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from corral.domain.crawl.item import Ended
+from corral.domain.crawl.item import ItemResult
 from corral.domain.redaction import masked, names_a_secret
 from corral.domain.secret import SHOWN
 
@@ -65,7 +65,7 @@ def _shown(name: str, value: str) -> str:
     return SHOWN if name.lower() in _SECRET_HEADERS or names_a_secret(name) else masked(value)
 
 
-def told_at_once(ended: list[Ended]) -> tuple[list[Ended], list[Ended]]:
+def told_at_once(ended: list[ItemResult]) -> tuple[list[ItemResult], list[ItemResult]]:
     """The first of them, as many as fit into a report; and the others."""
     total = 0
     for count, each in enumerate(ended):

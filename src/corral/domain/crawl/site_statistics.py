@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.item import Ended
+from corral.domain.crawl.item import ItemResult
 
 
 class Tally(NamedTuple):
@@ -52,7 +52,7 @@ def host_of(authority: str) -> str:
     return host if host and port.isdigit() else authority
 
 
-def tallied(ended: Iterable[tuple[str, Ended]]) -> list[Tally]:
+def tallied(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
     """Pages with their authority, added up; in one order for everybody."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for authority, each in ended:

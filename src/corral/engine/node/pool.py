@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from corral.domain.crawl.item import Report
+from corral.domain.crawl.item import BatchReport
 from corral.domain.runs.loss import DeathCause, Loss, assign_blame, cause_of_exit
 from corral.domain.runs.outcome import Outcome
 from corral.domain.runs.run import Lease
@@ -97,7 +97,7 @@ class PoolEvents:
     aborted: Callable[[list[Held]], None]
     died: Callable[[WorkerProcess, str, DeathCause], None]
     ready: Callable[[], None]
-    reported: Callable[[WorkerProcess, Held, Report], None] = lambda *_: None
+    reported: Callable[[WorkerProcess, Held, BatchReport], None] = lambda *_: None
     gate: Callable[[WorkerProcess, wire.Message], None] = lend_all
 
 

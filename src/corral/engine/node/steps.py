@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import structlog
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
-from corral.domain.crawl.item import Report, Step
+from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.ports import LeaseStore
 from corral.domain.runs.empty_fields import FieldCount
@@ -23,8 +23,8 @@ _MAX_REASONS = 200
 
 class UntilStored(Protocol):
     async def __call__(
-        self, write: Callable[[], Awaitable[Step | None]], *, makes_room: bool = True
-    ) -> Step | None: ...
+        self, write: Callable[[], Awaitable[Batch | None]], *, makes_room: bool = True
+    ) -> Batch | None: ...
 
 
 class Steps:
@@ -42,10 +42,10 @@ class Steps:
         self._until_stored = until_stored
         self._write = write
 
-    def reported(self, worker: WorkerProcess, held: Held, report: Report) -> None:
+    def reported(self, worker: WorkerProcess, held: Held, report: BatchReport) -> None:
         self._write(self._stepped(worker, held.lease, report))
 
-    async def _stepped(self, worker: WorkerProcess, lease: Lease, report: Report) -> None:
+    async def _stepped(self, worker: WorkerProcess, lease: Lease, report: BatchReport) -> None:
         plan = CrawlPlan.of(lease.run.payload["crawl"])
         try:
             # A crawl that gets on is no reason to look for more runs.

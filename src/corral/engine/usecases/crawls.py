@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.crawl.item import ROBOTS, Found, listing_key, listing_kind, short_key
+from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, listing_kind, short_key
 from corral.domain.crawl.option_values import LAST
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.ids import JobId, RunId, new_id
@@ -146,25 +146,25 @@ def _starts(run: Run) -> object:
     return run.payload.get("crawl", {}).get("start_urls")
 
 
-def seeds_of(plan: CrawlPlan) -> list[Found]:
+def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
     """Where it begins: each once, however often and in whatever spelling it is named."""
     found = {}
     for url in plan.start_urls:
         target = parse_target(url, field="url")
         key = url_key(target, plan.counting_params)
-        seed = Found(canonical_url(target), short_key(key), target.authority, 0)
+        seed = DiscoveredLink(canonical_url(target), short_key(key), target.authority, 0)
         if plan.listing is not None:
             seed = seed._replace(key=listing_key(key), kind=listing_kind(1))
         found[seed.key] = seed
     return [*found.values(), *_sitemaps(plan)]
 
 
-def _sitemaps(plan: CrawlPlan) -> list[Found]:
+def _sitemaps(plan: CrawlPlan) -> list[DiscoveredLink]:
     """Where the sitemaps of the start pages' sites are named."""
     if not plan.use_sitemaps:
         return []
     targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
     return [
-        Found(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
+        DiscoveredLink(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
         for origin, target in targets.items()
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.crawl.item import Found
+from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.errors import JobNotFound, WrongState
@@ -189,7 +189,7 @@ class Submitter:
         return resolve(job, asked, probe)
 
 
-def seeds_of_run(run: NewRun) -> list[Found]:
+def seeds_of_run(run: NewRun) -> list[DiscoveredLink]:
     """Where a run begins that is a crawl; any other has none."""
     return seeds_of(CrawlPlan.of(run.payload["crawl"])) if run.kind == CRAWL else []
 

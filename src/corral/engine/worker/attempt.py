@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from corral.domain.crawl.item import Report, Step
-from corral.domain.ports import Desk, RunKind
+from corral.domain.crawl.item import Batch, BatchReport
+from corral.domain.ports import FrontierClient, RunKind
 from corral.domain.redaction import masked, masked_deeply
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.runs.retry import RetryPolicy, decide
@@ -19,15 +19,15 @@ _MAX_TRACEBACK = 8192
 _MARGIN_S = 0.5
 
 
-class _NoDesk:
-    async def step(self, report: Report) -> Step:
+class _NoFrontier:
+    async def step(self, report: BatchReport) -> Batch:
         raise RuntimeError(f"nobody serves a run with items here ({len(report.ended)} of them ended)")
 
 
-_NO_DESK = _NoDesk()
+_NO_FRONTIER = _NoFrontier()
 
 
-async def perform(task: Task, kinds: dict[str, RunKind], desk: Desk = _NO_DESK) -> Outcome:
+async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClient = _NO_FRONTIER) -> Outcome:
     """Execute the task within its time. Our own bugs become outcomes too."""
     kind = kinds.get(task.kind)
     if kind is None:
@@ -35,7 +35,7 @@ async def perform(task: Task, kinds: dict[str, RunKind], desk: Desk = _NO_DESK) 
         return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
         async with asyncio.timeout(task.timeout_s + _MARGIN_S):
-            return shown(await kind.perform(task, desk))
+            return shown(await kind.perform(task, frontier))
     except TimeoutError:
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
     except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome

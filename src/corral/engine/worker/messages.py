@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from corral.domain.crawl.crawl import Counts, ItemState
-from corral.domain.crawl.item import Change, Ended, Found, Item, Report, Step
+from corral.domain.crawl.item import Batch, BatchReport, Change, DiscoveredLink, Item, ItemResult
 from corral.domain.runs.artifact import Artifact, ArtifactKind
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.run import Lease
@@ -25,7 +25,7 @@ _HEADER = 4
 _MAX_FRAME = 256 * 1024 * 1024
 
 # Where an end says what was found on its page.
-_FOUND_AT = Ended._fields.index("found")
+_FOUND_AT = ItemResult._fields.index("found")
 
 Message = list[Any]
 
@@ -68,26 +68,26 @@ async def frames(reader: asyncio.StreamReader) -> AsyncIterator[list[Message]]:
         yield orjson.loads(body)
 
 
-def report_message(task: Task, report: Report) -> Message:
+def report_message(task: Task, report: BatchReport) -> Message:
     ended = [
         [*each[:_FOUND_AT], [list(found) for found in each.found], *each[_FOUND_AT + 1 :]] for each in report.ended
     ]
     return ["report", task.run_id, task.epoch, ended, *report[1:]]
 
 
-def report_of(message: Message) -> Report:
+def report_of(message: Message) -> BatchReport:
     ended = tuple(_ended_of(cell) for cell in message[3])
-    return Report(ended, tuple(message[4]), *message[5:])
+    return BatchReport(ended, tuple(message[4]), *message[5:])
 
 
-def _ended_of(cell: list[Any]) -> Ended:
-    ended = Ended(*cell)
+def _ended_of(cell: list[Any]) -> ItemResult:
+    ended = ItemResult(*cell)
     change = None if ended.change is None else Change(ended.change)
-    found = tuple(Found(*each) for each in cell[_FOUND_AT])
+    found = tuple(DiscoveredLink(*each) for each in cell[_FOUND_AT])
     return ended._replace(state=ItemState(ended.state), found=found, change=change)
 
 
-def step_message(lease: Lease, step: Step) -> Message:
+def step_message(lease: Lease, step: Batch) -> Message:
     items = [list(item) for item in step.items]
     return ["step", lease.run_id, lease.epoch, items, list(step.counts), *step[2:]]
 
@@ -96,12 +96,12 @@ def refused_message(lease: Lease, reason: str) -> Message:
     return ["step", lease.run_id, lease.epoch, None, reason]
 
 
-def step_of(message: Message) -> Step | str:
+def step_of(message: Message) -> Batch | str:
     """What comes next, or why nothing does."""
     if message[3] is None:
         return str(message[4])
     items = tuple(Item(*cell) for cell in message[3])
-    return Step(items, Counts(*message[4]), *message[5:])
+    return Batch(items, Counts(*message[4]), *message[5:])
 
 
 def task_message(task: Task) -> Message:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corral.domain.crawl.item import Report, Step
+from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports import RunKind
 from corral.domain.runs.outcome import Outcome, Task
 from corral.engine.hosts.permits import Permits
@@ -14,15 +14,15 @@ from corral.engine.worker.attempt import perform
 from corral.engine.worker.marker import context_of
 
 
-class _Desk:
+class _FrontierClient:
     """How a run with items reaches the store: through the node. One step at a time."""
 
     def __init__(self, task: Task, say: Callable[[Sequence[Any]], None]) -> None:
         self._task = task
         self._say = say
-        self._answer: asyncio.Future[Step] | None = None
+        self._answer: asyncio.Future[Batch] | None = None
 
-    async def step(self, report: Report) -> Step:
+    async def step(self, report: BatchReport) -> Batch:
         self._answer = asyncio.get_running_loop().create_future()
         self._say(messages.report_message(self._task, report))
         return await self._answer
@@ -54,7 +54,7 @@ class Worker:
         self._kinds = kinds
         self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
         self._answers: list[Sequence[Any]] = []
-        self._desks: dict[tuple[str, int], _Desk] = {}
+        self._frontiers: dict[tuple[str, int], _FrontierClient] = {}
 
     async def serve(self) -> None:
         """Until the node closes the connection. That we are ready was said before this was loaded."""
@@ -71,17 +71,17 @@ class Worker:
         match message[0]:
             case "task":
                 task = messages.task_of(message)
-                desk = _Desk(task, self._say)
-                self._desks[(task.run_id, task.epoch)] = desk
+                frontier = _FrontierClient(task, self._say)
+                self._frontiers[(task.run_id, task.epoch)] = frontier
                 performing = asyncio.create_task(
-                    perform(task, self._kinds, desk),
+                    perform(task, self._kinds, frontier),
                     name=f"run {task.run_id}",
                     context=context_of((task.run_id, task.epoch)),
                 )
                 self._tasks[(task.run_id, task.epoch)] = performing
                 performing.add_done_callback(functools.partial(self._answer, task))
             case "step":
-                if (asking := self._desks.get((message[1], message[2]))) is not None:
+                if (asking := self._frontiers.get((message[1], message[2]))) is not None:
                     asking.answered(message)
             case what if what in messages.FROM_GATE:
                 self._permits.hear(message)
@@ -95,7 +95,7 @@ class Worker:
     def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
         """Not a part of the task: cancelled before its first step, a task executes no line of its own."""
         del self._tasks[(task.run_id, task.epoch)]
-        del self._desks[(task.run_id, task.epoch)]
+        del self._frontiers[(task.run_id, task.epoch)]
         if performed.cancelled():
             answer: Sequence[Any] = ["aborted", task.run_id, task.epoch]
         else:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from corral.extract.crawl_page import CrawlAsk
+from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.response import Response
 
@@ -12,7 +12,7 @@ class Rendering:
     """Handed to the renderer with a task of one page, and filled there."""
 
     url: str
-    ask: CrawlAsk
+    ask: CrawlReadOptions
     max_scrolls: int
     scroll_s: float  # beside the time for the page itself
     answer: ReadAnswer | None = None

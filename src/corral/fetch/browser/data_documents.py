@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.runs.outcome import Failed
-from corral.extract.crawl_page import CrawlAsk
+from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.extract.xml.prolog import is_xml, prolog_of
 from corral.fetch.browser.visit import Arrival, Snapshot, Visit
@@ -26,7 +26,7 @@ class Look:
     reader: PageReader
     until: float  # on the monotonic clock
     max_chars: int
-    crawl: CrawlAsk | None = None
+    crawl: CrawlReadOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)

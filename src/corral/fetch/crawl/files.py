@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from corral.domain.crawl.crawl import NOINDEX, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Item, short_key
+from corral.domain.crawl.item import Item, ItemResult, short_key
 from corral.domain.crawl.scope import Refusal
 from corral.domain.net.canonical import canonical_url, url_key
 from corral.domain.net.url import parse_target
@@ -52,7 +52,7 @@ class FileKeeper:
 
     async def ended(
         self, item: Item, plan: CrawlPlan, answer: Response, run_id: str, *, noindex: bool
-    ) -> Ended | Failed:
+    ) -> ItemResult | Failed:
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
         if failure is not None:
             return failure
@@ -65,21 +65,23 @@ class FileKeeper:
             target = parse_target(answer.url)
             key = short_key(url_key(target, plan.counting_params))
             if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
-                return Ended(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
+                return ItemResult(
+                    item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes
+                )
         if noindex and plan.obey_noindex:
-            ended = Ended(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status)
+            ended = ItemResult(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status)
             return ended._replace(size=answer.raw_bytes)
         record = await self._saved(item, answer, content_type, run_id)
         if isinstance(record, Failed):
             return record
-        ended = Ended(item.id, key, ItemState.DONE, record=record, http_status=answer.status)
+        ended = ItemResult(item.id, key, ItemState.DONE, record=record, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes)
 
-    def _skipped(self, item: Item, plan: CrawlPlan, answer: Response, said: str) -> Ended | Failed:
+    def _skipped(self, item: Item, plan: CrawlPlan, answer: Response, said: str) -> ItemResult | Failed:
         told = f"a file ({said}); --save-files or save_files keeps it"
         if plan.listing is not None:  # somebody chose this very link
             return Failed(FailureCode.EXTRACTION, told, "not_a_page", answer.status)
-        ended = Ended(item.id, item.key, ItemState.SKIPPED, Refusal.NOT_A_PAGE, told, http_status=answer.status)
+        ended = ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.NOT_A_PAGE, told, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes)
 
     async def _saved(self, item: Item, answer: Response, content_type: str, run_id: str) -> dict[str, Any] | Failed:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import orjson
 
 from corral.domain.crawl.crawl import SITEMAP, SITEMAP_CUT, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Found, Item, sitemap_kind, sitemap_level
+from corral.domain.crawl.item import DiscoveredLink, Item, ItemResult, sitemap_kind, sitemap_level
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import Visit
@@ -15,7 +15,7 @@ from corral.domain.net.canonical import canonical_url, link_to
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Task
 from corral.domain.runs.status_classes import failure_of_status
-from corral.extract.crawl_page import CrawlAsk
+from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadRequest
 from corral.extract.sitemap import MAX_BYTES, sitemap_key
 from corral.fetch.egress.client import Egress
@@ -38,7 +38,7 @@ class SitemapVisitor:
 
     async def visit(
         self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunRoute | None = None
-    ) -> Ended | Failed:
+    ) -> ItemResult | Failed:
         trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         try:
             target = parse_target(item.url)
@@ -47,7 +47,7 @@ class SitemapVisitor:
         level = sitemap_level(item.kind)
         if level is None:
             return await self._named(item, target, trusted_hosts, turn, via)
-        ask = CrawlAsk(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
+        ask = CrawlReadOptions(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
 
         async def allows(following: Target) -> Failed | None:
             """A redirect leads no further than a link would."""
@@ -70,23 +70,23 @@ class SitemapVisitor:
 
     async def _named(
         self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunRoute | None
-    ) -> Ended:
+    ) -> ItemResult:
         """Those of robots.txt, and the one that nearly every site has."""
         verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
         named = [] if verdict.rules is None else list(verdict.rules.sitemaps)[:_MAX_NAMED]
-        found: dict[str, Found] = {}
+        found: dict[str, DiscoveredLink] = {}
         for reference in [*named, "/sitemap.xml"]:
             link = link_to(target, reference)
             if link is not None:
                 host = link.url[link.url.find("//") + 2 :].partition("/")[0]
                 key = sitemap_key(link.key)
-                found.setdefault(key, Found(link.url, key, host, 0, kind=sitemap_kind(1)))
+                found.setdefault(key, DiscoveredLink(link.url, key, host, 0, kind=sitemap_kind(1)))
         said = f"robots.txt names {len(named)} sitemaps"
-        return Ended(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
+        return ItemResult(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
 
     async def _listed(
-        self, item: Item, target: Target, ask: CrawlAsk, fetched: Callable[..., Awaitable[Response | Failed]]
-    ) -> Ended | Failed:
+        self, item: Item, target: Target, ask: CrawlReadOptions, fetched: Callable[..., Awaitable[Response | Failed]]
+    ) -> ItemResult | Failed:
         began = time.monotonic()
         answer = await fetched(target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES)
         if isinstance(answer, Failed):
@@ -98,11 +98,11 @@ class SitemapVisitor:
         read = await self._reader.read(request, max(0.0, self._page_s - (time.monotonic() - began)))
         if isinstance(read, Failed):
             return read
-        told = read.crawled or {}
-        found = tuple(Found(*each) for each in told.get("found", ()))
+        told = read.crawl_page or {}
+        found = tuple(DiscoveredLink(*each) for each in told.get("found", ()))
         said = f"{told.get('listed', 0)} addresses, {len(found)} of them taken"
         rule = SITEMAP
         if told.get("is_cut"):
             rule, said = SITEMAP_CUT, f"{said}; it breaks off, and what it would have named behind that is not known"
-        ended = Ended(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
+        ended = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes, dropped=told.get("dropped", 0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corral.domain.crawl.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
-from corral.domain.crawl.item import PAGE, Ended, Item, listing_place
+from corral.domain.crawl.item import PAGE, Item, ItemResult, listing_place
 from corral.domain.crawl.traps import template_of
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import NO_GATES, Gates, place_of_url
@@ -23,7 +23,8 @@ from corral.domain.sites.recipe.recipe import matches
 from corral.domain.sites.session import SessionState
 from corral.extract.classify.shells import script_loads_more
 from corral.fetch.browser.crawl_page import Rendering
-from corral.fetch.crawl.visit import HttpVisitor, ended_of, fields_wanted
+from corral.fetch.crawl.page_result import result_of_page
+from corral.fetch.crawl.visit import HttpVisitor, fields_wanted
 from corral.fetch.proxy.credentials import open_proxy
 from corral.fetch.proxy.route import Proxies, RunRoute
 from corral.fetch.sessions import SessionKeys, judged, open_session
@@ -91,7 +92,7 @@ class RunVisitor:
     def __post_init__(self) -> None:
         self.recipes += self.task.payload.get("recipes") or ()
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:  # noqa: ARG002 - one per crawl
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:
             await self._wait_for_turn(item.url, self.plan.delay_s)
         ended = await self._visited(item)
@@ -107,7 +108,7 @@ class RunVisitor:
         self.turns[host] = at + delay_s
         await asyncio.sleep(at - now)
 
-    async def _visited(self, item: Item) -> Ended | Failed:
+    async def _visited(self, item: Item) -> ItemResult | Failed:
         strategy = self.plan.strategy
         is_page = item.kind == PAGE or listing_place(item.kind) is not None
         if strategy == Strategy.HTTP or not is_page:
@@ -116,10 +117,10 @@ class RunVisitor:
             return await self._render(item)
         return await self._visit_by_need(item)
 
-    async def _fetch(self, item: Item) -> Ended | Failed:
+    async def _fetch(self, item: Item) -> ItemResult | Failed:
         return await self.ways.http.visit(item, self.plan, self.task, self.via)
 
-    async def _visit_by_need(self, item: Item) -> Ended | Failed:
+    async def _visit_by_need(self, item: Item) -> ItemResult | Failed:
         """The cheapest way that brings what was asked for."""
         if (replayed := await self._replay(item)) is not None:
             return replayed
@@ -134,13 +135,13 @@ class RunVisitor:
         rendered = await self._render(item)
         if self._is_unavailable(rendered):
             return ended
-        if isinstance(rendered, Ended):
+        if isinstance(rendered, ItemResult):
             self.scripted[template] = None
             while len(self.scripted) > _MAX_TEMPLATES:
                 del self.scripted[next(iter(self.scripted))]
         return rendered
 
-    async def _render_for_more(self, item: Item, ended: Ended | Failed, template: str) -> Ended | Failed:
+    async def _render_for_more(self, item: Item, ended: ItemResult | Failed, template: str) -> ItemResult | Failed:
         """A page that can be read over HTTP, as a browser shows it where that leads to more."""
         # The fields of an item are there, and nothing else of it is wanted.
         is_item = self.plan.listing is not None and item.kind == PAGE
@@ -154,12 +155,12 @@ class RunVisitor:
             return ended
         return rendered
 
-    def _is_unavailable(self, rendered: Ended | Failed) -> bool:
+    def _is_unavailable(self, rendered: ItemResult | Failed) -> bool:
         if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
             self.has_browser = False
         return not self.has_browser
 
-    async def _may_have_more(self, ended: Ended, template: str) -> bool:
+    async def _may_have_more(self, ended: ItemResult, template: str) -> bool:
         """Its scripts look as if they brought more, and those of its like have not been rendered in vain too often."""
         seen = ended.seen
         if (
@@ -185,7 +186,7 @@ class RunVisitor:
     def _may_render(self) -> bool:
         return self.has_browser and self.rendered < self.plan.browser_pages
 
-    async def _render(self, item: Item) -> Ended | Failed:
+    async def _render(self, item: Item) -> ItemResult | Failed:
         began, http = time.monotonic(), self.ways.http
         async with self.slots:
             self.rendered += 1
@@ -204,13 +205,13 @@ class RunVisitor:
         if outcome.recipe is not None and self.plan.listing is not None:
             self.recipes.insert(0, {**outcome.recipe, "id": f"{self.task.run_id} {len(self.recipes)}", "version": 1})
             del self.recipes[_MAX_RECIPES:]
-        ended = ended_of(item, self.plan, rendering.response, rendering.answer, ask, is_rendered=True)
-        if rendering.is_cut and isinstance(ended, Ended):
+        ended = result_of_page(item, self.plan, rendering.response, rendering.answer, ask, is_rendered=True)
+        if rendering.is_cut and isinstance(ended, ItemResult):
             told = f"it still brought more after {self.plan.max_scrolls} steps of scrolling, or {_SCROLL_S:.0f} s"
             return ended._replace(reason=SCROLL_LIMIT, message=f"{told}; max_scrolls allows more")
         return ended
 
-    async def _replay(self, item: Item) -> Ended | None:
+    async def _replay(self, item: Item) -> ItemResult | None:
         """The item of a list by the calls that fill its page; None where that is not known, or did not work.
 
         Only items of a list: a recipe does not say where a page leads.
@@ -233,7 +234,7 @@ class RunVisitor:
         record, _ = with_types(outcome.records[0], tuple(FieldSpec(**each) for each in self.plan.fields))
         record = {"url": masked_result_url(item.url), **record}
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
-        return Ended(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
+        return ItemResult(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
 
     async def _refusal(self, item: Item) -> Failed | None:
         return await self.ways.http.refusal(item, self.plan, self.task, self.via)
@@ -256,13 +257,13 @@ class RunVisitor:
             turn.end(outcome)
 
 
-def _needs_scripts(ended: Ended | Failed) -> bool:
+def _needs_scripts(ended: ItemResult | Failed) -> bool:
     if isinstance(ended, Failed):
         return bool(ended.stats.get("needs_scripts"))
     return ended.reason == SHELL
 
 
-def _has_more_than(rendered: Ended, fetched: Ended) -> bool:
+def _has_more_than(rendered: ItemResult, fetched: ItemResult) -> bool:
     """More links, or a record that is clearly longer."""
     sizes = [len(each.record) if isinstance(each.record, str) else 0 for each in (rendered, fetched)]
     return len(rendered.found) > len(fetched.found) or sizes[0] > _LONGER * sizes[1]

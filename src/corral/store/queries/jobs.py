@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.domain.crawl.item import Found
+from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.jobs.job import DueJob, Job, StoredJob
 from corral.domain.runs.event import EventDraft
@@ -164,7 +164,7 @@ def fire(
     run: NewRun,
     drafts: Sequence[EventDraft],
     *,
-    seeds: Sequence[Found] = (),
+    seeds: Sequence[DiscoveredLink] = (),
 ) -> bool:
     """Start the run of a slot, once: False where somebody else did, or the job changed meanwhile."""
     slot_ms, next_slot_ms = slots_ms

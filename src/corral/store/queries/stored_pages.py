@@ -7,7 +7,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.crawl.item import Ended
+from corral.domain.crawl.item import ItemResult
 from corral.domain.crawl.page_archive import KeptPage, packed_of
 from corral.domain.runs.record import Record
 from corral.store.queries import records as records_queries
@@ -60,13 +60,13 @@ _PAGE_SIZES = {
 }
 
 
-def keep(tx: Tx, run_id: str, ended: Iterable[Ended]) -> None:
+def keep(tx: Tx, run_id: str, ended: Iterable[ItemResult]) -> None:
     rows = [_page_values(run_id, each, each.page) for each in ended if each.page is not None]
     if rows:
         tx.many(_KEEP, rows)
 
 
-def _page_values(run_id: str, ended: Ended, page: dict[str, Any]) -> dict[str, Any]:
+def _page_values(run_id: str, ended: ItemResult, page: dict[str, Any]) -> dict[str, Any]:
     asked_url = page["asked_url"]
     return values(
         run_id=run_id,

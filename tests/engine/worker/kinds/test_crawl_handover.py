@@ -1,7 +1,7 @@
 """What a worker has learned of the templates of a place goes with that place."""
 
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Found, Item, Seen, Step
+from corral.domain.crawl.item import Batch, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.template_budget import TemplateBudget
 from corral.domain.crawl.traps import Trap
 from corral.engine.worker.kinds.crawl.memory import CrawlMemory
@@ -55,14 +55,14 @@ def test_links_to_what_others_have_are_judged_by_them() -> None:
     memory = CrawlMemory(plan)
     memory.told()
     known = {"templates": starved("a.test", "b.test")}
-    memory.answered(Step((), Counts(), traps=known))
+    memory.answered(Batch((), Counts(), traps=known))
     names = [(f"{host}.test", number) for host in "ab" for number in (7, 8)]
-    links = tuple(Found(f"http://{host}/p/{number}", f"{host}{number}", host, 2) for host, number in names)
+    links = tuple(DiscoveredLink(f"http://{host}/p/{number}", f"{host}{number}", host, 2) for host, number in names)
     page = item(1)
-    ended = Ended(page.id, page.key, ItemState.DONE, found=links, seen=Seen())
+    ended = ItemResult(page.id, page.key, ItemState.DONE, found=links, seen=PageSignals())
     assert [found.reason for found in memory.judged(page, ended).found] == ["no_new_content"] * 4
     memory = CrawlMemory(plan)
     memory.told()
-    memory.answered(Step((), Counts(), traps=known, is_shared=True))
+    memory.answered(Batch((), Counts(), traps=known, is_shared=True))
     found = memory.judged(page, ended).found
     assert [each.reason for each in found] == ["no_new_content", "no_new_content", None, None]

@@ -7,7 +7,7 @@ import pytest
 
 from corral.domain.crawl import page_archive
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Item, Report, Step
+from corral.domain.crawl.item import Batch, BatchReport, Item, ItemResult
 from corral.domain.runs.outcome import Failed, Fetched, Task
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 
@@ -19,19 +19,19 @@ class _Visitor:
     async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["_Visitor"]:
         yield self
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> Ended | Failed:
-        return Ended(item.id, item.key, ItemState.DONE, record={}, page={"body": "x" * 100})
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:
+        return ItemResult(item.id, item.key, ItemState.DONE, record={}, page={"body": "x" * 100})
 
 
-class _Desk:
+class _FrontierClient:
     """Hands out six items at once, and notes what becomes of them."""
 
     def __init__(self) -> None:
         self.leased: set[int] = set()
         self.ended: list[int] = []
-        self.reports: list[Report] = []
+        self.reports: list[BatchReport] = []
 
-    async def step(self, report: Report) -> Step:
+    async def step(self, report: BatchReport) -> Batch:
         told = [each.id for each in report.ended]
         self.reports.append(report)
         self.ended += told
@@ -40,16 +40,16 @@ class _Desk:
         assert self.leased <= set(report.holding), "a page that was read and not yet told was given up"
         new = () if len(self.reports) > 1 else tuple(Item(n, f"http://a.test/{n}", str(n), 0, 1) for n in range(6))
         self.leased |= {item.id for item in new}
-        return Step(new, Counts(leased=len(self.leased), done=len(self.ended)))
+        return Batch(new, Counts(leased=len(self.leased), done=len(self.ended)))
 
 
 async def test_pages_that_are_too_much_for_one_report_are_told_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_archive, "_TOLD_CHARS", 250)
-    desk = _Desk()
+    frontier = _FrontierClient()
     task = Task("r", 1, "crawl", "http", 1, {"crawl": PLAN.document()}, 10.0)
-    outcome = await CrawlKind(_Visitor()).perform(task, desk)
+    outcome = await CrawlKind(_Visitor()).perform(task, frontier)
     assert isinstance(outcome, Fetched)
-    assert sorted(desk.ended) == list(range(6))
-    assert max(len(report.ended) for report in desk.reports) == 2
+    assert sorted(frontier.ended) == list(range(6))
+    assert max(len(report.ended) for report in frontier.reports) == 2

@@ -4,15 +4,15 @@ from collections import Counter
 from typing import Any
 
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
-from corral.domain.crawl.item import Ended, Found, Item, Report, Step
+from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink, Item, ItemResult
 from corral.domain.runs.run import Lease
 from corral.store.store import Store
 from tests.store.builders import CREATED, ME, a_run
 from tests.store.conftest import Sql
 
 
-def url(number: int, depth: int = 0, reason: str | None = None) -> Found:
-    return Found(f"http://a.test/{number}", f"key-{number}", "a.test", depth, reason, float(depth))
+def url(number: int, depth: int = 0, reason: str | None = None) -> DiscoveredLink:
+    return DiscoveredLink(f"http://a.test/{number}", f"key-{number}", "a.test", depth, reason, float(depth))
 
 
 async def crawl_of(store: Store, seeds: int = 1) -> str:
@@ -26,19 +26,19 @@ async def claimed(store: Store, run_id: str) -> Lease:
     return lease
 
 
-def done(item: Item, *found: Found, **changed: object) -> Ended:
+def done(item: Item, *found: DiscoveredLink, **changed: object) -> ItemResult:
     record = {"url": item.url}
-    return Ended(item.id, item.key, ItemState.DONE, record=record, found=found, size=10)._replace(**changed)  # type: ignore[arg-type]
+    return ItemResult(item.id, item.key, ItemState.DONE, record=record, found=found, size=10)._replace(**changed)  # type: ignore[arg-type]
 
 
-async def ask(store: Store, lease: Lease, report: Report, max_pages: int | None = None, **bounds: Any) -> Step:
+async def ask(store: Store, lease: Lease, report: BatchReport, max_pages: int | None = None, **bounds: Any) -> Batch:
     step = await store.crawl_step(lease, report, Bounds(max_pages, **bounds))
     assert step is not None
     return step
 
 
-async def first(store: Store, lease: Lease, want: int = 10) -> Step:
-    return await ask(store, lease, Report((), (), want))
+async def first(store: Store, lease: Lease, want: int = 10) -> Batch:
+    return await ask(store, lease, BatchReport((), (), want))
 
 
 def check_counts(sql: Sql, run_id: str, counts: Counts) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from corral.domain.crawl.crawl import Bounds
-from corral.domain.crawl.item import Found, Report
+from corral.domain.crawl.item import BatchReport, DiscoveredLink
 from corral.domain.crawl.sharing import place_in, place_of_template
 from corral.domain.runs.run import SHARE, Move, RunState
 from corral.store.store import Store
@@ -43,7 +43,7 @@ async def test_helpers_are_asked_for_where_there_is_more_than_one_place_to_read(
     ],
     ids=["one host", "one host with and without www", "alone", "not worth it", "nothing said", "beyond the budget"],
 )
-async def test_nobody_is_asked_for_without_need(store: Store, seeds: list[Found], bounds: Bounds) -> None:
+async def test_nobody_is_asked_for_without_need(store: Store, seeds: list[DiscoveredLink], bounds: Bounds) -> None:
     crawl = await claimed(store, await a_crawl(store, *seeds), bounds)
     step = await crawl.step(want=5)
     assert (step.helpers, step.is_shared) == (0, False)
@@ -215,7 +215,7 @@ async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
     crawl.held.clear()
     step = await crawl.step(want=0, is_last=True)
     assert step.counts.leased == 0
-    report = Report(tuple(done(each) for each in helper.held.values()), (), 5)
+    report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
     assert await store.crawl_step(helper.lease, report, SHARED) is None
     assert (await store.run(helper.lease.run_id)).state is RunState.COMPLETED
     assert await store.settle(completed(crawl.lease))
@@ -229,7 +229,7 @@ async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store,
     crawl, helper = await shared(store)
     before = (await store.crawl_now(crawl.lease.run_id)).counts
     await store.move(crawl.lease.run_id, move)
-    report = Report(tuple(done(each) for each in helper.held.values()), (), 5)
+    report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
     step = await store.crawl_step(helper.lease, report, SHARED)
     assert step is not None
     assert step.is_over

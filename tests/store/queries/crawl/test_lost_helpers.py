@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from corral.domain.crawl.crawl import Bounds
-from corral.domain.crawl.item import Report
+from corral.domain.crawl.item import BatchReport
 from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.run import SHARE, Lease, RunState
 from corral.store.open import open_store
@@ -42,7 +42,7 @@ async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql)
     crawl, helper = await shared(store)
     lost = set(helper.held)
     await store.lose([Loss(helper.lease, Blame.NONE, "killed")])
-    assert await store.crawl_step(helper.lease, Report((), tuple(lost), 5), SHARED) is None
+    assert await store.crawl_step(helper.lease, BatchReport((), tuple(lost), 5), SHARED) is None
     await worked_off([crawl])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
     [(count,)] = sql("SELECT count(*) FROM records")

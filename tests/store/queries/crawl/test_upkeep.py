@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.item import Ended, Report
+from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import Lease, Move
 from corral.store.store import Store
@@ -27,7 +27,7 @@ async def crawled(store: Store, sql: Sql, *, pages: int = 3, keep: bool = False,
     await store.add_crawl(run, CREATED, [url(number) for number in range(pages)], keep=keep)
     lease = await claimed(store, run_id)
     items = (await first(store, lease, pages)).items
-    await ask(store, lease, Report(tuple(done(each) for each in items), (), 0))
+    await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
     await store.settle(builders.completed(lease))
     sql(f"UPDATE runs SET finished_at = finished_at - {hours_ago * HOUR_MS} WHERE id = '{run_id}'")
     return run_id
@@ -106,8 +106,8 @@ async def test_a_large_crawl_is_cleared_away_in_small_pieces_and_can_be_interrup
 # -- statistics ---------------------------------------------------------------------------------------
 
 
-def ended(item_id: int, state: ItemState, reason: str | None, took_ms: int) -> Ended:
-    return Ended(item_id, f"key-{item_id}", state, reason, took_ms=took_ms)
+def ended(item_id: int, state: ItemState, reason: str | None, took_ms: int) -> ItemResult:
+    return ItemResult(item_id, f"key-{item_id}", state, reason, took_ms=took_ms)
 
 
 async def a_day_at_the_site(store: Store) -> Lease:
@@ -122,8 +122,8 @@ async def a_day_at_the_site(store: Store) -> Lease:
         ended(four.id, ItemState.SKIPPED, "noindex", 50),
         ended(five.id, ItemState.PENDING, "network:reset", 50),
     )
-    await ask(store, lease, Report(report, (), 0))
-    await ask(store, lease, Report(report, (), 0))
+    await ask(store, lease, BatchReport(report, (), 0))
+    await ask(store, lease, BatchReport(report, (), 0))
     return lease
 
 
@@ -142,8 +142,8 @@ async def test_they_take_no_more_room_for_more_pages(store: Store, sql: Sql) -> 
     run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [url(number) for number in range(50)])
     lease = await claimed(store, run_id)
     for _ in range(5):
-        items = (await ask(store, lease, Report((), (), 10))).items
-        await ask(store, lease, Report(tuple(done(each) for each in items), (), 0))
+        items = (await ask(store, lease, BatchReport((), (), 10))).items
+        await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
     assert sql("SELECT host, state, pages, size FROM site_statistics") == [("a.test", "done", 50, 500)]
 
 
@@ -169,7 +169,7 @@ async def test_hosts_are_listed_latest_first_whatever_their_ports(store: Store, 
     run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [found])
     lease = await claimed(store, run_id)
     [item] = (await first(store, lease)).items
-    await ask(store, lease, Report((done(item),), (), 0))
+    await ask(store, lease, BatchReport((done(item),), (), 0))
     sql("UPDATE site_statistics SET updated_at = 1 WHERE host = 'a.test'")
     assert [each.host for each in await store.latest_site_statistics(10)] == ["b.test", "a.test"]
     assert [each.host for each in await store.latest_site_statistics(1)] == ["b.test"]

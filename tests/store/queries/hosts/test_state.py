@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
-from corral.domain.crawl.item import Ended, Found, Report
+from corral.domain.crawl.item import BatchReport, DiscoveredLink, ItemResult
 from corral.domain.hosts.breaker import BreakerState
 from corral.domain.hosts.limiter import Parking, SitePace, StoredHost, Wait, WaitReason
 from corral.domain.jobs.job import Strategy
@@ -189,19 +189,19 @@ async def test_a_page_of_a_crawl_is_called_up_where_no_run_waits(store: Store) -
     """After a probe that failed they wait for as long as a probe may take, which may be longer than it is open."""
     plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
     run = a_run(kind="crawl", payload={"crawl": plan.document()})
-    found = [Found(f"http://{SITE}/{name}", name, f"www.{SITE}", 0) for name in ("a", "b", "c")]
+    found = [DiscoveredLink(f"http://{SITE}/{name}", name, f"www.{SITE}", 0) for name in ("a", "b", "c")]
     await store.add_crawl(run, CREATED, found)
     lease = await claim(store)
-    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
+    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     ended = [
-        Ended(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
+        ItemResult(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
         for item in step.items
     ]
-    assert await store.crawl_step(lease, Report(tuple(ended), (), 5), Bounds(100)) is not None
+    assert await store.crawl_step(lease, BatchReport(tuple(ended), (), 5), Bounds(100)) is not None
     assert await store.call_up("other.test") == 0
     assert await store.call_up(SITE) == 1
-    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
+    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     assert len(step.items) == 1
 
@@ -209,19 +209,19 @@ async def test_a_page_of_a_crawl_is_called_up_where_no_run_waits(store: Store) -
 async def test_pages_of_crawls_that_wait_for_a_host_are_due_when_it_is_well_again(store: Store) -> None:
     plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
     run = a_run(kind="crawl", payload={"crawl": plan.document()})
-    await store.add_crawl(run, CREATED, [Found(f"http://{SITE}/", "k", SITE, 0)])
+    await store.add_crawl(run, CREATED, [DiscoveredLink(f"http://{SITE}/", "k", SITE, 0)])
     lease = await claim(store)
-    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
+    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     [item] = step.items
-    ended = Ended(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
-    step = await store.crawl_step(lease, Report((ended,), (), 5), Bounds(100))
+    ended = ItemResult(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
+    step = await store.crawl_step(lease, BatchReport((ended,), (), 5), Bounds(100))
     assert step is not None
     assert step.items == ()
     assert step.next_due_s is not None
     assert await store.waiting_counts() == ({}, 1)
     await store.let_go(SITE)
-    step = await store.crawl_step(lease, Report((), (), 5), Bounds(100))
+    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     [again] = step.items
     assert (again.id, again.attempt, again.is_back) == (item.id, 1, True)

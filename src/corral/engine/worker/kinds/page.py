@@ -6,7 +6,7 @@ from dataclasses import replace
 from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec, Strategy
-from corral.domain.ports import Desk, Executor
+from corral.domain.ports import Executor, FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 
 
@@ -15,7 +15,7 @@ class PageKind:
         self._executors = executors
         self._gates = gates
 
-    async def perform(self, task: Task, desk: Desk) -> Outcome:  # noqa: ARG002 - a page has no items
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:  # noqa: ARG002 - a page has no items
         executor = self._executors.get(Strategy(task.strategy))
         if executor is None:
             offered = ", ".join(sorted(self._executors))

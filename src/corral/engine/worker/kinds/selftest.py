@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from corral.domain.ports import Desk
+from corral.domain.ports import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 
 
@@ -16,7 +16,7 @@ class DrillKind:
     def __init__(self) -> None:
         self._kept: list[bytes] = []  # by one that grows
 
-    async def perform(self, task: Task, desk: Desk) -> Outcome:  # noqa: ARG002 - a drill has no items
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:  # noqa: ARG002 - a drill has no items
         payload = task.payload
         match payload.get("do", "nothing"):
             case "nothing":

@@ -11,14 +11,14 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import Counts, ItemState, room_in
-from corral.domain.crawl.item import DEFERRED_DUE, Found, Item, Report, Step
+from corral.domain.crawl.item import DEFERRED_DUE, Batch, BatchReport, DiscoveredLink, Item
 from corral.domain.crawl.sharing import OWN, Share, allot, deal, helpers_wanted, place_in, place_of_host
 from corral.domain.ids import RunId, new_id
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import SHARE, Lease, NewRun
 from corral.store.queries.crawl import helpers
 from corral.store.queries.crawl import traps as item_traps
-from corral.store.queries.crawl.helpers import FRESH, MOVING, POLL_S, Hand, HeldShare
+from corral.store.queries.crawl.helpers import FRESH, MOVING, POLL_S, CrawlStepContext, HeldShare
 from corral.store.queries.crawl.rows import DEPTH, DUE_AT, HOST, LOSSES, NEXT, WITH_PARENTS
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.tables import crawl_pins, crawl_shares, crawls, items
@@ -67,25 +67,25 @@ class Dealt(NamedTuple):
     has_more: bool = False  # there may be rows behind those
 
 
-def dealt(tx: Tx, hand: Hand, report: Report, room: int) -> Dealt:
+def dealt(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
     """The next rows for whoever asks; the crawl itself deals first."""
-    if not hand.is_shared:
-        return Dealt(_next(tx, hand, room))
-    if hand.share != OWN:
-        return _for_helper(tx, hand, report, room)
-    return _for_crawl(tx, hand, report, room)
+    if not context.is_shared:
+        return Dealt(_next(tx, context, room))
+    if context.share != OWN:
+        return _for_helper(tx, context, report, room)
+    return _for_crawl(tx, context, report, room)
 
 
-def _next(tx: Tx, hand: Hand, limit: int) -> list[Row]:
-    return tx.all(_NEXT, values(run_id=hand.run_id, share=hand.share, limit=limit)) if limit > 0 else []
+def _next(tx: Tx, context: CrawlStepContext, limit: int) -> list[Row]:
+    return tx.all(_NEXT, values(run_id=context.run_id, share=context.share, limit=limit)) if limit > 0 else []
 
 
-def _for_helper(tx: Tx, hand: Hand, report: Report, room: int) -> Dealt:
-    share = helpers.of_holder(tx, hand.run_id, hand.lease.run_id)
+def _for_helper(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
+    share = helpers.of_holder(tx, context.run_id, context.lease.run_id)
     assert share is not None, "whoever entered has one"
-    rows = _next(tx, hand, room)
-    fresh = [place for place, of, news in _news(tx, hand.run_id) if of == share.number and news == FRESH]
-    _pin(tx, hand.run_id, dict.fromkeys(fresh, share.number), 0)
+    rows = _next(tx, context, room)
+    fresh = [place for place, of, news in _news(tx, context.run_id) if of == share.number and news == FRESH]
+    _pin(tx, context.run_id, dict.fromkeys(fresh, share.number), 0)
     at_once = min(share.at_once, share.target)
     now = share._replace(
         at_once=max(at_once, min(share.at_once, report.at_once)),
@@ -93,42 +93,44 @@ def _for_helper(tx: Tx, hand: Hand, report: Report, room: int) -> Dealt:
         is_done=report.is_done and not rows,
     )
     if now != share:
-        helpers.change(tx, hand.run_id, now)
-    return Dealt(rows, helpers.all_of(tx, hand.run_id), at_once, come=fresh)
+        helpers.change(tx, context.run_id, now)
+    return Dealt(rows, helpers.all_of(tx, context.run_id), at_once, come=fresh)
 
 
-def _for_crawl(tx: Tx, hand: Hand, report: Report, room: int) -> Dealt:
+def _for_crawl(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
     come: list[str] = []
-    for held in helpers.all_of(tx, hand.run_id):
+    for held in helpers.all_of(tx, context.run_id):
         if held.share.epoch and not held.is_there:
-            come += helpers.emptied(tx, hand, held.share)
+            come += helpers.emptied(tx, context, held.share)
         if not held.is_there:
-            helpers.taken_over(tx, hand.run_id, held)
-    others = helpers.all_of(tx, hand.run_id)
+            helpers.taken_over(tx, context.run_id, held)
+    others = helpers.all_of(tx, context.run_id)
     there = [held.share for held in others if held.is_there]
     if not there:
-        return Dealt(_next(tx, hand, room), others, hand.bounds.concurrency, come=come)
-    at_once = _allotted(tx, hand, report, there)
+        return Dealt(_next(tx, context, room), others, context.bounds.concurrency, come=come)
+    at_once = _allotted(tx, context, report, there)
     is_asked = any(share.is_hungry for share in there)
     limit = room + (_FAR if is_asked else _A_LITTLE) if room > 0 or is_asked else 0
-    window = _next(tx, hand, limit)
-    gone, rows, places = _dealt_out(tx, hand, window, there) if window else ([], [], 0)
+    window = _next(tx, context, limit)
+    gone, rows, places = _dealt_out(tx, context, window, there) if window else ([], [], 0)
     has_more = 0 < limit == len(window)
-    return Dealt(rows[:room], helpers.all_of(tx, hand.run_id), at_once, gone, come, places, has_more)
+    return Dealt(rows[:room], helpers.all_of(tx, context.run_id), at_once, gone, come, places, has_more)
 
 
-def _allotted(tx: Tx, hand: Hand, report: Report, there: Sequence[Share]) -> int:
-    found = allot(hand.bounds.concurrency, report.at_once, {share.number: share.at_once for share in there})
+def _allotted(tx: Tx, context: CrawlStepContext, report: BatchReport, there: Sequence[Share]) -> int:
+    found = allot(context.bounds.concurrency, report.at_once, {share.number: share.at_once for share in there})
     for share in there:
         granted = share._replace(at_once=found.granted[share.number], target=found.target)
         if granted != share:
-            helpers.change(tx, hand.run_id, granted)
+            helpers.change(tx, context.run_id, granted)
     return found.own
 
 
-def _dealt_out(tx: Tx, hand: Hand, window: Sequence[Row], there: Sequence[Share]) -> tuple[list[str], list[Row], int]:
+def _dealt_out(
+    tx: Tx, context: CrawlStepContext, window: Sequence[Row], there: Sequence[Share]
+) -> tuple[list[str], list[Row], int]:
     """The places that were given away, the rows that the crawl itself may take, and how many places those are of."""
-    run_id = hand.run_id
+    run_id = context.run_id
     at = {place_of_host(row[0]) for row in tx.all(_HOSTS, values(run_id=run_id, share=OWN))}
     # A page that may have killed a worker stays where it is tried apart.
     at |= {place_of_host(row[HOST]) for row in window if row[LOSSES]}
@@ -187,31 +189,31 @@ def _pins(tx: Tx, run_id: str, places: Iterable[str]) -> dict[str, int]:
     return {row[0]: row[1] for row in found if row is not None}
 
 
-def own_hosts(tx: Tx, hand: Hand, found: Iterable[tuple[Found, int | None]]) -> set[str]:
+def own_hosts(tx: Tx, context: CrawlStepContext, found: Iterable[tuple[DiscoveredLink, int | None]]) -> set[str]:
     """Of the hosts of what was found, those that the helper has already: that is its own."""
     hosts = sorted({each.host for each, _ in found if each.reason is None})
-    asked = [values(run_id=hand.run_id, place=place_of_host(host)) for host in hosts]
+    asked = [values(run_id=context.run_id, place=place_of_host(host)) for host in hosts]
     pins = tx.many_returning(_PIN_OF, asked) if asked else []
-    there = [row is not None and row[1] == hand.share and row[2] != MOVING for row in pins]
+    there = [row is not None and row[1] == context.share and row[2] != MOVING for row in pins]
     return {host for host, is_own in zip(hosts, there, strict=True) if is_own}
 
 
-def without_others(tx: Tx, hand: Hand, rows: list[Row]) -> list[Row]:
+def without_others(tx: Tx, context: CrawlStepContext, rows: list[Row]) -> list[Row]:
     """Those whose place nobody else has."""
-    if not hand.is_shared:
+    if not context.is_shared:
         return rows
-    pins = _pins(tx, hand.run_id, {place_of_host(row[HOST]) for row in rows})
+    pins = _pins(tx, context.run_id, {place_of_host(row[HOST]) for row in rows})
     return [row for row in rows if place_of_host(row[HOST]) not in pins]
 
 
-def level_of(tx: Tx, hand: Hand, due: Sequence[Row], others: Sequence[HeldShare]) -> int:
+def level_of(tx: Tx, context: CrawlStepContext, due: Sequence[Row], others: Sequence[HeldShare]) -> int:
     """How deep items may lie that are handed out now: as deep as the nearest that is not read yet, whoever has it."""
-    key = values(run_id=hand.run_id)
-    leased = tx.all(_SHALLOWEST, key)[0][0] if hand.counts["leased"] else None
-    if not hand.is_shared:
+    key = values(run_id=context.run_id)
+    leased = tx.all(_SHALLOWEST, key)[0][0] if context.counts["leased"] else None
+    if not context.is_shared:
         return int(due[0][DEPTH] if leased is None else leased)
     found = [due[0][DEPTH], *([] if leased is None else [leased])]
-    for number in {OWN, *helpers.numbers_of(others)} - {hand.share}:
+    for number in {OWN, *helpers.numbers_of(others)} - {context.share}:
         row = first(tx.all(_FIRST, {**key, **values(share=number, now=tx.now_ms, limit=1)}))
         found += [] if row is None else [row[0]]
     return int(min(found))
@@ -220,24 +222,24 @@ def level_of(tx: Tx, hand: Hand, due: Sequence[Row], others: Sequence[HeldShare]
 # -- the answer --------------------------------------------------------------------------------------
 
 
-def answered(tx: Tx, hand: Hand, got: Dealt, step: Step, room: int) -> Step:
+def answered(tx: Tx, context: CrawlStepContext, got: Dealt, step: Batch, room: int) -> Batch:
     """With what a worker that is not alone has to know."""
-    asked = _asked_for_helpers(tx, hand, got, step.items) if hand.share == OWN else 0
-    if not hand.is_shared:
-        return step._replace(helpers=asked, at_once=hand.bounds.concurrency if hand.bounds.workers > 1 else None)
-    if hand.share == OWN and not step.items and _is_waited_for(hand, got, room):
+    asked = _asked_for_helpers(tx, context, got, step.items) if context.share == OWN else 0
+    if not context.is_shared:
+        return step._replace(helpers=asked, at_once=context.bounds.concurrency if context.bounds.workers > 1 else None)
+    if context.share == OWN and not step.items and _is_waited_for(context, got, room):
         step = step._replace(next_due_s=POLL_S if step.next_due_s is None else min(POLL_S, step.next_due_s))
-    traps = _with_places(tx, hand.run_id, step.traps, got)
+    traps = _with_places(tx, context.run_id, step.traps, got)
     is_shared = any(held.is_there for held in got.others)
     return step._replace(helpers=asked, at_once=got.at_once, is_shared=is_shared, traps=traps)
 
 
-def _is_waited_for(hand: Hand, got: Dealt, room: int) -> bool:
+def _is_waited_for(context: CrawlStepContext, got: Dealt, room: int) -> bool:
     """The crawl is not over while a helper has something to do, or has not said that it has nothing."""
     others = [held for held in got.others if held.is_there]
     if not others:
         return got.has_more
-    has_work = hand.counts["leased"] > 0 or (room > 0 and hand.counts["pending"] + hand.counts["deferred"] > 0)
+    has_work = context.counts["leased"] > 0 or (room > 0 and context.counts["pending"] + context.counts["deferred"] > 0)
     return has_work or got.has_more or not all(held.share.is_done for held in others)
 
 
@@ -249,14 +251,14 @@ def _with_places(tx: Tx, run_id: str, traps: dict[str, Any] | None, got: Dealt) 
     return {**(traps or {}), "come": known, "gone": list(got.gone)}
 
 
-def _asked_for_helpers(tx: Tx, hand: Hand, got: Dealt, taken: Sequence[Item]) -> int:
+def _asked_for_helpers(tx: Tx, context: CrawlStepContext, got: Dealt, taken: Sequence[Item]) -> int:
     """Queue runs that will help, as many as there is something to do for; how many."""
-    bounds = hand.bounds
+    bounds = context.bounds
     if bounds.workers <= 1:
         return 0
-    counts = Counts(*(hand.counts[name] for name in Counts._fields))
+    counts = Counts(*(context.counts[name] for name in Counts._fields))
     # What is beyond a budget is nobody's work.
-    pending = int(min(counts.pending, room_in(bounds, counts, hand.counts["size"])))
+    pending = int(min(counts.pending, room_in(bounds, counts, context.counts["size"])))
     shares = [held for held in got.others if held.may_come]
     if any(not held.is_there or held.share.is_hungry for held in shares):
         return 0  # those that are there, or on their way, come first
@@ -266,9 +268,9 @@ def _asked_for_helpers(tx: Tx, hand: Hand, got: Dealt, taken: Sequence[Item]) ->
     )
     last = max(helpers.numbers_of(got.others), default=0)
     for number in range(last + 1, last + 1 + wanted):
-        _ask_for_helper(tx, hand.lease, number)
+        _ask_for_helper(tx, context.lease, number)
     if wanted:
-        tx.run(_SHARED, values(run_id=hand.run_id))
+        tx.run(_SHARED, values(run_id=context.run_id))
     return wanted
 
 

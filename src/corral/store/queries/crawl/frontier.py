@@ -8,7 +8,15 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState, room_in
-from corral.domain.crawl.item import DEFERRED_DUE, Ended, Found, Item, Report, Step, state_when_found
+from corral.domain.crawl.item import (
+    DEFERRED_DUE,
+    Batch,
+    BatchReport,
+    DiscoveredLink,
+    Item,
+    ItemResult,
+    state_when_found,
+)
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.sharing import OWN
 from corral.domain.ids import new_id
@@ -20,7 +28,7 @@ from corral.store.queries.crawl import assignment, helpers, host_limits, losses,
 from corral.store.queries.crawl import room as item_room
 from corral.store.queries.crawl import traps as item_traps
 from corral.store.queries.crawl.assignment import Dealt
-from corral.store.queries.crawl.helpers import COUNTED, POLL_S, Hand
+from corral.store.queries.crawl.helpers import COUNTED, POLL_S, CrawlStepContext
 from corral.store.queries.crawl.rows import DEPTH, DUE_AT, FOUND_ON, HOST
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.queries.sites import site_statistics
@@ -110,7 +118,7 @@ _DELETE_CRAWL = sa.delete(crawls).where(crawls.c.run_id == param("run_id"))
 
 
 def add_crawl(
-    tx: Tx, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[Found], key: IdempotencyKey | None
+    tx: Tx, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[DiscoveredLink], key: IdempotencyKey | None
 ) -> tuple[str, bool]:
     """Write a run with where it begins. With a key seen before: the id from then, and True."""
     [found], is_replayed = runs_queries.add(tx, [(run, drafts)], key)
@@ -119,7 +127,7 @@ def add_crawl(
     return found, is_replayed
 
 
-def _open(tx: Tx, run_id: str, seeds: Sequence[Found]) -> None:
+def _open(tx: Tx, run_id: str, seeds: Sequence[DiscoveredLink]) -> None:
     if tx.is_repeat and tx.all(_COUNTS_OF, values(run_id=run_id)):
         return
     counted = _found(tx, run_id, [(seed, None) for seed in seeds])
@@ -127,51 +135,51 @@ def _open(tx: Tx, run_id: str, seeds: Sequence[Found]) -> None:
     tx.run(_OPEN, values(run_id=run_id, epoch=0, current_url=None, updated_at=tx.wall_ms, **{**empty, **counted}))
 
 
-def step(tx: Tx, lease: Lease, report: Report, bounds: Bounds) -> Step | None:
+def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | None:
     """Write what became of items, and lease more of them; None where the lease of the run was lost.
 
     What is leased and not held was handed out in an answer that never arrived, or to a process that is gone, and is
     given back.
     """
-    hand = helpers.entered(tx, lease, bounds)
-    if not isinstance(hand, Hand):
-        return hand
-    counts, is_own = hand.counts, hand.share == OWN
-    epoch = lease.epoch if is_own else hand.epoch
-    if hand.epoch != epoch:
-        _give_back(tx, hand)
-    is_copying = is_own and _copied(tx, hand.run_id, hand.copied, bounds, counts)
-    _write_ends(tx, hand, report.ended)
-    if helpers.leased_by(tx, hand) != len(report.holding):
-        _give_back(tx, hand, frozenset(report.holding))
+    context = helpers.entered(tx, lease, bounds)
+    if not isinstance(context, CrawlStepContext):
+        return context
+    counts, is_own = context.counts, context.share == OWN
+    epoch = lease.epoch if is_own else context.epoch
+    if context.epoch != epoch:
+        _give_back(tx, context)
+    is_copying = is_own and _copied(tx, context.run_id, context.copied, bounds, counts)
+    _write_ends(tx, context, report.ended)
+    if helpers.leased_by(tx, context) != len(report.holding):
+        _give_back(tx, context, frozenset(report.holding))
     if report.is_last:
-        helpers.left(tx, hand)
+        helpers.left(tx, context)
     traps, refused = None, 0
     if report.traps is not None:
-        traps, refused = item_traps.write(tx, hand, report.traps)
+        traps, refused = item_traps.write(tx, context, report.traps)
     counts.update(deferred=-refused, skipped=refused)
     room = int(min(report.want, room_in(bounds, _counts(counts), counts["size"])))
-    got = assignment.dealt(tx, hand, report, room)
-    if item_traps.promote(tx, hand, room, got.rows, len(report.holding)):
-        got = assignment.dealt(tx, hand, report, room)
-    taken, next_due_s = _lease(tx, hand, room, got)
+    got = assignment.dealt(tx, context, report, room)
+    if item_traps.promote(tx, context, room, got.rows, len(report.holding)):
+        got = assignment.dealt(tx, context, report, room)
+    taken, next_due_s = _lease(tx, context, room, got)
     if bounds.since is not None and taken:
         taken = recrawl.with_versions(tx, bounds.since, taken)
     if is_copying and not taken:
         next_due_s = 0.0
     now = {name: counts[name] for name in COUNTED}
     current = taken[-1].url if taken else None
-    key = values(run_id=hand.run_id, epoch=epoch, current_url=current, updated_at=tx.wall_ms)
+    key = values(run_id=context.run_id, epoch=epoch, current_url=current, updated_at=tx.wall_ms)
     tx.run(_KEEP, {**key, **now})
-    answer = Step(taken, _counts(counts), counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
+    answer = Batch(taken, _counts(counts), counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
     answer = answer._replace(merged=counts["merged"])
-    return assignment.answered(tx, hand, got, answer, room)
+    return assignment.answered(tx, context, got, answer, room)
 
 
-def _give_back(tx: Tx, hand: Hand, but: frozenset[int] = frozenset()) -> None:
-    helpers.given_back(tx, hand, but)
-    if hand.bounds.max_per_host is not None:
-        host_limits.recount(tx, hand.run_id)
+def _give_back(tx: Tx, context: CrawlStepContext, but: frozenset[int] = frozenset()) -> None:
+    helpers.given_back(tx, context, but)
+    if context.bounds.max_per_host is not None:
+        host_limits.recount(tx, context.run_id)
 
 
 def _copied(tx: Tx, run_id: str, after: int, bounds: Bounds, counts: "Counter[str]") -> bool:
@@ -183,10 +191,10 @@ def _copied(tx: Tx, run_id: str, after: int, bounds: Bounds, counts: "Counter[st
     return after != recrawl.FINISHED
 
 
-def _write_ends(tx: Tx, hand: Hand, ended: Sequence[Ended]) -> None:
+def _write_ends(tx: Tx, context: CrawlStepContext, ended: Sequence[ItemResult]) -> None:
     if not ended:
         return
-    lease, bounds, run_id, counts = hand.lease, hand.bounds, hand.run_id, hand.counts
+    lease, bounds, run_id, counts = context.lease, context.bounds, context.run_id, context.counts
     rows = tx.many_returning(_END, [_end_values(tx, each) for each in ended])
     landed = [each for each, row in zip(ended, rows, strict=True) if row is not None]
     hosts = [row[0] for row in rows if row is not None]
@@ -202,12 +210,12 @@ def _write_ends(tx: Tx, hand: Hand, ended: Sequence[Ended]) -> None:
     for statement, are_late in ((_KEPT, False), (_KEPT_AGAIN, True)):
         recorded = [each for each in landed if each.record is not None and each.is_late == are_late]
         if recorded:
-            tx.many(statement, [_record_values(tx, hand, each) for each in recorded])
+            tx.many(statement, [_record_values(tx, context, each) for each in recorded])
     stored_pages.keep(tx, run_id, landed)
     found = [(found, each.id) for each in landed for found in each.found]
     room = None if bounds.max_items is None else max(0, bounds.max_items - _counts(counts).discovered)
     written, lost = item_room.fit(tx, run_id, found, room)
-    counts.update(_found(tx, run_id, written, hand, has_skipped=counts["skipped"] > 0))
+    counts.update(_found(tx, run_id, written, context, has_skipped=counts["skipped"] > 0))
     counts.update(dropped=lost)
     _judge_again(tx, [(each, row[1]) for each, row in zip(ended, rows, strict=True) if row is not None], counts)
     late = [(found, each.id) for each in landed if each.is_late for found in each.found if found.reason is None]
@@ -215,7 +223,7 @@ def _write_ends(tx: Tx, hand: Hand, ended: Sequence[Ended]) -> None:
         _shorten(tx, run_id, late, counts)
 
 
-def _judge_again(tx: Tx, landed: Iterable[tuple[Ended, int]], counts: "Counter[str]") -> None:
+def _judge_again(tx: Tx, landed: Iterable[tuple[ItemResult, int]], counts: "Counter[str]") -> None:
     """A nearer way to a page was found while it was read: what it leads to lies nearer, too."""
     for each, depth in landed:
         if each.depth is not None and depth < each.depth and each.state in (ItemState.DONE, ItemState.SKIPPED):
@@ -223,7 +231,7 @@ def _judge_again(tx: Tx, landed: Iterable[tuple[Ended, int]], counts: "Counter[s
             counts.update({each.state.value: -1, "pending": 1})
 
 
-def _end_values(tx: Tx, each: Ended) -> dict[str, Any]:
+def _end_values(tx: Tx, each: ItemResult) -> dict[str, Any]:
     is_retry = each.state is ItemState.PENDING
     return values(
         id=each.id,
@@ -239,15 +247,15 @@ def _end_values(tx: Tx, each: Ended) -> dict[str, Any]:
     )
 
 
-def _dropped(each: Ended) -> str | None:
+def _dropped(each: ItemResult) -> str | None:
     return f"links_dropped={each.dropped}" if each.dropped else None
 
 
-def _record_values(tx: Tx, hand: Hand, each: Ended) -> dict[str, Any]:
+def _record_values(tx: Tx, context: CrawlStepContext, each: ItemResult) -> dict[str, Any]:
     return values(
         id=new_id(),
-        run_id=hand.run_id,
-        job_id=hand.lease.run.job_id,
+        run_id=context.run_id,
+        job_id=context.lease.run.job_id,
         item_key=each.key,
         data=packed_json(each.record),
         created_at=tx.wall_ms,
@@ -257,13 +265,13 @@ def _record_values(tx: Tx, hand: Hand, each: Ended) -> dict[str, Any]:
 def _found(
     tx: Tx,
     run_id: str,
-    found: Sequence[tuple[Found, int | None]],
-    hand: Hand | None = None,
+    found: Sequence[tuple[DiscoveredLink, int | None]],
+    context: CrawlStepContext | None = None,
     *,
     has_skipped: bool = False,
 ) -> dict[str, int]:
     """Write what is new; how many of it is pending and how much is skipped."""
-    own = assignment.own_hosts(tx, hand, found) if hand is not None and hand.share != OWN else ()
+    own = assignment.own_hosts(tx, context, found) if context is not None and context.share != OWN else ()
     rows: dict[ItemState, list[dict[str, Any]]] = {each: [] for each in _FOUND_STATES}
     for each, parent in found:
         state = state_when_found(each)
@@ -288,7 +296,7 @@ def _found(
                 version=None,
                 change=None,
                 lastmod=each.lastmod,
-                share=hand.share if hand is not None and each.host in own and not each.reason else OWN,
+                share=context.share if context is not None and each.host in own and not each.reason else OWN,
             )
         )
     # Those to be fetched first: what is skipped on one page and wanted on another is wanted.
@@ -298,7 +306,7 @@ def _found(
     return {**new, "pending": new["pending"] + followed, "skipped": new["skipped"] - followed}
 
 
-def _shorten(tx: Tx, run_id: str, late: Iterable[tuple[Found, int]], counts: "Counter[str]") -> None:
+def _shorten(tx: Tx, run_id: str, late: Iterable[tuple[DiscoveredLink, int]], counts: "Counter[str]") -> None:
     """A page that came late knows shorter ways to what others have found before it.
 
     What was refused for its depth is wanted after all; what was read at a greater depth is read again, because what
@@ -314,13 +322,13 @@ def _shorten(tx: Tx, run_id: str, late: Iterable[tuple[Found, int]], counts: "Co
     counts.update(pending=lifted + again, skipped=-lifted, done=-again)
 
 
-def _lease(tx: Tx, hand: Hand, room: int, got: Dealt) -> tuple[tuple[Item, ...], float | None]:
+def _lease(tx: Tx, context: CrawlStepContext, room: int, got: Dealt) -> tuple[tuple[Item, ...], float | None]:
     """The next items, and when the first of the others is due where none is due now."""
-    counts, bounds = hand.counts, hand.bounds
-    apart = losses.suspects(tx, hand.run_id) if hand.has_suspects and room > 0 and hand.share == OWN else None
-    if apart is not None and (apart := assignment.without_others(tx, hand, apart)):
+    counts, bounds = context.counts, context.bounds
+    apart = losses.suspects(tx, context.run_id) if context.has_suspects and room > 0 and context.share == OWN else None
+    if apart is not None and (apart := assignment.without_others(tx, context, apart)):
         # Whoever is still at work gets no company of theirs.
-        return _taken(tx, [] if helpers.leased_by(tx, hand) else apart[:room], counts), None
+        return _taken(tx, [] if helpers.leased_by(tx, context) else apart[:room], counts), None
     rows = got.rows
     if not rows:
         return (), None
@@ -331,13 +339,13 @@ def _lease(tx: Tx, hand: Hand, room: int, got: Dealt) -> tuple[tuple[Item, ...],
     # ones come late in any case.
     chosen: Sequence[Row] = due
     if bounds.by_depth:
-        level = assignment.level_of(tx, hand, due, got.others)
+        level = assignment.level_of(tx, context, due, got.others)
         chosen = [row for row in due if row[DEPTH] <= level or row[DUE_AT] == DEFERRED_DUE]
-        if not chosen and hand.is_shared:
+        if not chosen and context.is_shared:
             return (), POLL_S
-    chosen = order.restore(tx, hand, chosen)
+    chosen = order.restore(tx, context, chosen)
     if bounds.max_per_host is not None and chosen:
-        chosen, skipped = _of_hosts_with_room(tx, hand.run_id, chosen, bounds.max_per_host)
+        chosen, skipped = _of_hosts_with_room(tx, context.run_id, chosen, bounds.max_per_host)
         counts.update(pending=-skipped, skipped=skipped)
         if not chosen:
             return (), 0.0  # those of other hosts come with the next step

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
-from corral.domain.crawl.item import MAX_ROWS, Step
+from corral.domain.crawl.item import MAX_ROWS, Batch
 from corral.domain.crawl.sharing import OWN, Share
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import SHARE, Lease, RunState
@@ -102,10 +102,10 @@ _DISMISS = (
 )
 
 # To a helper that has nothing to help with any more.
-_OVER = Step((), Counts(), is_over=True)
+_OVER = Batch((), Counts(), is_over=True)
 
 
-class Hand(NamedTuple):
+class CrawlStepContext(NamedTuple):
     """Whose step it is, and what the row of the crawl says."""
 
     lease: Lease
@@ -133,22 +133,22 @@ class HeldShare(NamedTuple):
         return self.state in (RunState.RUNNING.value, RunState.QUEUED.value)
 
 
-def entered(tx: Tx, lease: Lease, bounds: Bounds) -> Hand | Step | None:
+def entered(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
     """The crawl that a lease is about; None where the lease was lost, and an answer where there is nothing to do."""
     if lease.run.kind == SHARE:
         return _entered_as_helper(tx, lease, bounds)
     run_id = lease.run_id
     row = first(tx.all(_HELD, values(run_id=run_id, epoch=lease.epoch, owner=lease.owner)))
-    return None if row is None else _hand(lease, bounds, OWN, row)
+    return None if row is None else _context(lease, bounds, OWN, row)
 
 
-def _hand(lease: Lease, bounds: Bounds, share: int, row: Row) -> Hand:
+def _context(lease: Lease, bounds: Bounds, share: int, row: Row) -> CrawlStepContext:
     run_id = lease.run_id if share == OWN else str(lease.run.parent_id)
     counts = Counter(dict(zip(COUNTED, map(int, row[4:]), strict=True)))
-    return Hand(lease, bounds, run_id, share, int(row[0]), bool(row[1]), int(row[2]), bool(row[3]), counts)
+    return CrawlStepContext(lease, bounds, run_id, share, int(row[0]), bool(row[1]), int(row[2]), bool(row[3]), counts)
 
 
-def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> Hand | Step | None:
+def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
     run_id = str(lease.run.parent_id)
     row = first(tx.all(_HELPED, values(run_id=run_id)))
     if not tx.all(_IS_MINE, values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)):
@@ -156,16 +156,16 @@ def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> Hand | Step | No
     share = None if row is None else of_holder(tx, run_id, lease.run_id)
     if row is None or share is None:
         return _OVER
-    hand = _hand(lease, bounds, share.number, row)
+    context = _context(lease, bounds, share.number, row)
     if share.epoch != lease.epoch:
         if share.epoch or tx.all(_WAITING, values(run_id=run_id, share=share.number)):
             # The crawl itself takes back what an earlier claim of this run left; until then there is no new beginning.
-            counts = Counts(*(hand.counts[name] for name in Counts._fields))
-            return Step((), counts, hand.counts["size"], POLL_S, at_once=0, is_shared=True)
+            counts = Counts(*(context.counts[name] for name in Counts._fields))
+            return Batch((), counts, context.counts["size"], POLL_S, at_once=0, is_shared=True)
         # It may read nothing until the crawl itself has made room for it.
         change(tx, run_id, share._replace(epoch=lease.epoch, at_once=0, target=0, is_hungry=True, is_done=False))
         _say(tx, run_id, EventKind.HELPER_JOINED, share, worker=lease.owner)
-    return hand
+    return context
 
 
 def of_holder(tx: Tx, run_id: str, holder: str) -> Share | None:
@@ -187,15 +187,15 @@ def change(tx: Tx, run_id: str, share: Share) -> None:
     tx.run(_CHANGE, {**values(run_id=run_id, number=share.number), **said, **flags})
 
 
-def emptied(tx: Tx, hand: Hand, share: Share) -> list[str]:
+def emptied(tx: Tx, context: CrawlStepContext, share: Share) -> list[str]:
     """What a helper held is there for others again, unread; the places that nobody is at any more."""
-    key = values(run_id=hand.run_id, share=share.number)
+    key = values(run_id=context.run_id, share=share.number)
     back = tx.run(_GIVE_BACK, key)
-    hand.counts.update(pending=back, leased=-back)
-    if back and hand.bounds.max_per_host is not None:
-        host_limits.recount(tx, hand.run_id)
-    change(tx, hand.run_id, share._replace(epoch=0, at_once=0, is_hungry=False))
-    _say(tx, hand.run_id, EventKind.HELPER_LEFT, share)
+    context.counts.update(pending=back, leased=-back)
+    if back and context.bounds.max_per_host is not None:
+        host_limits.recount(tx, context.run_id)
+    change(tx, context.run_id, share._replace(epoch=0, at_once=0, is_hungry=False))
+    _say(tx, context.run_id, EventKind.HELPER_LEFT, share)
     return [row[0] for row in tx.all(_UNPIN, key)]
 
 
@@ -206,20 +206,20 @@ def taken_over(tx: Tx, run_id: str, held: HeldShare) -> None:
         tx.run(_DROP, values(run_id=run_id, number=held.share.number))
 
 
-def left(tx: Tx, hand: Hand) -> None:
+def left(tx: Tx, context: CrawlStepContext) -> None:
     """Whose step this is, ends. With the crawl itself, all do: nobody writes anything of it after this."""
-    if hand.share != OWN:
-        share = of_holder(tx, hand.run_id, hand.lease.run_id)
+    if context.share != OWN:
+        share = of_holder(tx, context.run_id, context.lease.run_id)
         if share is not None:  # the crawl itself takes its places back, as it does when a helper dies
-            change(tx, hand.run_id, share._replace(at_once=0, is_hungry=False, is_done=True))
-    elif hand.is_shared:
-        _dismissed(tx, hand)
+            change(tx, context.run_id, share._replace(at_once=0, is_hungry=False, is_done=True))
+    elif context.is_shared:
+        _dismissed(tx, context)
 
 
-def _dismissed(tx: Tx, hand: Hand) -> None:
-    for held in all_of(tx, hand.run_id):
+def _dismissed(tx: Tx, context: CrawlStepContext) -> None:
+    for held in all_of(tx, context.run_id):
         if held.share.epoch:
-            emptied(tx, hand, held.share)
+            emptied(tx, context, held.share)
         [row] = tx.many_returning(_DISMISS, [values(id=held.share.holder, finished_at=tx.wall_ms)])
         if row is not None:
             draft = EventDraft(EventKind.COMPLETED, {"reason": "the crawl has ended"})
@@ -234,19 +234,19 @@ def _say(tx: Tx, run_id: str, kind: EventKind, share: Share, **more: Any) -> Non
         events.insert(tx, events.rows_for(run_id, row[0], [draft], tx.wall_ms))
 
 
-def leased_by(tx: Tx, hand: Hand) -> int:
+def leased_by(tx: Tx, context: CrawlStepContext) -> int:
     """How many items it holds; of a crawl that nobody helps with, the count is kept."""
-    if not hand.is_shared:
-        return hand.counts["leased"]
-    return int(tx.all(_COUNT, values(run_id=hand.run_id, share=hand.share))[0][0])
+    if not context.is_shared:
+        return context.counts["leased"]
+    return int(tx.all(_COUNT, values(run_id=context.run_id, share=context.share))[0][0])
 
 
-def given_back(tx: Tx, hand: Hand, but: Collection[int] = ()) -> None:
+def given_back(tx: Tx, context: CrawlStepContext, but: Collection[int] = ()) -> None:
     """Everything that its own epoch does not hold."""
-    key = values(run_id=hand.run_id, share=hand.share)
+    key = values(run_id=context.run_id, share=context.share)
     others = [row[0] for row in tx.all(_LEASED_IDS, key) if row[0] not in but]
     back = tx.many(_GIVE_BACK_ONE, [values(id=each) for each in others]) if others else 0
-    hand.counts.update(pending=back, leased=-back)
+    context.counts.update(pending=back, leased=-back)
 
 
 def places_of_others(tx: Tx, run_id: str) -> set[str]:

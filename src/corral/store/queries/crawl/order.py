@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DEFERRED_DUE
 from corral.domain.hosts.limiter import WaitReason
-from corral.store.queries.crawl.helpers import Hand
+from corral.store.queries.crawl.helpers import CrawlStepContext
 from corral.store.queries.crawl.rows import DEPTH, DUE_AT, HOST, NEXT, RANK, REASON, WITH_PARENTS
 from corral.store.tables import items
 from corral.store.tx import Row, Tx, is_state, param, values
@@ -37,9 +37,9 @@ _EARLIEST = (
 _PUT_OFF = sa.update(items).where(items.c.id == param("id")).values(due_at=param("due_at"), reason=param("reason"))
 
 
-def restore(tx: Tx, hand: Hand, chosen: Sequence[Row]) -> Sequence[Row]:
+def restore(tx: Tx, context: CrawlStepContext, chosen: Sequence[Row]) -> Sequence[Row]:
     """As many pages of each host as were chosen; those that were found first, although a later time was booked."""
-    key = values(run_id=hand.run_id, share=hand.share)
+    key = values(run_id=context.run_id, share=context.share)
     if not chosen or not tx.all(_HAS_WAITING, key):
         return chosen
     # One that is tried again after a failure has a time of its own.

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Since
-from corral.domain.crawl.item import MAX_ROWS, PAGE, Change, Ended, Found, Item
+from corral.domain.crawl.item import MAX_ROWS, PAGE, Change, DiscoveredLink, Item, ItemResult
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.traps import Trap
 from corral.store.rows import from_json
@@ -40,11 +40,11 @@ _VERSION = (
 _RECORD = sa.select(records.c.data).where(records.c.run_id == param("since"), records.c.item_key == param("key"))
 
 
-def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[Found], int]:
+def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[DiscoveredLink], int]:
     """The next items of the earlier crawl that belong to this one, and where to go on."""
     rows = tx.all(_EARLIER, values(since=since.run_id, after=after))
     found = [
-        Found(url, key, host, depth, rank=float(depth), lastmod=lastmod)
+        DiscoveredLink(url, key, host, depth, rank=float(depth), lastmod=lastmod)
         for _, url, key, host, depth, lastmod in rows
         if depth == 0 or since.scope.refuses(url, depth) is None
     ]
@@ -67,7 +67,7 @@ def with_versions(tx: Tx, since: Since, taken: Sequence[Item]) -> tuple[Item, ..
     return tuple(found)
 
 
-def with_records(tx: Tx, since: Since, ended: Sequence[Ended]) -> list[Ended]:
+def with_records(tx: Tx, since: Since, ended: Sequence[ItemResult]) -> list[ItemResult]:
     """With what the earlier crawl recorded of pages that have not changed, and were not sent again."""
     return [
         each._replace(record=_record(tx, since, each)) if each.change is Change.UNCHANGED and not each.record else each
@@ -75,6 +75,6 @@ def with_records(tx: Tx, since: Since, ended: Sequence[Ended]) -> list[Ended]:
     ]
 
 
-def _record(tx: Tx, since: Since, each: Ended) -> dict[str, Any] | None:
+def _record(tx: Tx, since: Since, each: ItemResult) -> dict[str, Any] | None:
     row = first(tx.all(_RECORD, values(since=since.run_id, key=each.key)))
     return None if row is None else {**from_json(row[0]), "change": Change.UNCHANGED.value}

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from corral.domain.crawl.item import Found
+from corral.domain.crawl.item import DiscoveredLink
 from corral.store.tables import items
 from corral.store.tx import Tx, param, values
 
 _KNOWN = sa.select(items.c.id).where(items.c.run_id == param("run_id"), items.c.url_key == param("url_key"))
 
-_Link = tuple[Found, int | None]
+_Link = tuple[DiscoveredLink, int | None]
 
 
 def fit(tx: Tx, run_id: str, found: Sequence[_Link], room: int | None) -> tuple[Sequence[_Link], int]:

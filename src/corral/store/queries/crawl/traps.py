@@ -14,7 +14,7 @@ from corral.domain.crawl.item import DEFERRED_DUE, MAX_ROWS
 from corral.domain.crawl.sharing import OWN, place_of_template
 from corral.domain.crawl.traps import Trap
 from corral.store.queries.crawl import helpers
-from corral.store.queries.crawl.helpers import Hand
+from corral.store.queries.crawl.helpers import CrawlStepContext
 from corral.store.queries.crawl.rows import DUE_AT
 from corral.store.rows import from_json, storable, to_json
 from corral.store.tables import crawl_templates, items
@@ -79,9 +79,9 @@ _MOST_NAMES = 16
 _MOST_AT_ONCE = 16
 
 
-def write(tx: Tx, hand: Hand, told: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def write(tx: Tx, context: CrawlStepContext, told: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Write what a worker has learned of templates; the answer, and how many deferred items are refused by it."""
-    key, growth = values(run_id=hand.run_id), told.get("growth", {})
+    key, growth = values(run_id=context.run_id), told.get("growth", {})
     kept = [
         {**key, **values(name=storable(name), tally=to_json(tally), growth=growth.get(name, 0.0))}
         for name, tally in sorted(told["tallies"].items())
@@ -93,35 +93,35 @@ def write(tx: Tx, hand: Hand, told: dict[str, Any]) -> tuple[dict[str, Any], int
     if dropped:
         tx.many(_DROP, dropped)
     refused = sum(tx.run(_REFUSE, {**key, **values(name=storable(name), wall=tx.wall_ms)}) for name in told["endless"])
-    return (_known_at_first(tx, hand) if told["begins"] else {}), refused
+    return (_known_at_first(tx, context) if told["begins"] else {}), refused
 
 
-def promote(tx: Tx, hand: Hand, limit: int, next_rows: Sequence[Row], holding: int) -> int:
+def promote(tx: Tx, context: CrawlStepContext, limit: int, next_rows: Sequence[Row], holding: int) -> int:
     """Make the next deferred items pending where nothing else is left to hand out now; how many.
 
     Pages that wait for another attempt are not waited for, unless the crawl is shared: other workers know what is due
     there. A page that is being read may lead to others that come first, unless it was deferred itself.
     """
-    if limit <= 0 or not hand.counts["deferred"] or hand.share != OWN:
+    if limit <= 0 or not context.counts["deferred"] or context.share != OWN:
         return 0
-    has_others = hand.is_shared and hand.counts["pending"] > 0
+    has_others = context.is_shared and context.counts["pending"] > 0
     if has_others or any(row[DUE_AT] <= tx.now_ms for row in next_rows):
         return 0
-    if tx.all(_FRESH_LEASED, values(run_id=hand.run_id)):
+    if tx.all(_FRESH_LEASED, values(run_id=context.run_id)):
         return 0
-    chosen = _least_grown(tx, hand, min(limit, MAX_ROWS), holding)
+    chosen = _least_grown(tx, context, min(limit, MAX_ROWS), holding)
     if chosen:
         tx.many(_PROMOTE, [values(id=each) for each in chosen])
-        hand.counts.update(deferred=-len(chosen), pending=len(chosen))
+        context.counts.update(deferred=-len(chosen), pending=len(chosen))
     return len(chosen)
 
 
-def _least_grown(tx: Tx, hand: Hand, limit: int, holding: int) -> list[int]:
+def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) -> list[int]:
     """Items of names that do not grow, in their order; where there are none, some of the name that grew least.
 
     A name that grows gets no more than is read at once: what its pages lead to decides which name comes next.
     """
-    key = values(run_id=hand.run_id)
+    key = values(run_id=context.run_id)
     names = tx.all(_NAMES, {**key, **values(limit=_MOST_NAMES)})
     quiet = [name for name, growth in names if not growth]
     if quiet:
@@ -130,19 +130,19 @@ def _least_grown(tx: Tx, hand: Hand, limit: int, holding: int) -> list[int]:
     if not names:
         # The worker has forgotten the names of all that is left.
         return [row[0] for row in tx.all(_NEXT_DEFERRED, {**key, **values(limit=limit)})]
-    some = min(limit, max(1, min(hand.bounds.concurrency, _MOST_AT_ONCE)) - holding)
+    some = min(limit, max(1, min(context.bounds.concurrency, _MOST_AT_ONCE)) - holding)
     [(in_flight,)] = tx.all(_LEAST_IN_FLIGHT, key)
     if some <= 0 or (in_flight is not None and in_flight < names[0][1]):
         return []  # a page of a less suspect name is being read, and may lead to more of them
     return [row[0] for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=names[0][0], limit=some)})]
 
 
-def _known_at_first(tx: Tx, hand: Hand) -> dict[str, Any]:
+def _known_at_first(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
     """A helper begins with nothing: what is known of a place comes with it."""
-    if hand.share != OWN:
+    if context.share != OWN:
         return {"templates": []}
-    others = helpers.places_of_others(tx, hand.run_id) if hand.is_shared else set()
-    return _known(tx, hand.run_id, lambda name: not others or place_of_template(name) not in others)
+    others = helpers.places_of_others(tx, context.run_id) if context.is_shared else set()
+    return _known(tx, context.run_id, lambda name: not others or place_of_template(name) not in others)
 
 
 def known_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:

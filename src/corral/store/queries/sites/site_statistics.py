@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.item import Ended
+from corral.domain.crawl.item import ItemResult
 from corral.domain.crawl.site_statistics import SiteStatistics, Tally, statistics_of, tallied
 from corral.store.tables import site_statistics
 from corral.store.tx import Row, Tx, insert_params, param, values
@@ -54,7 +54,7 @@ _DELETE_OLD = sa.delete(site_statistics).where(
 _NAMES = [column.name for column in site_statistics.columns]
 
 
-def add(tx: Tx, run_id: str, ended: Iterable[tuple[str, Ended]]) -> None:
+def add(tx: Tx, run_id: str, ended: Iterable[tuple[str, ItemResult]]) -> None:
     """Pages with their authority, as a step of a crawl ended them."""
     _write(tx, [_values(run_id, tally, tx.wall_ms) for tally in tallied(ended)])
 

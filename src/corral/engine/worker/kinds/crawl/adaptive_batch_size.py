@@ -11,7 +11,7 @@ _PUT_OFF_S = 0.05
 _LONGEST_S = 1.0
 
 
-class Appetite:
+class AdaptiveBatchSize:
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._size = most
@@ -30,13 +30,13 @@ class Appetite:
     def size(self) -> int:
         """Of what the crawl has in hand; 0 while it is no use to ask."""
         if self._waits:
-            self._eat_less()
+            self.shrink()
         elif self._let_in:
             self._size = min(self._most, 2 * self._size)
         self._let_in, self._waits = 0, []
         return 0 if self.pause_s() else self._size
 
-    def _eat_less(self) -> None:
+    def shrink(self) -> None:
         paced = [wait.seconds for wait in self._waits if wait.reason is WaitReason.PACE]
         if len(paced) == len(self._waits):
             self._size = max(_LEAST, min(self._most, 2 * self._let_in))

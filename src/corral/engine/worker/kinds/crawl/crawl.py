@@ -19,11 +19,11 @@ from corral.domain.crawl.item import (
     MAX_ROWS,
     PAGE,
     WAITS_FOR_REDIRECT,
+    Batch,
+    BatchReport,
     Change,
-    Ended,
     Item,
-    Report,
-    Step,
+    ItemResult,
     listing_place,
 )
 from corral.domain.crawl.item_decision import decide_item
@@ -31,11 +31,11 @@ from corral.domain.crawl.page_archive import told_at_once
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.hosts.limiter import place_of_url, wait_of
 from corral.domain.hosts.order import HostOrder
-from corral.domain.ports import Desk
+from corral.domain.ports import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.runs.run import SHARE, RunState
-from corral.engine.worker.kinds.crawl.adaptive_batch_size import Appetite
+from corral.engine.worker.kinds.crawl.adaptive_batch_size import AdaptiveBatchSize
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.engine.worker.kinds.crawl.memory import CrawlMemory
 
@@ -58,7 +58,7 @@ _LOGGED_OUT = 3
 class PageVisitor(Protocol):
     """How one page of a crawl is got and read."""
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> "Ended | Failed": ...
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> "ItemResult | Failed": ...
 
 
 class CrawlVisitor(Protocol):
@@ -72,13 +72,13 @@ class CrawlKind:
         self._visitor = visitor
         self._policy = policy or RetryPolicy()
 
-    async def perform(self, task: Task, desk: Desk) -> Outcome:
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
         plan = CrawlPlan.of(task.payload["crawl"])
         task = replace(task, order=HostOrder())
         async with self._visitor.opened(plan, task) as visitor:
             if isinstance(visitor, Failed):
                 return visitor
-            return await _Crawl(plan, task, desk, visitor, self._policy).run()
+            return await _Crawl(plan, task, frontier, visitor, self._policy).run()
 
 
 class _Dismissed(Exception):
@@ -86,22 +86,24 @@ class _Dismissed(Exception):
 
 
 class _Crawl:
-    def __init__(self, plan: CrawlPlan, task: Task, desk: Desk, visitor: PageVisitor, policy: RetryPolicy) -> None:
+    def __init__(
+        self, plan: CrawlPlan, task: Task, frontier: FrontierClient, visitor: PageVisitor, policy: RetryPolicy
+    ) -> None:
         self._plan = plan
         self._task = task
-        self._desk = desk
+        self._frontier = frontier
         self._visitor = visitor
         self._policy = policy
         self._order = task.order or HostOrder()
         self._sent_back: dict[int, tuple[str, Failed]] = {}  # items that wait for a host, until the store is told
         self._ready: deque[Item] = deque()
         self._visits: dict[int, asyncio.Task[None]] = {}
-        self._ended: list[Ended] = []
+        self._ended: list[ItemResult] = []
         self._news = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
         self._memory = CrawlMemory(plan)
         self._has_asked = True  # for more, in the last step: only then does getting nothing mean that there is nothing
-        self._appetite = Appetite(_AHEAD * plan.concurrency)
+        self._batch_size = AdaptiveBatchSize(_AHEAD * plan.concurrency)
         self._is_helper = task.kind == SHARE
         self._at_once = 0  # pages under way: none before the first answer says how many
         self._stepped_at = self._busy_at = time.monotonic()
@@ -158,7 +160,7 @@ class _Crawl:
             if is_idle or has_news or self._is_worth_telling() or self._is_looked_for(step):
                 step = await self._step()
 
-    def _has_nothing(self, step: Step) -> bool:
+    def _has_nothing(self, step: Batch) -> bool:
         """To do: what is pending or deferred is with others, or beyond a budget."""
         return step.next_due_s is None and not step.items and self._has_asked
 
@@ -166,15 +168,15 @@ class _Crawl:
         """A helper waits for a while: others may find something for it."""
         return not self._is_helper or time.monotonic() - self._busy_at > _LEAVE_AFTER_S
 
-    def _is_looked_for(self, step: Step) -> bool:
+    def _is_looked_for(self, step: Batch) -> bool:
         """Who is not alone says from time to time that it is there, and hears whether it is still wanted."""
         return step.is_shared and time.monotonic() - self._stepped_at >= _LOOK_EVERY_S
 
-    def _patience_s(self, step: Step, *, is_idle: bool) -> float:
+    def _patience_s(self, step: Batch, *, is_idle: bool) -> float:
         if is_idle and self._is_done:
             return _ASK_EVERY_S
         if is_idle:
-            return self._appetite.pause_s() or min(step.next_due_s or 0.0, _LOOK_EVERY_S)
+            return self._batch_size.pause_s() or min(step.next_due_s or 0.0, _LOOK_EVERY_S)
         return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
 
     async def _wait(self, seconds: float) -> None:
@@ -203,7 +205,7 @@ class _Crawl:
         try:
             ended = await self._visited(item)
             self._watch_login(item, ended)
-            self._appetite.saw(wait_of(ended) if isinstance(ended, Failed) else None)
+            self._batch_size.saw(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
                 self._send_back_followers(item, ended)
                 ended = self._failed(item, ended)
@@ -237,7 +239,7 @@ class _Crawl:
         self._sent_back[item.id] = host or "", failure
         return True
 
-    def _watch_login(self, item: Item, ended: Ended | Failed) -> None:
+    def _watch_login(self, item: Item, ended: ItemResult | Failed) -> None:
         """One page may be closed to this very login. Where the crawl begins, or three in a row, the login is over."""
         is_out = isinstance(ended, Failed) and ended.code is FailureCode.BLOCKED and ended.detail in NEEDS_LOGIN
         if isinstance(ended, Failed) and not is_out:
@@ -246,7 +248,7 @@ class _Crawl:
         if isinstance(ended, Failed) and (item.depth == 0 or self._logged_out >= _LOGGED_OUT):
             self._needs_login = ended
 
-    async def _visited(self, item: Item) -> Ended | Failed:
+    async def _visited(self, item: Item) -> ItemResult | Failed:
         """Our own bugs become ends, too: a page must not be tried for ever."""
         try:
             return await self._visitor.visit(item, self._plan, self._task)
@@ -254,10 +256,10 @@ class _Crawl:
             log.error("a page of a crawl could not be read", url=item.url, exc_info=error)
             return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
 
-    def _failed(self, item: Item, failure: Failed) -> Ended:
+    def _failed(self, item: Item, failure: Failed) -> ItemResult:
         if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
             # It is read when somebody has logged in again.
-            return Ended(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
+            return ItemResult(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
         if (missing := self._missing(item, failure)) is not None:
             return missing
         now = datetime.now(UTC)
@@ -274,20 +276,20 @@ class _Crawl:
         status = failure.http_status
         if item.depth == 0 and to is ItemState.FAILED:
             self._start_failed = failure.message
-        ended = Ended(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
+        ended = ItemResult(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
         return ended._replace(counts=decided.counts_attempt)
 
-    def _missing(self, item: Item, failure: Failed) -> Ended | None:
+    def _missing(self, item: Item, failure: Failed) -> ItemResult | None:
         """A dead link is a result. Where the crawl begins, it is a failure."""
         if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.known is None):
             return None
         is_known = item.known is not None
         said = f"it answers {failure.http_status}{' now' if is_known else ''}"
         reason = GONE if is_known else f"http_{failure.http_status}"
-        ended = Ended(item.id, item.key, ItemState.MISSING, reason, said, http_status=failure.http_status)
+        ended = ItemResult(item.id, item.key, ItemState.MISSING, reason, said, http_status=failure.http_status)
         return ended._replace(change=Change.GONE if is_known else None)
 
-    async def _step(self, *, want: int | None = None, is_last: bool = False) -> Step:
+    async def _step(self, *, want: int | None = None, is_last: bool = False) -> Batch:
         batch, later = next_batch(self._ended)
         ended, too_large = told_at_once(batch)
         self._ended = [*too_large, *later]
@@ -300,11 +302,13 @@ class _Crawl:
         if want is None:
             # Before the first answer, the store knows best.
             most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
-            want = max(0, min(self._appetite.size(), _AHEAD * most) - len(holding))
+            want = max(0, min(self._batch_size.size(), _AHEAD * most) - len(holding))
         self._has_asked = want > 0
         traps = self._memory.told()
         under_way = max(self._at_once, len(self._visits))
-        step = await self._desk.step(Report(tuple(ended), holding, want, is_last, traps, under_way, self._is_done))
+        step = await self._frontier.step(
+            BatchReport(tuple(ended), holding, want, is_last, traps, under_way, self._is_done)
+        )
         if step.is_over:
             raise _Dismissed
         self._stepped_at = time.monotonic()
@@ -318,7 +322,7 @@ class _Crawl:
             self._ends_at = time.monotonic() + step.left_s
         return step
 
-    def _outcome(self, ran_out: StoppedBy | None, last: Step) -> Outcome:
+    def _outcome(self, ran_out: StoppedBy | None, last: Batch) -> Outcome:
         if self._needs_login is not None:
             return self._needs_login
         counts, reasons = last.counts, last.reasons or {}

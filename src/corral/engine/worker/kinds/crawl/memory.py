@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.crawl.crawl import CANONICAL, CrawlPlan, ItemState
 from corral.domain.crawl.fingerprint import PrintMemory
-from corral.domain.crawl.item import Ended, Found, Item, Seen, Step
+from corral.domain.crawl.item import Batch, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.sharing import place_in, place_of_host
 from corral.engine.worker.kinds.crawl.traps import CrawlTraps
@@ -31,7 +31,7 @@ class CrawlMemory:
         self._is_first = True
         self._has_too_deep = False  # some links were refused for their depth
 
-    def held(self, item: Item) -> Ended | None:
+    def held(self, item: Item) -> ItemResult | None:
         """The end of an item that is not to be fetched."""
         return None if self.traps is None else self.traps.held(item)
 
@@ -39,7 +39,7 @@ class CrawlMemory:
         """What goes with the next step beside the items."""
         return None if self.traps is None else self.traps.told()
 
-    def answered(self, step: Step) -> None:
+    def answered(self, step: Batch) -> None:
         self._is_shared = step.is_shared
         if self._is_first and step.counts.fetched:
             self._has_too_deep = True  # another worker began this crawl, and may have refused some
@@ -47,9 +47,9 @@ class CrawlMemory:
         if self.traps is not None:
             self.traps.answered(step.traps, step.counts.fetched)
 
-    def judged(self, item: Item, ended: Ended) -> Ended:
+    def judged(self, item: Item, ended: ItemResult) -> ItemResult:
         """What a page that was read means for the crawl; ready to be told."""
-        seen = ended.seen or Seen()
+        seen = ended.seen or PageSignals()
         if seen.canonical is not None:
             ended = self._as_another(ended, seen.canonical)
         ended = self._one_of_twins(item, ended)
@@ -63,7 +63,7 @@ class CrawlMemory:
         found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 
-    def _one_of_twins(self, item: Item, ended: Ended) -> Ended:
+    def _one_of_twins(self, item: Item, ended: ItemResult) -> ItemResult:
         """`/x` and `/x/` with the same content are one page: the second brings no record."""
         if ended.state is not ItemState.DONE or ended.version is None or ended.key != item.key:
             return ended
@@ -88,7 +88,7 @@ class CrawlMemory:
                 del self._session_keys[next(iter(self._session_keys))]
         return merged
 
-    def _as_another(self, ended: Ended, original: Found) -> Ended:
+    def _as_another(self, ended: ItemResult, original: DiscoveredLink) -> ItemResult:
         """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.
 
         Two pages that name each other: the one that was read first did so, and the other one is taken.
@@ -103,9 +103,9 @@ class CrawlMemory:
         ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, found=found)
         return ended._replace(record=None, version=None, change=None)
 
-    def _new(self, item: Item, found: tuple[Found, ...]) -> tuple[Found, ...]:
+    def _new(self, item: Item, found: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
         """Without the links that were told before: every page of a site has its menu."""
-        new: list[Found] = []
+        new: list[DiscoveredLink] = []
         # What is known of other places is with whoever has them, who looks at it before it is fetched.
         own = place_in(item.url) if self._is_shared else None
         for each in found:
@@ -120,7 +120,7 @@ class CrawlMemory:
             del self._told[next(iter(self._told))]
         return tuple(new)
 
-    def _nearer(self, found: tuple[Found, ...]) -> list[Found]:
+    def _nearer(self, found: tuple[DiscoveredLink, ...]) -> list[DiscoveredLink]:
         """Those that were told before and lie nearer than it seemed then."""
         if not self._plan.shortens:
             return []
@@ -132,7 +132,7 @@ class CrawlMemory:
         return nearer
 
 
-def _with(found: tuple[Found, ...], judged: tuple[Found, ...]) -> tuple[Found, ...]:
+def _with(found: tuple[DiscoveredLink, ...], judged: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
     """All of them, with what was decided about some."""
     decided = {each.key: each for each in judged}
     return tuple(decided.get(each.key, each) for each in found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.fingerprint import PrintMemory
-from corral.domain.crawl.item import PAGE, Ended, Found, Item, Seen
+from corral.domain.crawl.item import PAGE, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.template_budget import TemplateBudget
 from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, template_of
 
@@ -30,7 +30,7 @@ class CrawlTraps:
         self._told_at = 0.0
         self._has_read_deferred = False  # since the last step: which of them come next depends on it
 
-    def let_in(self, found: Found) -> Found:
+    def let_in(self, found: DiscoveredLink) -> DiscoveredLink:
         """A new address, as it is or with the rule that defers or refuses it."""
         if found.kind != PAGE:
             return found
@@ -41,7 +41,7 @@ class CrawlTraps:
         trap = self._budget.admit(template)
         return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap))
 
-    def held(self, item: Item) -> Ended | None:
+    def held(self, item: Item) -> ItemResult | None:
         """The end of an item that is not to be fetched now, though it seemed so when it was found."""
         if item.depth == 0 or item.attempt > 1 or item.kind != PAGE:
             return None
@@ -50,9 +50,9 @@ class CrawlTraps:
         if trap is None:
             return None
         to = ItemState.DEFERRED if trap in DEFERRING else ItemState.SKIPPED
-        return Ended(item.id, item.key, to, trap, self._budget.behind(template, trap))
+        return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap))
 
-    def saw(self, item: Item, seen: Seen, found: tuple[Found, ...]) -> None:
+    def saw(self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...]) -> None:
         """A page that was read, with the new addresses it led to."""
         new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
         if seen.print is None or item.kind != PAGE:

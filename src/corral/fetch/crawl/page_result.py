@@ -1,0 +1,211 @@
+"""Turn a fetched and parsed page of a crawl into the result of its item: its record, its links, its signals."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from corral.domain.crawl.crawl import (
+    EMPTY_LIST_PAGE,
+    LINK_LIMIT,
+    LIST_LIMIT,
+    LISTING,
+    META_REFRESH,
+    NO_FIELDS,
+    NOINDEX,
+    SHELL,
+    VALUE_CUT,
+    CrawlPlan,
+    ItemState,
+)
+from corral.domain.crawl.item import (
+    Change,
+    DiscoveredLink,
+    Item,
+    ItemResult,
+    PageSignals,
+    short_key,
+)
+from corral.domain.crawl.job_pages import ITEM_LINKS, PAGINATION
+from corral.domain.crawl.page_archive import page_document
+from corral.domain.net.canonical import canonical_url, url_key
+from corral.domain.net.url import parse_target
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.retry import VALUE_CUT as CUT_PROBLEM
+from corral.extract.crawl_page import CrawlReadOptions
+from corral.extract.page_reader import ReadAnswer
+from corral.fetch.crawl.conditional_requests import change_of, version_of
+from corral.fetch.response import Response
+
+_IMMEDIATE_REFRESH_S = 2.0  # a page that leaves sooner is never read
+
+
+def result_of_page(
+    item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, ask: CrawlReadOptions, *, is_rendered: bool = False
+) -> ItemResult | Failed:
+    """Decide the result of a page that was fetched and parsed. A rendered page is never an application shell."""
+    if ask.listing is not None:
+        return _result_of_listing(item, plan.listing or {}, answer, read, is_first=ask.listing[0] == 1)
+    if (redirected := _result_of_refresh(item, answer, read)) is not None:
+        return redirected
+    has_none = plan.only_fields and len(read.missing) == len(plan.fields)
+    if has_none and plan.listing is not None:
+        names = ", ".join(read.missing)
+        stats = {"needs_scripts": needs_scripts(read)}
+        return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing", stats=stats)
+    if plan.listing is not None:
+        # The job wants the items of the list only: the links of an item are not followed.
+        read = replace(read, crawl_page={**(read.crawl_page or {}), "found": []})
+        if answer.chain and canonical_url(parse_target(answer.url)) in plan.scope.starts:
+            return Failed(FailureCode.EXTRACTION, "it redirects to the list itself", "redirected_to_list")
+    is_shell = bool((read.crawl_page or {}).get("is_shell")) and not is_rendered
+    result = _result_of_content(item, plan, answer, read, is_shell=is_shell)
+    if has_none and result.state is ItemState.DONE and not is_shell:
+        return result._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
+    return result
+
+
+def needs_scripts(read: ReadAnswer) -> bool:
+    """True where the page lacks what was requested, and its scripts may add it."""
+    return bool((read.crawl_page or {}).get("has_scripts"))
+
+
+def _result_of_listing(
+    item: Item, config: Mapping[str, Any], answer: Response, read: ReadAnswer, *, is_first: bool
+) -> ItemResult | Failed:
+    content = read.crawl_page or {}
+    if (redirected := _result_of_refresh(item, answer, read)) is not None:
+        return redirected
+    if is_first and not content.get("listed"):
+        message = f"item_links ({_selector_of(config)}) matches no link on the first page of the list"
+        message += "; its scripts were not run, strategy auto or browser runs them" if needs_scripts(read) else ""
+        return Failed(FailureCode.EXTRACTION, message, "item_links", stats={"needs_scripts": needs_scripts(read)})
+    found = tuple(DiscoveredLink(*each) for each in content.get("found", ()))
+    message = (
+        f"{content.get('listed', 0)} items; {'another page follows' if content.get('has_next') else 'the last page'}"
+    )
+    rule, message = _rule_of_list(config, content, message)
+    result = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, message, found=found, http_status=answer.status)
+    # Without a pagination selector, scrolling may bring the rest of the list.
+    loads_more = bool(content.get("loads_more")) or (config.get(PAGINATION) is None and needs_scripts(read))
+    return result._replace(
+        size=answer.raw_bytes, seen=PageSignals(loads_more=loads_more, scripts=tuple(content.get("scripts", ())))
+    )
+
+
+def _selector_of(config: Mapping[str, Any]) -> str:
+    links = config.get(ITEM_LINKS) or {}
+    return str(links.get("css") or links.get("xpath"))[:200]
+
+
+def _rule_of_list(config: Mapping[str, Any], content: Mapping[str, Any], message: str) -> tuple[str, str]:
+    """Return the rule that a list page is recorded under, and its message."""
+    bound = content.get("cut_by")
+    if bound is not None and bound not in config:
+        return LIST_LIMIT, f"{message}; the list goes on, and {bound} of list_config was left at its default"
+    if content.get("has_next") and not content.get("listed"):
+        return EMPTY_LIST_PAGE, f"item_links ({_selector_of(config)}) matches no link here, and another page follows"
+    return LISTING, message
+
+
+def _result_of_refresh(item: Item, answer: Response, read: ReadAnswer) -> ItemResult | None:
+    """Return the result of a page with an immediate meta refresh; None for any other page."""
+    delay_s, target = (read.crawl_page or {}).get("refresh") or (_IMMEDIATE_REFRESH_S, None)
+    if target is None or delay_s >= _IMMEDIATE_REFRESH_S:
+        return None
+    there = DiscoveredLink(*target)
+    message = f"it sends its reader to {there.url}" + (f", which is {there.reason}" if there.reason else "")
+    found = (
+        there,
+        *(DiscoveredLink(*each) for each in (read.crawl_page or {}).get("found", ()) if each[1] != there.key),
+    )
+    result = ItemResult(
+        item.id, item.key, ItemState.SKIPPED, META_REFRESH, message, found=found, http_status=answer.status
+    )
+    return result._replace(size=answer.raw_bytes, seen=PageSignals(is_sent_on=True))
+
+
+def _result_of_content(
+    item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, is_shell: bool
+) -> ItemResult:
+    content: dict[str, Any] = read.crawl_page or {}
+    key = item.key
+    if answer.chain:
+        target = parse_target(answer.url)
+        key = short_key(url_key(target, plan.counting_params))
+        if (rule := plan.scope.refuses(canonical_url(target), item.depth)) is not None:
+            return ItemResult(item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes)
+    found = _links_of(content)
+    if content.get("is_noindex") and plan.obey_noindex:
+        result = ItemResult(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status, size=answer.raw_bytes)
+        return result._replace(found=found, dropped=content.get("dropped", 0), seen=_signals_of(content))
+    reason, message = _find_omission(content, read, is_shell=is_shell)
+    version = version_of(content.get("digest", ""), answer)
+    change = change_of(item, version) if plan.since is not None else None
+    return ItemResult(
+        item.id,
+        key,
+        ItemState.DONE,
+        reason,
+        message,
+        record=_add_change(content.get("record"), change),
+        found=found,
+        http_status=answer.status,
+        size=answer.raw_bytes,
+        page=_archive_page(answer) if plan.keep_pages else None,
+        version=version,
+        change=change,
+        dropped=content.get("dropped", 0),
+        seen=_signals_of(content),
+    )
+
+
+def _find_omission(content: dict[str, Any], read: ReadAnswer, *, is_shell: bool) -> tuple[str | None, str | None]:
+    """Return the rule by which part of a page is missing from its record, and the message for it."""
+    if is_shell:
+        return SHELL, "it is empty without its scripts; --strategy auto or browser runs them"
+    cut = [*content.get("cut", ()), *(name for name, problem in read.problems.items() if problem == CUT_PROBLEM)]
+    message = f"cut at the limit of a value: {', '.join(cut)[:500]}" if cut else None
+    if dropped := content.get("dropped", 0):
+        # An item has one reason, and links weigh more than a cut value, which the record itself names.
+        links = f"{dropped} of its links are not followed; APP_MAX_PAGE_LINKS allows more"
+        return LINK_LIMIT, f"{links}; {message}" if message else links
+    return (VALUE_CUT, message) if cut else (None, None)
+
+
+def _links_of(content: dict[str, Any]) -> tuple[DiscoveredLink, ...]:
+    """Return the links of the page, the target of its meta refresh first."""
+    found = [DiscoveredLink(*each) for each in content.get("found", ())]
+    if content.get("refresh") is None:
+        return tuple(found)
+    there = DiscoveredLink(*content["refresh"][1])
+    return (there, *(each for each in found if each.key != there.key))
+
+
+def _add_change(packed: str | None, change: Change | None) -> str | None:
+    """Add `change` to a record that the parser process packed without knowing the earlier version."""
+    if packed is None or change is None:
+        return packed
+    return f'{packed[:-1]},"change":"{change.value}"}}'
+
+
+def _archive_page(answer: Response) -> dict[str, Any]:
+    asked_url = answer.chain[0] if answer.chain else None
+    return page_document(
+        answer.url,
+        asked_url,
+        http_status=answer.status,
+        headers=answer.headers,
+        body=answer.body,
+        fetched_at=round(time.time() * 1000),
+    )
+
+
+def _signals_of(content: dict[str, Any]) -> PageSignals:
+    canonical = content.get("canonical")
+    print_, words = content.get("sketch") or (None, ())
+    original = None if canonical is None else DiscoveredLink(*canonical)
+    is_sent_on = content.get("refresh") is not None
+    sessions = tuple((url, key) for url, key in content.get("sessions", ()))
+    scripts = tuple(content.get("scripts", ()))
+    return PageSignals(original, print_, tuple(words), bool(content.get("loads_more")), scripts, is_sent_on, sessions)
