@@ -40,7 +40,7 @@ class Scrape:
             await finished(app, runs)
             took_s = time.perf_counter() - began
             await _check(app, runs)
-        notes = f"{settings.workers} workers, {settings.concurrency} at once each; durable, parsed, recorded"
+        notes = f"{settings.workers} workers, {settings.runs_per_process} at once each; durable, parsed, recorded"
         return Result(count / took_s, count, took_s, notes)
 
     def _page(self, template: Drafted, number: int) -> Drafted:

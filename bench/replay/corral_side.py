@@ -44,7 +44,7 @@ class _Shop:
             await finished(app, runs)
             took_s = time.perf_counter() - began
             await _check(app, runs)
-        workers = f"{settings.workers} workers, {settings.concurrency} at once each"
+        workers = f"{settings.workers} workers, {settings.runs_per_process} at once each"
         if self.strategy is Strategy.BROWSER:
             workers = f"{settings.workers} workers, {settings.browser_concurrency} pages at once each"
         return Result(count / took_s, count, took_s, workers)

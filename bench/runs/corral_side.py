@@ -53,7 +53,7 @@ class Corral:
 
     async def _measured(self, count: int) -> Result:
         """The best of two ways to hand the runs over: one by one from many callers, and in batches."""
-        async with opened(load_settings(data_dir=self._data, concurrency=_CONCURRENCY), works=True) as app:
+        async with opened(load_settings(data_dir=self._data, runs_per_process=_CONCURRENCY), works=True) as app:
             await _warmed(app)
             singly = await self._timed(app, count, self._submit_singly)
             in_bulk = await self._timed(app, count, self._submit_in_bulk)

@@ -12,7 +12,13 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from dotenv.parser import Binding, parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from corral.domain.errors import BadConfiguration
 from corral.domain.net.address import AllowEntry
@@ -22,6 +28,13 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PREFIX = "APP_"
 # Of lines it cannot read: we report our own, and those of others are not our business.
 logging.getLogger("dotenv.main").setLevel(logging.ERROR)
+# Former names of settings, without the prefix. They keep working; documentation and messages use the current names.
+FORMER_NAMES = {
+    "max_crawls": "max_concurrent_tasks",
+    "runs_per_process": "concurrency",
+    "shutdown_grace_seconds": "grace_seconds",
+}
+_log = logging.getLogger(__name__)
 _SECRET_WORDS = ("token", "key", "password", "secret", "url")
 
 
@@ -44,16 +57,16 @@ class Settings(BaseSettings):
     celery_broker_url: str = Field("redis://127.0.0.1:6379/1", repr=False, description="used by the distributed mode")
 
     workers: int = Field(2, ge=1, le=64, description="worker processes per node")
-    concurrency: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
+    runs_per_process: int = Field(50, ge=1, le=1000, description="runs at once per worker process")
     worker_max_memory_mib: int | None = Field(
         None,
         ge=0,
         le=1_000_000,
         description="a worker process that has grown larger is replaced; default: by the memory there is; 0: none",
     )
-    max_concurrent_tasks: int = Field(5, ge=1, le=1000, description="crawls at once per node")
+    max_crawls: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
-    grace_seconds: float = Field(10.0, ge=0, le=600, description="how long a stop waits for running runs")
+    shutdown_grace_seconds: float = Field(10.0, ge=0, le=600, description="how long a stop waits for running runs")
 
     default_max_attempts: int = Field(3, ge=1, le=100)
     http_timeout_seconds: float = Field(20.0, gt=0, le=3600)
@@ -132,6 +145,19 @@ class Settings(BaseSettings):
 
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Former names come last, so that a current name wins wherever it is set."""
+        former = _FormerNames(settings_cls, (env_settings, dotenv_settings))
+        return init_settings, env_settings, dotenv_settings, former
+
     @field_validator("egress_allow", mode="before")
     @classmethod
     def _parse_allow(cls, value: Any) -> Any:
@@ -197,6 +223,33 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{(self.data_dir / 'corral.db').absolute()}"
 
 
+class _FormerNames(PydanticBaseSettingsSource):
+    """Values under the former names of settings, from the environment and `.env`."""
+
+    def __init__(self, settings_cls: type[BaseSettings], sources: tuple[PydanticBaseSettingsSource, ...]) -> None:
+        super().__init__(settings_cls)
+        self._variables = [source.env_vars for source in sources if isinstance(source, EnvSettingsSource)]
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
+        return self._find(FORMER_NAMES[field_name]), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        given = {name: self._find(former) for name, former in FORMER_NAMES.items()}
+        for name, value in given.items():
+            current = self._find(name)
+            if value is not None and current is not None and current != value:
+                _log.warning(
+                    "former_setting_ignored: %s is ignored because %s is set",
+                    _PREFIX + FORMER_NAMES[name].upper(),
+                    _PREFIX + name.upper(),
+                )
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _find(self, name: str) -> str | None:
+        found = (variables.get((_PREFIX + name).lower()) for variables in self._variables)
+        return next((value for value in found if value is not None), None)
+
+
 def load_settings(**overrides: Any) -> Settings:
     """The settings, or BadConfiguration with every problem found."""
     names, unread = _read_dotenv()
@@ -204,7 +257,7 @@ def load_settings(**overrides: Any) -> Settings:
     try:
         settings = Settings(**overrides)
     except ValidationError as error:
-        raise BadConfiguration(problems + [_described(each) for each in error.errors()]) from None
+        raise BadConfiguration(problems + [_describe(each, names) for each in error.errors()]) from None
     if problems:
         raise BadConfiguration(problems)
     return settings
@@ -213,11 +266,12 @@ def load_settings(**overrides: Any) -> Settings:
 def _typos(in_dotenv: list[str]) -> list[str]:
     """Names with our prefix that mean nothing: most likely a typing error that would be ignored silently."""
     known = {_PREFIX + name.upper() for name in Settings.model_fields}
+    former = {_PREFIX + name.upper() for name in FORMER_NAMES.values()}
     found = {name: "the environment" for name in os.environ if name.upper().startswith(_PREFIX)}
     found |= dict.fromkeys(in_dotenv, ".env")
     problems = []
     for name, where in sorted(found.items()):
-        if name.upper() in known:
+        if name.upper() in known | former:
             continue
         close = difflib.get_close_matches(name.upper(), known, n=1)
         hint = f"did you mean {close[0]}?" if close else "see the settings in docs/howto/settings.md"
@@ -248,10 +302,12 @@ def _is_ours(binding: Binding) -> bool:
     return name.upper().startswith(_PREFIX)
 
 
-def _described(error: Any) -> str:
+def _describe(error: Any, in_dotenv: list[str]) -> str:
     name = _PREFIX + "_".join(str(part) for part in error["loc"]).upper() if error["loc"] else "the settings"
     message = str(error["msg"]).removeprefix("Value error, ")
     if not error["loc"]:
         return message
-    shown = "***" if any(word in name.lower() for word in _SECRET_WORDS) else repr(error["input"])[:80]
-    return f"{name}={shown}: {message}"
+    value = "***" if any(word in name.lower() for word in _SECRET_WORDS) else repr(error["input"])[:80]
+    former = _PREFIX + FORMER_NAMES.get(str(error["loc"][0]), "").upper()
+    is_former = name not in (given := {each.upper() for each in (*os.environ, *in_dotenv)}) and former in given
+    return f"{name}={value}{f' (given as {former})' if is_former else ''}: {message}"

@@ -78,7 +78,7 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_cannot_finish(
     stack: Stack, redis_server: RedisServer
 ) -> None:
     """On a broker of its own, so that it is the only one to hear."""
-    variables = {**stack.environment, "APP_CELERY_BROKER_URL": redis_server.url(4), "APP_GRACE_SECONDS": "1"}
+    variables = {**stack.environment, "APP_CELERY_BROKER_URL": redis_server.url(4), "APP_SHUTDOWN_GRACE_SECONDS": "1"}
     with celery_worker(folder_of(stack), variables, "--queues", "http", "--concurrency", "4") as worker:
         run = stack.start(stack.job("/slow?seconds=30", timeout_s=60))
         app = {**variables, "APP_TRANSPORT": "celery"}

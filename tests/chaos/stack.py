@@ -20,8 +20,8 @@ from tests.slack import SLACK
 
 SETTINGS: dict[str, Any] = {
     "workers": 2,
-    "concurrency": 10,
-    "grace_seconds": 0.5,
+    "runs_per_process": 10,
+    "shutdown_grace_seconds": 0.5,
     "retry_base_seconds": 0.05,
     "retry_cap_seconds": 0.2,
     "breaker_failures": 10_000,

@@ -19,7 +19,7 @@ RUN_S = 0.1
 
 
 async def test_a_backlog_does_not_delay_what_a_killed_worker_or_node_left(one_stack: Stack) -> None:
-    nodes = [one_stack.node(workers=2, concurrency=5) for _ in range(2)]
+    nodes = [one_stack.node(workers=2, runs_per_process=5) for _ in range(2)]
     for node in nodes:
         node.heard("ready")
     await asyncio.to_thread(wait_for, lambda: all(len(node.worker_pids) == 2 for node in nodes))

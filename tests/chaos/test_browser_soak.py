@@ -71,7 +71,11 @@ class Memory:
 async def test_killed_and_cancelled_browsers_leave_nothing_behind(file_stack: Stack, short_folder: Path) -> None:
     needs_chromium()
     node = file_stack.node(
-        workers=1, concurrency=4, egress_allow="127.0.0.0/8:*", env={"TMPDIR": str(short_folder)}, grace_seconds=5
+        workers=1,
+        runs_per_process=4,
+        egress_allow="127.0.0.0/8:*",
+        env={"TMPDIR": str(short_folder)},
+        shutdown_grace_seconds=5,
     )
     node.heard("ready")
     memory = {"node": Memory(), "worker": Memory()}

@@ -46,7 +46,7 @@ def fill(place: Path) -> Path:
 
 
 async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -> None:
-    async with working(settings_for(small_disk, workers=1, concurrency=10)) as app:
+    async with working(settings_for(small_disk, workers=1, runs_per_process=10)) as app:
         ids = await put(app, *[drill("sleep", seconds=1, record=True) for _ in range(5)])
         await started(app, *ids)
         waiting = await put(app, *[drill("sleep", seconds=0.1, record=True, pad="x" * 1000) for _ in range(200)])

@@ -78,7 +78,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
 ) -> None:
     dice = seeded()
     count, kills = by_level(200, 5000), by_level(2, 50)
-    settings = {"APP_WORKERS": "1", "APP_GRACE_SECONDS": "0.5"}
+    settings = {"APP_WORKERS": "1", "APP_SHUTDOWN_GRACE_SECONDS": "0.5"}
     if kind == "postgresql":
         cluster: services.PostgresCluster = request.getfixturevalue("postgres")
         settings["APP_DATABASE_URL"] = cluster.create_database()

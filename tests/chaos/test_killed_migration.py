@@ -37,7 +37,7 @@ async def test_a_move_that_is_killed_again_and_again_loses_and_doubles_nothing(
         await submitting
         answered = client.answered
     with stack_on(target, file_stack.folder / "new") as there:
-        there.node(workers=2, concurrency=50)
+        there.node(workers=2, runs_per_process=50)
         async with client_of(target, there.folder) as client:
             client.answered = answered
             took_s = await client.drained(600)
@@ -58,9 +58,9 @@ async def _submit_until_moved(client: Client) -> None:
 
 
 async def _moved(folder: Path, target: str, kill_after_s: float | None) -> int:
-    """How `corral move` ended."""
+    """How `corral db migrate-to` ended."""
     environment = {**os.environ, "APP_DATA_DIR": str(folder)}
-    command = [sys.executable, "-m", "corral", "move", "--to", target, "--json"]
+    command = [sys.executable, "-m", "corral", "db", "migrate-to", target, "--json"]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
     try:
         return await asyncio.to_thread(process.wait, kill_after_s)

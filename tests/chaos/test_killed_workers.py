@@ -22,7 +22,7 @@ KILLS = by_level(5, 1000, 10_000)
 
 async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behind(file_stack: Stack) -> None:
     stack = file_stack
-    node = stack.node(workers=3, concurrency=5)
+    node = stack.node(workers=3, runs_per_process=5)
     async with client_of(stack.url, stack.folder) as client:
         enough = asyncio.Event()
         feeding = asyncio.create_task(keep_fed(client, enough))
@@ -98,7 +98,7 @@ def report_reclaims(reclaims: list[float], runs: list[Run]) -> None:
 async def test_the_runs_of_a_killed_node_are_claimed_by_another(one_stack: Stack) -> None:
     """Its workers go with it at once; the leases run out."""
     stack = one_stack
-    first = stack.node(workers=2, concurrency=5)
+    first = stack.node(workers=2, runs_per_process=5)
     first.heard("ready")
     async with client_of(stack.url, stack.folder) as client:
         await client.submit(*[drill("sleep", seconds=2.5, record=True) for _ in range(10)])
@@ -111,7 +111,7 @@ async def test_the_runs_of_a_killed_node_are_claimed_by_another(one_stack: Stack
         killed = time.time()
         _, alive = await asyncio.to_thread(psutil.wait_procs, children, 2)
         assert alive == []
-        stack.node(workers=1, concurrency=20)
+        stack.node(workers=1, runs_per_process=20)
         await client.drained()
         runs = await client.runs()
         assert states(runs) == {"completed": 10}

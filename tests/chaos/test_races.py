@@ -25,7 +25,7 @@ REAPS = by_level(60, 10_000)
 
 
 async def test_a_cancel_at_any_moment_has_one_winner_and_leaves_no_result(stack: Stack) -> None:
-    node = stack.node(workers=2, concurrency=20)
+    node = stack.node(workers=2, runs_per_process=20)
     node.heard("ready")
     rng = seeded()
     async with client_of(stack.url, stack.folder) as client:
@@ -121,7 +121,7 @@ async def test_an_outcome_of_an_earlier_epoch_is_refused_although_its_owner_is_t
 
 
 async def test_a_run_that_kills_its_workers_is_stopped_at_the_cap(file_stack: Stack) -> None:
-    node = file_stack.node(workers=2, concurrency=10)
+    node = file_stack.node(workers=2, runs_per_process=10)
     node.heard("ready")
     async with client_of(file_stack.url, file_stack.folder) as client:
         good = await client.submit(*[drill("sleep", seconds=0.05, record=True) for _ in range(100)])

@@ -60,7 +60,7 @@ async def keep_fed(client: Client, enough: asyncio.Event) -> None:
 
 
 def start(stack: Stack) -> NodeProcess:
-    node = stack.node(workers=2, concurrency=5)
+    node = stack.node(workers=2, runs_per_process=5)
     node.heard("ready")
     return node
 

@@ -23,11 +23,11 @@ async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None
         runs = [drill(priority=bands[number % 3]) for number in range(QUEUED)]
         for start in range(0, QUEUED, 1000):
             await client.submit(*runs[start : start + 1000])
-        first = stack.node(workers=1, concurrency=20)
+        first = stack.node(workers=1, runs_per_process=20)
         await until(lambda: is_well_begun(client), timeout_s=60)
         await asyncio.to_thread(first.kill)
         before = await client.events()
-        second = stack.node(workers=2, concurrency=50)
+        second = stack.node(workers=2, runs_per_process=50)
         spawned = time.time()
         ready = await asyncio.to_thread(second.heard, "ready")
         began, ready_s = float(ready["began_at"]), float(ready["took_s"])

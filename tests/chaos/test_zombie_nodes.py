@@ -79,7 +79,7 @@ async def one_round(stack: Stack, nodes: tuple[NodeProcess, NodeProcess], client
 
 
 def ready_nodes(stack: Stack) -> tuple[NodeProcess, NodeProcess]:
-    zombie, heir = stack.node(workers=1, concurrency=5), stack.node(workers=2, concurrency=30)
+    zombie, heir = stack.node(workers=1, runs_per_process=5), stack.node(workers=2, runs_per_process=30)
     zombie.heard("ready")
     heir.heard("ready")
     return zombie, heir

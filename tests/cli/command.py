@@ -44,7 +44,7 @@ class Corral:
         ours = {
             "APP_DATA_DIR": str(self.data),
             "APP_RETRY_BASE_SECONDS": "0.05",
-            "APP_GRACE_SECONDS": "1",
+            "APP_SHUTDOWN_GRACE_SECONDS": "1",
             "APP_WORKERS": "1",
             "APP_BREAKER_FAILURES": "10000",
             "APP_HOST_MAX_DELAY_SECONDS": "0",

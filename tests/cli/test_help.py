@@ -18,13 +18,13 @@ VERBS = [
     "why",
     "status",
     "doctor",
-    "move",
     "alive",
     "bench",
 ]
 JOB_VERBS = ["add", "list", "show", "rm"]
 SITE_VERBS = ["list", "show", "stats", "pace", "recipe"]
 SESSION_VERBS = ["add", "capture", "list", "check", "rotate", "rm"]
+DB_VERBS = ["migrate-to"]
 RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "keep"]
 
 
@@ -32,6 +32,7 @@ RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "kee
     "verb",
     [[verb] for verb in VERBS]
     + [["crawl", "pages"]]
+    + [["db", verb] for verb in DB_VERBS]
     + [["job", verb] for verb in JOB_VERBS]
     + [["run", verb] for verb in RUN_VERBS]
     + [["session", verb] for verb in SESSION_VERBS]

@@ -12,7 +12,7 @@ from tests.domain.runs.builders import A_RUN
 @pytest.mark.parametrize(
     "code, detail, stopped_by, names",
     [
-        ("timeout", "total", "time", "--minutes"),
+        ("timeout", "total", "time", "--max-time"),
         ("policy", "robots", None, "--no-robots"),
         ("policy", "robots_unreachable", None, "--no-robots"),
         ("policy", "out_of_scope", None, "--allow-domain"),

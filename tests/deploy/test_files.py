@@ -144,7 +144,7 @@ def test_a_unit_starts_what_there_is_and_may_do_little(path: Path) -> None:
     assert (service["ProtectSystem"], service["CapabilityBoundingSet"]) == ("strict", "")
     assert f"APP_DATA_DIR=/var/lib/{service['StateDirectory']}" == service["Environment"]
     stop_s = int(service["TimeoutStopSec"])
-    assert stop_s > Settings.model_fields["grace_seconds"].default
+    assert stop_s > Settings.model_fields["shutdown_grace_seconds"].default
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")

@@ -76,7 +76,7 @@ def test_the_wheel_starts_in_an_environment_that_has_only_its_dependencies(tmp_p
     _run(*pip, "check")
 
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("APP_", "PYTHON"))}
-    settings = {"APP_DATA_DIR": str(tmp_path / "data"), "APP_WORKERS": "1", "APP_GRACE_SECONDS": "1"}
+    settings = {"APP_DATA_DIR": str(tmp_path / "data"), "APP_WORKERS": "1", "APP_SHUTDOWN_GRACE_SECONDS": "1"}
     with subprocess.Popen(
         [str(home / "bin" / "corral"), "up", "--port", "0"],
         cwd=tmp_path,

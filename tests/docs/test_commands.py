@@ -60,7 +60,7 @@ def test_a_printed_command_works(
     block: str, running: Stack, programs: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     settings = {}
-    if "corral move" in block:
+    if "corral db migrate-to" in block:
         settings = {"APP_DATA_DIR": str(tmp_path / "var")}
         bring_up(tmp_path / "var/corral.db")
         block = block.replace(_SERVER, request.getfixturevalue("database"))

@@ -25,8 +25,8 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
         "data_dir": data_dir,
         "database_url": url,
         "workers": 1,  # each costs half a second of a core
-        "concurrency": 10,
-        "grace_seconds": 0.2,
+        "runs_per_process": 10,
+        "shutdown_grace_seconds": 0.2,
         "retry_base_seconds": 0.05,
         "retry_cap_seconds": 0.2,
         # A site that fails on purpose is not to be spared for it.

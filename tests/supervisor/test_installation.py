@@ -36,7 +36,7 @@ def test_the_services_follow_the_settings(tmp_path: Path) -> None:
     sqlite = Installation(Settings(data_dir=tmp_path))
     assert [each.name for each in sqlite.services()] == ["redis", "worker-1"]
     postgres = Installation(
-        Settings(data_dir=tmp_path, database_url="postgresql://u@h/d", concurrency=3, grace_seconds=7)
+        Settings(data_dir=tmp_path, database_url="postgresql://u@h/d", runs_per_process=3, shutdown_grace_seconds=7)
     )
     redis, database, api, first, second = postgres.services(workers=2, api=("0.0.0.0", 1234))
     assert (database.command, api.adopts, first.adopts) == ((), Adopts.NEVER, Adopts.NEVER)

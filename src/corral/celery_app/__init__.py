@@ -21,7 +21,7 @@ app = make_celery(
     broker_url(_settings),
     worker_pool="corral.celery_app.pool:NodePool",
     worker_consumer="corral.celery_app.consumer:Listener",
-    worker_concurrency=_settings.workers * _settings.concurrency,
+    worker_concurrency=_settings.workers * _settings.runs_per_process,
 )
 app.set_default()
 

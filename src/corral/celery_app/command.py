@@ -42,7 +42,7 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
         logging.getLogger("celery").setLevel(logging.DEBUG if settings.log_level == "debug" else logging.WARNING)
 
     # Before Celery: what keeps the node from starting is said as everywhere else.
-    concurrency = settings.workers * settings.concurrency
+    concurrency = settings.workers * settings.runs_per_process
     hosting.start(concurrency, tuple(queues))
     signals.setup_logging.connect(logging_as_ours, weak=False)
     signals.worker_ready.connect(ready, weak=False)

@@ -70,7 +70,7 @@ class Host:
 
     def wait_stopped(self) -> None:
         if self._thread.is_alive():
-            self._thread.join(self._settings.grace_seconds + _LAST_WRITES_S)
+            self._thread.join(self._settings.shutdown_grace_seconds + _LAST_WRITES_S)
 
     def _soon(self, call: Callable[[], object]) -> None:
         loop, _, _ = self._ready.result(_START_S)

@@ -25,7 +25,12 @@ def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
     each = -(-concurrency // workers)
     browsers = min(settings.browser_concurrency, each)
     sized = settings.model_copy(
-        update={"workers": workers, "concurrency": each, "browser_concurrency": browsers, "transport": Transport.CELERY}
+        update={
+            "workers": workers,
+            "runs_per_process": each,
+            "browser_concurrency": browsers,
+            "transport": Transport.CELERY,
+        }
     )
     with _lock:
         if _host is None:
@@ -37,7 +42,7 @@ def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
 
 def the_host() -> Host:
     settings = configured or load_settings()
-    return _host or start(settings.workers * settings.concurrency, EVERY_QUEUE)
+    return _host or start(settings.workers * settings.runs_per_process, EVERY_QUEUE)
 
 
 def execute(run_id: str) -> str:

@@ -46,7 +46,7 @@ _CRAWL = {
     "robots": "robots.txt of the site asks not to be crawled there; --no-robots does not ask it",
     "robots_unreachable": "try again when the site works; --no-robots does not ask it",
     "out_of_scope": "begin where it leads to, or let that belong to the crawl with --allow-domain",
-    "noindex": "the page asks not to be listed; --keep-noindex takes it all the same",
+    "noindex": "the page asks not to be listed; --ignore-noindex collects it anyway",
 }
 _CRAWL_BY_CODE: dict[str, str] = {
     FailureCode.BLOCKED: "the site refuses this client; try again later, and slower, with --concurrency 1",
@@ -57,7 +57,7 @@ _CRAWL_BY_CODE: dict[str, str] = {
 def _of_crawl(run: Run) -> str | None:
     """A crawl has options of its own."""
     if run.stats.get("stopped_by") == StoppedBy.TIME:
-        return "give it more time with --minutes"
+        return "give it more time with --max-time"
     return _CRAWL.get(run.failure_detail or "") or _CRAWL_BY_CODE.get(run.failure_code or "")
 
 

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from corral import __version__
+from corral.cli.aliases import command_with_aliases
 from corral.cli.exits import report
 from corral.cli.streams import Unheard, prepare_streams, told
 from corral.cli.verbs import alive, bench, demo, export, migrate, serve, status, up, worker
@@ -36,7 +37,6 @@ VERBS = (
     (_COLLECT, "why", why.why),
     (_CARE, "status", status.status),
     (_CARE, "doctor", doctor.doctor),
-    (_CARE, "move", migrate.move),
     (_CARE, "alive", alive.alive),
     (_CARE, "bench", bench.bench),
 )
@@ -45,6 +45,7 @@ GROUPS = (
     (_COLLECT, "run", run.app),
     (_COLLECT, "session", session.app),
     (_CARE, "site", site.app),
+    (_CARE, "db", migrate.app),
 )
 
 
@@ -91,7 +92,9 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     for panel, name, verb in VERBS:
-        app.command(name, rich_help_panel=panel)(verb)
+        aliases = {"crawl": command.ALIASES}.get(name, {})
+        app.command(name, rich_help_panel=panel, cls=command_with_aliases(aliases))(verb)
+    app.command("move", hidden=True)(migrate.move)  # its former name
     for panel, name, group in GROUPS:
         app.add_typer(group, name=name, rich_help_panel=panel)
     return app

@@ -242,7 +242,7 @@ def worker_card(
 ) -> WorkerCard:
     """What a node says of itself. One that executes a single run takes no other from any queue."""
     names = tuple(queue.value for queue in queues)
-    concurrency = settings.workers * settings.concurrency if queues else 1
+    concurrency = settings.workers * settings.runs_per_process if queues else 1
     host, pid = platform.node() or "unknown", os.getpid()
     return WorkerCard(owner, host, pid, role, transport.value, names, concurrency, __version__)
 

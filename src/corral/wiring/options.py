@@ -47,15 +47,15 @@ def node_options(
     workers, most_mib = processes or settings.workers, settings.worker_max_memory_mib
     return NodeOptions(
         workers=workers,
-        limits=Limits(settings.concurrency, min(settings.browser_concurrency, settings.concurrency)),
-        grace_s=settings.grace_seconds,
+        limits=Limits(settings.runs_per_process, min(settings.browser_concurrency, settings.runs_per_process)),
+        grace_s=settings.shutdown_grace_seconds,
         timeouts_s={
             Strategy.HTTP: settings.http_timeout_seconds,
             Strategy.API_REPLAY: settings.http_timeout_seconds,
             Strategy.BROWSER: settings.browser_nav_timeout_ms / 1000,
         },
         config=asdict(worker_config(settings, keys)),
-        crawls=settings.max_concurrent_tasks,
+        crawls=settings.max_crawls,
         max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
         gates=gate_rules(settings),
         keys_for=keys_for,

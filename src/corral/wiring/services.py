@@ -132,7 +132,7 @@ class Installation:
 
     def _worker(self, name: str, needs: Sequence[str], adopts: Adopts, after: tuple[str, ...] = ()) -> Service:
         given = self.settings.model_fields_set
-        concurrency = self.settings.concurrency if "concurrency" in given else WORKER_CONCURRENCY
+        concurrency = self.settings.runs_per_process if "runs_per_process" in given else WORKER_CONCURRENCY
         # One process each, unless the settings ask for more: --workers is how an installation grows.
         processes = () if "workers" in given else ("--processes", "1")
         beat = ("--beat",) if name == FIRST_WORKER else ()  # one keeps the time for all
@@ -143,7 +143,7 @@ class Installation:
             (*_CORRAL, "worker", *beat, *processes, "--concurrency", str(concurrency)),
             functools.partial(self.environment, without=_TOKENS),
             adopts=adopts,
-            stop_s=self.settings.grace_seconds + _STOP_MARGIN_S,
+            stop_s=self.settings.shutdown_grace_seconds + _STOP_MARGIN_S,
             after=after,
         )
 

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_GRACE_SECONDS": "0.5"}
+    settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_SHUTDOWN_GRACE_SECONDS": "0.5"}
     with demo_site() as site, corral_up(tmp_path_factory.mktemp("dashboard"), site, **settings) as running:
         yield running
 

@@ -94,7 +94,7 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
         assert "going on with run" in again.err
         assert again.json["counts"]["done"] == len(pages)
         assert sum(site.hits.values()) - site.hits["/robots.txt"] - len(pages) <= 4
-        fresh = corral(*command[:2], "--depth", "1", "--fresh", "--json")
+        fresh = corral(*command[:2], "--depth", "1", "--restart", "--json")
         assert fresh.json["counts"]["done"] == 5
 
 
@@ -124,14 +124,13 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
     given = {
         "--max-mb 2": ("max_bytes", 2_000_000),
         "--max-per-host 7": ("max_per_host", 7),
-        "--minutes 2": ("max_seconds", 120.0),
+        "--max-time 2": ("max_seconds", 120.0),
         "--retries 5": ("retry_attempts", 5),
         "--no-robots": ("respect_robots", False),
         "--follow-nofollow": ("follow_nofollow", True),
-        "--keep-noindex": ("obey_noindex", False),
+        "--ignore-noindex": ("obey_noindex", False),
         "--no-canonical": ("use_canonical", False),
         "--no-trap-detection": ("avoid_traps", False),
-        "--no-avoid-traps": ("avoid_traps", False),
         "--sitemaps": ("use_sitemaps", True),
         "--order best": ("order", "best"),
         "--since last": ("since", "last"),

@@ -78,7 +78,12 @@ def test_a_damaged_database_is_found_and_not_touched(corral: Corral) -> None:
 
 
 def test_bad_settings_are_all_listed_with_their_values_masked(corral: Corral) -> None:
-    settings = {"APP_WORKERS": "many", "APP_WROKERS": "2", "APP_WRITE_TOKEN": "short-secret", "APP_GRACE_SECONDS": "-1"}
+    settings = {
+        "APP_WORKERS": "many",
+        "APP_WROKERS": "2",
+        "APP_WRITE_TOKEN": "short-secret",
+        "APP_SHUTDOWN_GRACE_SECONDS": "-1",
+    }
 
     up = corral("up", "--port", "0", **settings)
     doctor = corral.here("doctor", "--json", **settings)

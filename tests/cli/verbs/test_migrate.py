@@ -1,4 +1,4 @@
-"""`corral move` as a person has it: what it prints, what it refuses, and a running installation that it moves."""
+"""`corral db migrate-to` at the command line: its output, its refusals, and a running installation that it moves."""
 
 import asyncio
 import signal
@@ -40,12 +40,12 @@ def with_runs(corral: Corral, count: int = 1) -> None:
 
 def test_what_stands_in_the_way_is_said_and_nothing_is_changed(corral: Corral, target: str) -> None:
     def refused(url: str, **settings: str) -> tuple[int, str]:
-        done = corral.here("move", "--to", url, **settings)
+        done = corral.here("db", "migrate-to", url, **settings)
         assert done.out == ""
         return done.code, done.err
 
     assert refused("mysql://x/y") == (2, refused("mysql://x/y")[1])
-    assert "--to is not an address of a PostgreSQL database" in refused("postgresql://[")[1]
+    assert "the target is not the address of a PostgreSQL database" in refused("postgresql://[")[1]
     code, told = refused(target)
     assert code == 78
     assert "is not there yet: there is nothing to move" in told
@@ -54,7 +54,7 @@ def test_what_stands_in_the_way_is_said_and_nothing_is_changed(corral: Corral, t
     assert code == 1
     assert "sesame" not in told
     assert "PostgreSQL does not answer as it should" in told
-    assert "fix: check that the server in --to is up" in told
+    assert "fix: check that the server in the target address is up" in told
     code, told = refused(target, APP_DATABASE_URL=target)
     assert code == 78
     assert "on PostgreSQL already" in told
@@ -72,8 +72,8 @@ def test_what_stands_in_the_way_is_said_and_nothing_is_changed(corral: Corral, t
 def test_a_dry_run_tells_and_does_nothing(corral: Corral, target: str) -> None:
     with_runs(corral, 3)
 
-    told = corral.here("move", "--to", target, "--dry-run")
-    plan = corral.here("move", "--to", target, "--dry-run", "--json").json
+    told = corral.here("db", "migrate-to", target, "--dry-run")
+    plan = corral.here("db", "migrate-to", target, "--dry-run", "--json").json
 
     assert told.code == 0
     assert "runs         3" in told.out
@@ -82,7 +82,7 @@ def test_a_dry_run_tells_and_does_nothing(corral: Corral, target: str) -> None:
     with psycopg.connect(target) as connection:
         assert connection.execute("SELECT to_regclass('runs')").fetchone() == (None,)
     asyncio.run(_add_to(target))
-    told = corral.here("move", "--to", target, "--dry-run")
+    told = corral.here("db", "migrate-to", target, "--dry-run")
     assert told.code == 1
     assert "✗ the target is not empty: there are rows in events, runs" in told.out
 
@@ -98,8 +98,8 @@ def test_moved_once_the_old_place_says_where_everything_is(corral: Corral, targe
     address = tmp_path / "address"
     address.write_text(f"{target}\n")
 
-    done = corral.here("move", "--to", f"@{address}")
-    again = corral.here("move", "--to", target, "--json")
+    done = corral.here("db", "migrate-to", f"@{address}")
+    again = corral.here("db", "migrate-to", target, "--json")
 
     assert done.code == again.code == 0
     assert "moved 5 rows of 3 tables to PostgreSQL at 127.0.0.1:" in done.out
@@ -121,7 +121,7 @@ def test_ctrl_c_moves_nothing(corral: Corral, target: str, started: Callable[...
     asyncio.run(_add_to(target))
     with psycopg.connect(target) as other:
         other.execute("TRUNCATE runs, events")  # and holds its locks, so that the move waits
-        process = started(corral, "move", "--to", target)
+        process = started(corral, "db", "migrate-to", target)
         waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
         with psycopg.connect(target, autocommit=True) as looking:
             while looking.execute(waiting).fetchone() == (0,):
@@ -166,7 +166,7 @@ def test_runs_in_flight_go_on_at_the_new_place_and_none_is_lost_or_doubled(
     corral.data = tmp_path / "var"
     with corral_up(tmp_path, site) as old:
         ids = in_flight(old)
-        done = corral.here("move", "--to", target, "--json")  # soon, while they are executed
+        done = corral.here("db", "migrate-to", target, "--json")  # soon, while they are executed
         assert done.code == 0, done.err
         health = health_says_moved(old)
         ready, stale = old.client.get("/ready"), old.client.get("/jobs/runs")

@@ -115,7 +115,7 @@ def test_a_dry_run_of_a_job_says_what_it_would_be(corral: Corral, site: str) -> 
 
 def test_a_job_over_a_list_or_a_site_is_added(shared: Corral, site: str) -> None:
     add = ("job", "add", f"{site}/articles", "--fields", "title")
-    listed = ("--items", "li.article a", "--next", "a[rel=next]", "--max-items", "3", "--max-pages", "2")
+    listed = ("--item-links", "li.article a", "--next-page", "a[rel=next]", "--max-items", "3", "--max-pages", "2")
     planned = shared.here(*add, *listed, "--dry-run", "--json").json["job"]
     assert planned["crawl_mode"] == "list"
     assert planned["list_config"] == {
@@ -124,6 +124,11 @@ def test_a_job_over_a_list_or_a_site_is_added(shared: Corral, site: str) -> None
         "max_pages": 2,
         "max_items": 3,
     }
-    for wrong in (("--next", "a"), ("--items", "li >> a"), ("--items", "a", "--site"), ("--site", "--max-items", "2")):
+    for wrong in (
+        ("--next-page", "a"),
+        ("--item-links", "li >> a"),
+        ("--item-links", "a", "--whole-site"),
+        ("--whole-site", "--max-items", "2"),
+    ):
         assert shared.here(*add, *wrong).code == 2, wrong
-    assert shared.here(*add, "--site", "--dry-run", "--json").json["job"]["crawl_mode"] == "crawl"
+    assert shared.here(*add, "--whole-site", "--dry-run", "--json").json["job"]["crawl_mode"] == "crawl"

@@ -90,7 +90,7 @@ def test_a_second_signal_does_not_wait_for_the_grace_period(corral: Corral, site
     options = ("--fields", "title", "--strategy", "http")
     job_id = corral.here("job", "add", f"{site}/slow?seconds=30", *options, **for_site(site)).out.strip()
     run_id = corral.here("run", "start", job_id).out.strip()
-    process = started(corral, "up", "--port", "0", **for_site(site), APP_GRACE_SECONDS="60")
+    process = started(corral, "up", "--port", "0", **for_site(site), APP_SHUTDOWN_GRACE_SECONDS="60")
     eventually_executes(address_of(process), run_id)
     assert process.stderr is not None
 
@@ -130,7 +130,7 @@ def test_without_a_token_only_loopback_is_bound(corral: Corral, started: Started
 
 # No grace period: then what does not answer is not waited for at all. Without that end, a server that hangs is
 # waited for longer than a minute.
-AT_ONCE = {"APP_GRACE_SECONDS": "0"}
+AT_ONCE = {"APP_SHUTDOWN_GRACE_SECONDS": "0"}
 
 
 def stopped(process: subprocess.Popen[str]) -> tuple[int, str]:

@@ -39,7 +39,7 @@ def corral(tmp_path: Path) -> Corral:
 @pytest.fixture(scope="package", params=(*DATABASES, "distributed"))
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One running installation for all of this folder: starting it costs more than most of what is asked of it."""
-    settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_GRACE_SECONDS": "0.5"}
+    settings = {"APP_RETRY_BASE_SECONDS": "0.1", "APP_RETRY_CAP_SECONDS": "0.2", "APP_SHUTDOWN_GRACE_SECONDS": "0.5"}
     folder, site = tmp_path_factory.mktemp(f"scraping-{request.param}"), "http://127.0.0.1:9"
     if request.param == "distributed":
         cluster: PostgresCluster = request.getfixturevalue("postgres")

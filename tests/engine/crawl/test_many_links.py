@@ -65,7 +65,7 @@ def test_a_page_beyond_the_bound_makes_the_crawl_partial_and_names_the_setting(c
         crawl = ("crawl", f"{site.url}/", "--max-pages", "500", "--strategy", "http")
         whole = corral(*crawl, APP_MAX_PAGE_LINKS="250")
         assert whole.code == 0, whole.err
-        cut = corral(*crawl, "--fresh", APP_MAX_PAGE_LINKS="200")
+        cut = corral(*crawl, "--restart", APP_MAX_PAGE_LINKS="200")
         said = cut.err + cut.out
         assert (cut.code, "APP_MAX_PAGE_LINKS" in said, f"such as {site.url}/)" in said) == (3, True, True), said
         [newest, *_] = corral("run", "list", "--json").json

@@ -29,7 +29,7 @@ async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[A
     if request.param == "postgres":
         cluster: services.PostgresCluster = request.getfixturevalue("postgres")
         database = cluster.create_database()
-    async with opened(settings_for(tmp_path, database, max_concurrent_tasks=3), works=False) as serving:
+    async with opened(settings_for(tmp_path, database, max_crawls=3), works=False) as serving:
         yield serving
 
 

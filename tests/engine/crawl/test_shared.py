@@ -71,7 +71,7 @@ class Fleet:
 
 @contextmanager
 def a_fleet(folder: Path, database: str, others: int, **more: str) -> Iterator[Fleet]:
-    settings = {"APP_DATABASE_URL": database, "APP_WORKERS": "1", "APP_GRACE_SECONDS": "0.5", **more}
+    settings = {"APP_DATABASE_URL": database, "APP_WORKERS": "1", "APP_SHUTDOWN_GRACE_SECONDS": "0.5", **more}
     with corral_up(folder, "http://127.0.0.1:9", "serve", **settings) as stack:
         fleet = Fleet(stack, folder)
         try:

@@ -24,7 +24,7 @@ from tests.store.builders import CREATED, a_run, claim
 SETTINGS = {
     "APP_BREAKER_FAILURES": "3",
     "APP_WORKERS": "1",
-    "APP_GRACE_SECONDS": "0.5",
+    "APP_SHUTDOWN_GRACE_SECONDS": "0.5",
     "APP_RETRY_BASE_SECONDS": "0.05",
     "APP_RETRY_CAP_SECONDS": "0.1",
 }

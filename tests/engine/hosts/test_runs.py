@@ -148,7 +148,7 @@ async def test_a_host_that_suffers_is_slowed_down_and_recovers(tmp_path: Path) -
 
 async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
     with served({"/": Page()}) as slow, served({"/": Page()}) as other:
-        settings = gated(tmp_path, workers=1, concurrency=1)
+        settings = gated(tmp_path, workers=1, runs_per_process=1)
         async with working(settings) as app:
             await app.store.say_pace(slow.url.partition("//")[2], SitePace(delay_s=30))
             await until(lambda: host_of(app, slow).said is not None)
@@ -216,7 +216,7 @@ async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings
 
 
 async def test_nodes_with_one_database_together_ask_a_host_by_no_more_than_it_allows(shared_settings: Settings) -> None:
-    changed = {"egress_allow": "127.0.0.0/8:*", "host_concurrency": 4, "workers": 1, "concurrency": 8}
+    changed = {"egress_allow": "127.0.0.0/8:*", "host_concurrency": 4, "workers": 1, "runs_per_process": 8}
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)
     with served({"/": Page(takes_s=0.1)}) as site:
         async with working(settings) as one, working(settings) as two:

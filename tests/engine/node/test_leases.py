@@ -62,7 +62,7 @@ async def reap_for(seconds: float, url: str) -> None:
 
 @pytest.mark.slow
 async def test_a_stopped_worker_is_replaced_and_gets_nothing_new(tmp_path: Path) -> None:
-    async with a_node(settings_for(tmp_path, workers=2, concurrency=4)) as app:
+    async with a_node(settings_for(tmp_path, workers=2, runs_per_process=4)) as app:
         ids = await put(app, *[drill("sleep", seconds=1, record=True, timeout_s=300) for _ in range(4)])
         await started(app, *ids)
         stopped = node_of(app).worker_pids[0]

@@ -21,7 +21,7 @@ from tests.slack import SLACK
 async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     with stack_on(settings.store_url, tmp_path) as stack:
-        node = stack.node(concurrency=25, grace_seconds=1)
+        node = stack.node(runs_per_process=25, shutdown_grace_seconds=1)
         node.heard("ready")
         async with opened(settings, works=False) as app:
             ids = await put(app, *[drill("sleep", seconds=60, timeout_s=100) for _ in range(50)])
@@ -44,7 +44,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
 
 
 async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, grace_seconds=5)
+    settings = settings_for(tmp_path, shutdown_grace_seconds=5)
     async with working(settings) as app:
         ids = await put(app, *[drill("sleep", seconds=0.8, record=True) for _ in range(10)])
         await started(app, *ids)
@@ -65,7 +65,7 @@ async def _all_completed(app: App, ids: list[str]) -> bool:
 def test_a_second_sigterm_hurries(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     with stack_on(settings.store_url, tmp_path) as stack:
-        node = stack.node(grace_seconds=60)
+        node = stack.node(shutdown_grace_seconds=60)
         node.heard("ready")
         asyncio.run(_submit(settings, 10))
         node.signal(signal.SIGTERM)
@@ -117,7 +117,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
 
 
 async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(settings: Settings) -> None:
-    async with working(settings.model_copy(update={"grace_seconds": 2.5})) as app:
+    async with working(settings.model_copy(update={"shutdown_grace_seconds": 2.5})) as app:
         [run_id] = await put(app, drill("stall", seconds=30, timeout_s=0.5))
         await started(app, run_id)
         await asyncio.sleep(1.0)
@@ -126,7 +126,7 @@ async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(set
 
 @pytest.mark.long
 async def test_a_worker_lost_while_the_node_stops_does_not_leave_its_run_running(settings: Settings) -> None:
-    async with working(settings.model_copy(update={"grace_seconds": 5.0})) as app:
+    async with working(settings.model_copy(update={"shutdown_grace_seconds": 5.0})) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))
         await started(app, run_id)
         await asyncio.sleep(0.5)

@@ -169,7 +169,7 @@ async def service(corral: Corral) -> Response:
     seen = await corral.store.crawl_statistics()
     hosts = await corral.store.watched_hosts()
     _, blocked = await corral.store.waiting_counts()
-    most = corral.settings.max_concurrent_tasks
+    most = corral.settings.max_crawls
     states = Counter[str]()
     for state, count in seen.states.items():
         states[status_of(state)] += count

@@ -53,7 +53,7 @@ def settings_read(defaults: JobDefaults, settings: Settings) -> dict[str, Any]:
         "max_attempts": settings.default_max_attempts,
         "priority": "medium",
         "respect_robots": True,
-        "max_concurrent_runs": settings.workers * settings.concurrency,
+        "max_concurrent_runs": settings.workers * settings.runs_per_process,
     }
     said = {name: value for name, value in defaults.document().items() if value is not None}
     return {shown: (ours | said)[stored] for shown, stored in _NAMES.items()}

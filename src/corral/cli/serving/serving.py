@@ -135,7 +135,7 @@ async def stop_working(app: "App", stop: Stop) -> None:
     """Let what runs finish for a while, and give back the rest."""
     asking = asyncio.create_task(_asked_for_storage(app, stop), name="storage")
     if app.node is not None and app.node.executing:
-        grace_s = app.settings.grace_seconds
+        grace_s = app.settings.shutdown_grace_seconds
         said = f"stopping: {app.node.executing} under way may finish within {grace_s:g} s; once more stops at once"
         print(said, file=sys.stderr, flush=True)
     try:

@@ -65,7 +65,7 @@ async def _demo(settings: "Settings", listener: "Listener", site_port: int | Non
     from corral.demo import running_site
     from corral.wiring.app import opened
 
-    stop = Stop(grace_s=settings.grace_seconds)
+    stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     async with running_site(_SITE_HOST, _site_port(site_port)) as site:
         adapted = adapted_settings(settings, site)

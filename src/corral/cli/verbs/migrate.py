@@ -1,4 +1,4 @@
-"""`corral move`: a whole installation from its SQLite file to PostgreSQL."""
+"""`corral db migrate-to`: copies a whole installation from its SQLite file to PostgreSQL."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,31 +17,43 @@ if TYPE_CHECKING:
 # Of work that waits: nobody works at the new place yet.
 _WAITS = "a queued run is due later, or being worked towards"
 
-To = Annotated[
-    str,
-    typer.Option(
-        "--to",
-        metavar="URL",
-        help="An empty PostgreSQL database: postgresql://user:password@host/name; @FILE reads the address from a file.",
-    ),
-]
+app = typer.Typer(no_args_is_help=True, help="The database of this installation.")
+
+_TARGET = "An empty PostgreSQL database: postgresql://user:password@host/name; @FILE reads the address from a file."
+Target = Annotated[str, typer.Argument(metavar="URL", help=_TARGET)]
+To = Annotated[str, typer.Option("--to", metavar="URL", help=_TARGET)]
+
+
+@app.command("migrate-to")
+def migrate_to(url: Target, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Copy everything from the SQLite file to PostgreSQL, including runs in flight.
+
+    Corral may keep running: writers wait during the copy, then the old file refuses every write, and runs that were in
+    flight are queued in the new database. After an interruption nothing has changed, or a second call completes the
+    migration.
+
+    \b
+    corral db migrate-to postgresql://corral@db.example/corral --dry-run
+    corral db migrate-to @/run/secrets/database_url
+    """
+    _migrate(url, dry_run=dry_run, as_json=as_json)
 
 
 def move(to: To, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Carry everything over from the SQLite file to PostgreSQL, with runs in flight.
-
-    Nothing has to be stopped for it: while it copies, others wait; then the old file refuses every write, and what was
-    being worked on is queued at the new place. Interrupted or killed, it has not happened, or doing it again ends it.
+    """Former name of `corral db migrate-to`.
 
     \b
-    corral move --to postgresql://corral@db.example/corral --dry-run
-    corral move --to @/run/secrets/database_url
+    corral db migrate-to postgresql://corral@db.example/corral
     """
+    _migrate(to, dry_run=dry_run, as_json=as_json)
+
+
+def _migrate(url: str, *, dry_run: bool, as_json: bool) -> None:
     from corral.cli.secret_input import text_or_file
     from corral.settings import load_settings
 
     settings = load_settings()
-    raise typer.Exit(_move(settings, text_or_file(to, "--to"), dry_run=dry_run, as_json=as_json))
+    raise typer.Exit(_move(settings, text_or_file(url, "URL"), dry_run=dry_run, as_json=as_json))
 
 
 def _move(settings: "Settings", url: str, *, dry_run: bool, as_json: bool) -> int:
@@ -68,7 +80,7 @@ def _source(settings: "Settings", url: str) -> "Path":
 
     if not url.startswith(("postgresql://", "postgresql+psycopg://")):
         hint = "it looks like postgresql://user:password@host:5432/database"
-        raise BadInput("--to is not an address of a PostgreSQL database", field="to", hint=hint)
+        raise BadInput("the target is not the address of a PostgreSQL database", field="url", hint=hint)
     path = database_file(settings)
     if path is None:
         raise BadConfiguration(

@@ -32,7 +32,7 @@ async def _serve(settings: "Settings", listener: "Listener", *, as_json: bool) -
     from corral.cli.serving.serving import announcement, serve_api
     from corral.wiring.app import opened
 
-    stop = Stop(grace_s=settings.grace_seconds)
+    stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     role = "serves" if as_json else "serves; runs wait until a `corral worker` takes them"
     said = announcement(settings, listener, role, as_json=as_json)

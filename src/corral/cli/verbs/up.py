@@ -69,7 +69,7 @@ async def _up(settings: "Settings", listener: "Listener", *, as_json: bool) -> i
     from corral.cli.serving.serving import announcement, serve_api
     from corral.wiring.app import opened
 
-    stop = Stop(grace_s=settings.grace_seconds)
+    stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     said = announcement(settings, listener, "up" if as_json else "is up", as_json=as_json)
     async with opened(settings, works=True) as app:

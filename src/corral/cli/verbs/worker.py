@@ -21,7 +21,7 @@ Processes = Annotated[
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option("--concurrency", min=1, max=1000, help="Runs at once per process. [default: APP_CONCURRENCY]"),
+    typer.Option("--concurrency", min=1, max=1000, help="Runs at once per process. [default: APP_RUNS_PER_PROCESS]"),
 ]
 MaxMemory = Annotated[
     int | None,
@@ -59,7 +59,7 @@ def worker(
     from corral.settings import Transport, load_settings
 
     served = parse_queues(queues)
-    given = {"workers": processes, "concurrency": concurrency}
+    given = {"workers": processes, "runs_per_process": concurrency}
     if max_memory is not None:
         given["worker_max_memory_mib"] = max_memory
     settings = load_settings(**{name: value for name, value in given.items() if value is not None})
@@ -80,7 +80,7 @@ async def _work(settings: "Settings", queues: "Sequence[Queue]", *, as_json: boo
     from corral.domain.runs.node import WorkerRole
     from corral.wiring.app import opened
 
-    stop = Stop(grace_s=settings.grace_seconds)
+    stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     async with opened(settings, works=True, queues=queues, role=WorkerRole.WORKER) as app:
         assert app.node is not None

@@ -68,7 +68,7 @@ def refuse_unfinished(connection: Connection) -> None:
     if row is not None and migration_marks.Mark.read(str(row[0])).state is migration_marks.MoveState.ARRIVING:
         raise StorageUnusable(
             "a move into this PostgreSQL database is not finished",
-            hint="run `corral move --to` again, with the settings of the installation it comes from",
+            hint="run `corral db migrate-to` again, with the settings of the installation it comes from",
         )
 
 

@@ -83,7 +83,7 @@ def move(path: Path, url: str, told: Progress, *, clock: Clock | None = None) ->
         # As a start does: to our schema version, with a clock that all processes of this boot agree on.
         bring_up(path, clock)
     points = CommitPoints()
-    with connected(url, "--to") as target:
+    with connected(url, "the target address") as target:
         _prepare(target, url)
         if done is not None and done.state is MoveState.MOVED:
             return _finished(target, done, place, path, points)

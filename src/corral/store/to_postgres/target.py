@@ -31,14 +31,14 @@ def place_of(url: str) -> str:
         told = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://", 1))
     except psycopg.ProgrammingError:
         hint = "it looks like postgresql://user:password@host:5432/database"
-        raise BadInput("--to is not an address of a PostgreSQL database", field="to", hint=hint) from None
+        raise BadInput("the target is not the address of a PostgreSQL database", field="url", hint=hint) from None
     host, port = told.get("host") or "localhost", told.get("port") or 5432
     return f"{host}:{port}/{told.get('dbname') or told.get('user') or ''}"
 
 
 def faults(url: str, instance: str) -> list[str]:
     """Why nothing can be moved there; nothing is changed."""
-    with connected(url, "--to") as target:
+    with connected(url, "the target address") as target:
         version = version_in(target)
         schema.check_version(version, WHERE)
         return [] if version is None else occupied(target, instance)

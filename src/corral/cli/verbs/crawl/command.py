@@ -48,7 +48,9 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", min=1, max=64, help="Processes here that share it, each with hosts of its own."),
 ]
-Minutes = Annotated[float | None, typer.Option("--minutes", min=0.02, help="How long at most.")]
+MaxTime = Annotated[
+    float | None, typer.Option("--max-time", metavar="MINUTES", min=0.02, help="Stop after this many minutes.")
+]
 ScopeName = Annotated[str, typer.Option("--scope", help="site (its subdomains, too), host, path (below URL), any.")]
 Include = Annotated[
     list[str] | None, typer.Option("--include", metavar="PATTERN", help="Follow only these, such as '/blog/*'.")
@@ -62,7 +64,7 @@ Domains = Annotated[
     list[str] | None, typer.Option("--allow-domain", metavar="DOMAIN", help="Belongs to the crawl, too.")
 ]
 FollowNofollow = Annotated[bool, typer.Option("--follow-nofollow", help="Follow links that say not to.")]
-KeepNoindex = Annotated[bool, typer.Option("--keep-noindex", help="Take pages that ask not to be listed.")]
+IgnoreNoindex = Annotated[bool, typer.Option("--ignore-noindex", help="Collect pages marked noindex, too.")]
 NoCanonical = Annotated[
     bool, typer.Option("--no-canonical", help="Take pages that say they are another one for themselves.")
 ]
@@ -86,7 +88,6 @@ KeepParams = Annotated[
     list[str] | None,
     typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
 ]
-NoAvoidTraps = Annotated[bool, typer.Option("--no-avoid-traps", hidden=True)]
 AllOrNothing = Annotated[bool, typer.Option("--all-or-nothing", help="With failed pages, or late, it has failed.")]
 OutputFile = Annotated[
     Path | None,
@@ -96,7 +97,15 @@ OutputFile = Annotated[
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Do not forget it after APP_CRAWL_RETENTION_HOURS.")]
 KeepPages = Annotated[bool, typer.Option("--keep-pages", help="Keep what came, too, for `corral export` as WARC.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew where an interrupted one could go on.")]
+Restart = Annotated[bool, typer.Option("--restart", help="Start a new crawl instead of continuing an interrupted one.")]
+
+# Former names of options.
+ALIASES = {
+    "--minutes": "--max-time",
+    "--fresh": "--restart",
+    "--no-avoid-traps": "--no-trap-detection",
+    "--keep-noindex": "--ignore-noindex",
+}
 
 
 _HELP = """Crawl a site, now: every page's title and text, and where it leads.
@@ -118,7 +127,7 @@ def crawl(
     max_pages: MaxPages = None,
     max_mb: MaxMegabytes = None,
     max_per_host: MaxPerHost = None,
-    minutes: Minutes = None,
+    max_time: MaxTime = None,
     concurrency: Concurrency = 10,
     workers: Workers = None,
     retries: Retries = 3,
@@ -142,11 +151,10 @@ def crawl(
     proxy: ProxyOption = None,
     no_verify_tls: NoVerifyTls = False,
     follow_nofollow: FollowNofollow = False,
-    keep_noindex: KeepNoindex = False,
+    ignore_noindex: IgnoreNoindex = False,
     no_canonical: NoCanonical = False,
     no_trap_detection: NoTrapDetection = False,
     keep_param: KeepParams = None,
-    no_avoid_traps: NoAvoidTraps = False,
     sitemaps: Sitemaps = False,
     order: OrderName = None,
     keyword: Keywords = None,
@@ -154,12 +162,12 @@ def crawl(
     all_or_nothing: AllOrNothing = False,
     output: OutputFile = None,
     keep: Keep = False,
-    fresh: Fresh = False,
+    restart: Restart = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     given = locals()
-    _begin(_asked(given), Login(given), output, keep=keep, fresh=fresh, dry_run=dry_run, as_json=as_json)
+    _begin(_asked(given), Login(given), output, keep=keep, restart=restart, dry_run=dry_run, as_json=as_json)
 
 
 crawl.__doc__ = _HELP
@@ -192,13 +200,13 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
         "scope": {**scope, **patterns},
         "max_depth": given["depth"],
         "max_bytes": None if given["max_mb"] is None else round(given["max_mb"] * 1_000_000),
-        "max_seconds": None if given["minutes"] is None else given["minutes"] * 60,
+        "max_seconds": None if given["max_time"] is None else given["max_time"] * 60,
         "retry_attempts": given["retries"],
         "respect_robots": not given["no_robots"],
-        "obey_noindex": not given["keep_noindex"],
+        "obey_noindex": not given["ignore_noindex"],
         "use_canonical": not given["no_canonical"],
         "keep_params": given["keep_param"] or [],
-        "avoid_traps": not (given["no_trap_detection"] or given["no_avoid_traps"]),
+        "avoid_traps": not given["no_trap_detection"],
         "use_sitemaps": given["sitemaps"],
         "partial_results_ok": not given["all_or_nothing"],
         "order": given["order"] or ("best" if given["keyword"] else "breadth"),
@@ -209,7 +217,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begin(
-    asked: dict[str, Any], login: Login, output: Path | None, *, keep: bool, fresh: bool, dry_run: bool, as_json: bool
+    asked: dict[str, Any], login: Login, output: Path | None, *, keep: bool, restart: bool, dry_run: bool, as_json: bool
 ) -> None:
     from corral.cli import render
     from corral.cli.options import trusted_for
@@ -228,7 +236,7 @@ def _begin(
         what = f"crawl {url}, {plan.max_depth} deep, {plan.max_pages} pages at most"
         render.print_plan(what, about, as_json=as_json)
         return
-    finish_serving(_crawl(settings, plan, login, trusted, path, keep=keep, fresh=fresh, as_json=as_json))
+    finish_serving(_crawl(settings, plan, login, trusted, path, keep=keep, restart=restart, as_json=as_json))
 
 
 async def _crawl(
@@ -239,7 +247,7 @@ async def _crawl(
     path: Path | None,
     *,
     keep: bool,
-    fresh: bool,
+    restart: bool,
     as_json: bool,
 ) -> int:
     from corral.cli import exits
@@ -256,7 +264,7 @@ async def _crawl(
     async with opened(settings, works=False) as app:
         access = await login.access(app, settings, plan.start_urls[0])
         # A login cannot be compared with the one of an interrupted crawl.
-        run = await running.begun(app, plan, trusted, access, keep=keep, fresh=fresh or login.is_given)
+        run = await running.begun(app, plan, trusted, access, keep=keep, restart=restart or login.is_given)
     processes = plan.workers if isinstance(plan.workers, int) else 1
     async with opened(settings, works=True, only_run=run.id, processes=processes) as app:
         assert app.node is not None

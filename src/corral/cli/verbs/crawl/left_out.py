@@ -5,7 +5,7 @@ from corral.domain.runs.run import Run
 
 _SAID = {
     LIST_LIMIT: ("of a list that goes on", "--max-pages and --max-items take more of it"),
-    EMPTY_LIST_PAGE: ("of a list without any item on them", "--items selects the links to its items"),
+    EMPTY_LIST_PAGE: ("of a list without any item on them", "--item-links selects the links to its items"),
     VALUE_CUT: ("with a value that was cut", "APP_MAX_VALUE_CHARS says how long a value may be"),
     SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),
     LINK_LIMIT: ("with more links than are followed from one page", "APP_MAX_PAGE_LINKS allows more"),

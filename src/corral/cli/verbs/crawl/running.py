@@ -14,7 +14,7 @@ _SHOW_EVERY_S = 0.25
 
 
 async def begun(
-    app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], access: "CrawlAccess", *, keep: bool, fresh: bool
+    app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], access: "CrawlAccess", *, keep: bool, restart: bool
 ) -> "Run":
     """A new run, or the one of the same plan that was interrupted."""
     from corral.cli import exits
@@ -22,7 +22,7 @@ async def begun(
     from corral.domain.runs.run import HoldReason, Move, RunState
 
     same = _comparable(plan)
-    for run, now in [] if fresh else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
+    for run, now in [] if restart else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
         if _comparable(CrawlPlan.of(run.payload["crawl"]), plan.since) == same and run.hold_reason in (
             HoldReason.PAUSED,
             None,
@@ -31,7 +31,9 @@ async def begun(
                 await app.submitter.move(run.id, Move.RESUME)
             if keep:
                 await app.store.keep_run(run.id, keep=True)
-            exits.complain(f"going on with run {run.id}: {now.counts.done} pages are done", "--fresh begins anew")
+            exits.complain(
+                f"going on with run {run.id}: {now.counts.done} pages are done", "--restart starts a new crawl"
+            )
             return run
     run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep, access=access)
     if plan.since is not None and CrawlPlan.of(run.payload["crawl"]).since is None:

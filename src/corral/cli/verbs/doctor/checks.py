@@ -120,9 +120,9 @@ def _disk(settings: "Settings") -> Check:
 
 def _open_files(settings: "Settings") -> Check:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = settings.concurrency * _FILES_PER_RUN + 100
+    wanted = settings.runs_per_process * _FILES_PER_RUN + 100
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
-        remedy = f"`ulimit -n {wanted}` before starting, or a lower APP_CONCURRENCY"
+        remedy = f"`ulimit -n {wanted}` before starting, or a lower APP_RUNS_PER_PROCESS"
         return Check(CheckStatus.WATCH, "open files", f"{allowed} allowed, {wanted} may be needed", remedy)
     return Check(CheckStatus.FINE, "open files", f"{allowed} allowed, at most {wanted} needed")
 
@@ -201,7 +201,7 @@ def _begun_move(path: Path) -> Check | None:
     mark = sqlite_file.glimpsed(path, migration_marks.of_file)
     if mark is None or mark.state is not migration_marks.MoveState.MOVING:
         return None
-    remedy = "run `corral move` again to end it; until then this database is the one that counts"
+    remedy = "run `corral db migrate-to` again to end it; until then this database is the one that counts"
     return Check(CheckStatus.INFO, "move", f"one to {mark.to} was begun on {mark.at} and not ended", remedy)
 
 

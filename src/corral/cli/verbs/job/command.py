@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corral.cli.aliases import command_with_aliases
 from corral.cli.options import (
     AsJson,
     Css,
@@ -27,12 +28,13 @@ from corral.cli.options import (
 )
 from corral.cli.verbs.crawl.fetch_options import Delay, UserAgent
 from corral.cli.verbs.job.page_options import (
+    ALIASES,
     AllowDomain,
-    Items,
+    ItemLinks,
     KeepParams,
     MaxItems,
     MaxPages,
-    Next,
+    NextPage,
     NoTrapDetection,
     Pages,
     SaveFiles,
@@ -53,7 +55,7 @@ ChosenPriority = Annotated[PriorityName | None, typer.Option("--priority", help=
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
 
-@app.command("add")
+@app.command("add", cls=command_with_aliases(ALIASES))
 def add(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
     *,
@@ -61,9 +63,9 @@ def add(
     css: Css = None,
     xpath: Xpath = None,
     jsonpath: Jsonpath = None,
-    items: Items = None,
-    next_: Next = None,
-    site: WholeSite = False,
+    item_links: ItemLinks = None,
+    next_page: NextPage = None,
+    whole_site: WholeSite = False,
     max_pages: MaxPages = None,
     max_items: MaxItems = None,
     allow_domain: AllowDomain = None,
@@ -91,7 +93,7 @@ def add(
 
     \b
     corral job add https://example.com/news --fields title,author --frequency hourly
-    corral job add https://example.com/shop --css price=.price --items "h2 > a" --next a.next
+    corral job add https://example.com/shop --css price=.price --item-links "h2 > a" --next-page a.next
     """
     from corral.cli.running import finish
     from corral.settings import load_settings
@@ -101,7 +103,7 @@ def add(
     how: dict[str, Any] = {"frequency": frequency, "verify_tls": not no_verify_tls, "requires_auth": requires_auth}
     how |= {"on_captcha": on_captcha, "on_missing": on_missing, "proxy": proxy_of(settings, proxy, dry_run=dry_run)}
     job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
-    pages = Pages(items, next_, site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
+    pages = Pages(item_links, next_page, whole_site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
     pages = pages._replace(user_agent=user_agent, delay_s=delay, keep_params=keep_param)
     finish(_add(settings, with_pages(job, pages), set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
 

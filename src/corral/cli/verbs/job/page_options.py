@@ -8,26 +8,35 @@ import typer
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import CrawlMode, Job
 
-Items = Annotated[
+ItemLinks = Annotated[
     str | None,
-    typer.Option("--items", metavar="CSS", help="Collect from the pages these links lead to; CSS@ATTR takes another."),
+    typer.Option(
+        "--item-links",
+        metavar="CSS",
+        help="Collect from the pages that these links lead to. CSS@ATTR reads another attribute than href.",
+    ),
 ]
-Next = Annotated[
-    str | None, typer.Option("--next", metavar="CSS", help="With --items: the link to the next page of the list.")
+NextPage = Annotated[
+    str | None,
+    typer.Option("--next-page", metavar="CSS", help="With --item-links: the link to the next page of the list."),
 ]
-WholeSite = Annotated[bool, typer.Option("--site", help="Collect from every page of the site that has a field.")]
-MaxPages = Annotated[int | None, typer.Option(min=1, help="Pages of the list (10), or of the site with --site (1000).")]
-MaxItems = Annotated[int | None, typer.Option(min=1, help="With --items: so many of them (500).")]
+WholeSite = Annotated[bool, typer.Option("--whole-site", help="Collect from every page of the site that has a field.")]
+MaxPages = Annotated[
+    int | None, typer.Option(min=1, help="Pages of the list (10), or of the site with --whole-site (1000).")
+]
+MaxItems = Annotated[int | None, typer.Option(min=1, help="With --item-links: maximum number of items (500).")]
 AllowDomain = Annotated[
-    list[str] | None, typer.Option(metavar="DOMAIN", help="With --items or --site: belongs to them, too.")
+    list[str] | None,
+    typer.Option(metavar="DOMAIN", help="With --item-links or --whole-site: follow links to this domain, too."),
 ]
 SaveFiles = Annotated[
-    bool, typer.Option("--save-files", help="With --items or --site: keep what is no page as a file, with a record.")
+    bool,
+    typer.Option("--save-files", help="With --item-links or --whole-site: save PDFs and other files, with a record."),
 ]
 
 
 NoTrapDetection = Annotated[
-    bool, typer.Option("--no-trap-detection", help="With --site: fetch what looks like a trap, too.")
+    bool, typer.Option("--no-trap-detection", help="With --whole-site: also fetch URLs that look like crawler traps.")
 ]
 
 
@@ -35,6 +44,10 @@ KeepParams = Annotated[
     list[str] | None,
     typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
 ]
+
+
+# Former names of options.
+ALIASES = {"--items": "--item-links", "--next": "--next-page", "--site": "--whole-site"}
 
 
 class Pages(NamedTuple):
@@ -56,7 +69,7 @@ def with_pages(job: Job, pages: Pages) -> Job:
     from corral.engine.usecases.jobs import check_what
 
     if pages.items and pages.site:
-        raise BadInput("--items and --site are two things", field="site", hint="leave one of them out")
+        raise BadInput("--item-links and --whole-site exclude each other", field="whole_site", hint="use one of them")
     links = {"item_links": _selected(pages.items), "pagination": _selected(pages.following)}
     bounds: dict[str, Any] = {"max_pages": pages.max_pages, "max_items": pages.max_items}
     bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
