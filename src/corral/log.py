@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from corral.domain.redaction import masked_deeply
+from corral.domain.redaction import redact_nested
 from corral.domain.secret import without
 
 _MAX_FIELD = 8192
@@ -20,12 +20,12 @@ def hide(secrets: Iterable[str]) -> None:
     _hidden.update(secrets)
 
 
-def _masked(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def _redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return {key: _shown(value) for key, value in event.items()}
 
 
 def _shown(value: Any) -> Any:
-    return without(masked_deeply(value), tuple(_hidden))
+    return without(redact_nested(value), tuple(_hidden))
 
 
 class _Masking(logging.Formatter):
@@ -61,7 +61,7 @@ def configure_logging(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            _masked,
+            _redact,
             _bounded,
             renderer,
         ],

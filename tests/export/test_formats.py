@@ -49,7 +49,7 @@ def written(kind: Format, records: list[dict[str, Any]], asked: tuple[str, ...] 
     for start in range(0, len(records), 7):
         writer.add(records[start : start + 7])
     writer.end()
-    return out.taken()
+    return out.take()
 
 
 def test_json_and_jsonl_say_the_same_to_the_last_character() -> None:
@@ -201,7 +201,7 @@ def test_more_rows_than_a_sheet_takes_go_on_in_the_next_sheet() -> None:
     writer = XlsxWriter(out, columns, sheet_rows=5)
     assert writer.add(records) == 10
     writer.end()
-    sheets = reading.xlsx(out.taken())
+    sheets = reading.xlsx(out.take())
     assert {name: [row[0] for row in rows] for name, rows in sheets.items()} == {
         "records": ["n", 0, 1, 2, 3],
         "records 2": ["n", 4, 5, 6, 7],
@@ -219,7 +219,7 @@ def test_what_no_table_can_hold_is_refused_before_anything_is_written(monkeypatc
     columns["a"].longest = 16_385 * CELL_CHARS
     with pytest.raises(BadInput, match="columns and a sheet of Excel has 16,384"):
         writer_for(Format.XLSX, out, columns)
-    assert out.taken() == b""
+    assert out.take() == b""
 
 
 @pytest.mark.parametrize("kind", [Format.CSV, Format.PARQUET, Format.XLSX])

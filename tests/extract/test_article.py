@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from corral.extract.article import article_of
 from corral.extract.page import Page
-from corral.extract.value_limit import DEFAULT_CHARS, kept_chars
+from corral.extract.value_limit import DEFAULT_CHARS, capture_limit
 
 LONG = "Horses graze on the meadow behind the barn. " * 10
 AROUND = "<header>Top</header><nav>Menu <a href=/>Home</a></nav>{}<aside>Ads</aside><footer>Imprint</footer>"
@@ -54,7 +54,7 @@ def test_title_and_sizes_are_told() -> None:
 
 def test_a_text_is_bounded() -> None:
     article = article_of(Page(f"<main><nav>x</nav><p>{'word ' * 300_000}</p></main>"))
-    assert DEFAULT_CHARS - 10 < article.char_count <= kept_chars()
+    assert DEFAULT_CHARS - 10 < article.char_count <= capture_limit()
 
 
 def test_the_page_is_as_it_was() -> None:

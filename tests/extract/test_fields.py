@@ -10,7 +10,7 @@ from corral.extract import page
 from corral.extract.fields import extract_fields
 from corral.extract.page import is_too_deep, title_of
 from corral.extract.selectors.spec import compile_check
-from corral.extract.value_limit import kept_chars
+from corral.extract.value_limit import capture_limit
 from corral.extract.values import storable
 from tests.slack import SLACK
 
@@ -92,7 +92,7 @@ def test_the_base_of_a_page_is_respected() -> None:
 def test_values_are_cleaned_and_capped() -> None:
     html = '<script type="application/ld+json">{"name": "a\\u0000\\ud800b"}</script><p>' + "x" * 1_300_000
     assert found("name", html) == "ab"
-    assert len(str(found("x", html, css="p"))) == kept_chars()
+    assert len(str(found("x", html, css="p"))) == capture_limit()
 
 
 @pytest.mark.parametrize("css", ["p:nth(", "p::text", "a::attr(href)", ">>>", "", " ", "p >", "p[", "p,", "a\0"])

@@ -119,11 +119,11 @@ def test_a_field_that_is_skipped_is_missing_with_a_reason() -> None:
 @pytest.mark.parametrize("status", [200, 404])
 def test_requests_and_answers_survive_the_way_to_another_process(status: int) -> None:
     request = a_request(LAMP, TITLE, PRICE, FieldSpec("on", "a", "href", True), status=status)
-    assert ReadRequest.unpacked(request.packed(), request.body) == request
+    assert ReadRequest.unpack(request.pack(), request.body) == request
     answer = read_page(request, skipped={1})
-    assert ReadAnswer.unpacked(answer.packed()) == answer
-    assert LAMP not in request.packed()
-    assert orjson.loads(answer.packed())["title"] == "Lamp"
+    assert ReadAnswer.unpack(answer.pack()) == answer
+    assert LAMP not in request.pack()
+    assert orjson.loads(answer.pack())["title"] == "Lamp"
 
 
 @pytest.mark.parametrize(

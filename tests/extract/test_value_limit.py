@@ -19,7 +19,7 @@ def read(
     request = ReadRequest(
         body.encode(), "http://a.test/", "http://a.test/", 200, (("content-type", kind),), fields, max_value_chars=most
     )
-    answer = read_page(ReadRequest.unpacked(request.packed(), request.body))
+    answer = read_page(ReadRequest.unpack(request.pack(), request.body))
     return answer.record, answer.problems
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corral.domain.errors import BadInput, CorralError
-from corral.export.file import place_of, replaced
+from corral.export.file import real_path, replace_file
 from corral.export.formats import SUFFIXES, Format, format_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def check_output(path: Path, kind: Format | None = None, *, keeps_pages: bool = 
             hint=f"end the file name in {', '.join(known)}",
         )
     try:
-        place = place_of(path)
+        place = real_path(path)
     except OSError as error:
         raise BadInput(f"{path} leads nowhere ({error.strerror})", field="output", hint="name another file") from None
     folder = place.parent
@@ -58,15 +58,15 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
     writer = writer_for(kind, out, columns)
     writer.add(records)
     writer.end()
-    with _said(path), replaced(path) as file:
-        file.write(out.taken())
+    with _said(path), replace_file(path) as file:
+        file.write(out.take())
 
 
 async def write_export(path: Path, store: "ExportStore", export: "Export", progress: "ExportProgress") -> None:
     """Any number of records, a few at a time."""
     from corral.export.stream import chunks
 
-    with _said(path), replaced(path) as file:
+    with _said(path), replace_file(path) as file:
         async for chunk in chunks(store, export, progress):
             file.write(chunk)
 

@@ -20,16 +20,16 @@ _LARGE_LINE = b"<p>The fence runs on along the ridge, post after post after post
 _LARGE_END = b"</body></html>\n"
 
 
-async def blocked(_request: Request) -> Response:
+async def deny(_request: Request) -> Response:
     return HTMLResponse(block_page(), 403)
 
 
-async def unauthorized(_request: Request) -> Response:
+async def require_credentials(_request: Request) -> Response:
     page = notice_page("Unauthorized", "This page needs credentials that were not sent.")
     return HTMLResponse(page, 401, {"WWW-Authenticate": 'Basic realm="demo"'})
 
 
-async def limited(request: Request) -> Response:
+async def limit_rate(request: Request) -> Response:
     key = request.query_params.get("key", "")
     refused_count = whole_number(request, "fail", default=2, low=0, high=1_000_000)
     retry_after = header_value(request, "retry_after", default="2")
@@ -59,7 +59,7 @@ async def broken(_request: Request) -> Response:
     return HTMLResponse(notice_page("Internal server error", "Something fell over."), 500)
 
 
-async def gone(_request: Request) -> Response:
+async def report_gone(_request: Request) -> Response:
     return HTMLResponse(notice_page("Gone", "This page was here once and will not come back."), 410)
 
 
@@ -120,13 +120,13 @@ async def _large_body(size_bytes: int) -> AsyncIterator[bytes]:
 
 
 ROUTES = [
-    Route("/blocked", blocked),
-    Route("/unauthorized", unauthorized),
-    Route("/limited", limited),
+    Route("/blocked", deny),
+    Route("/unauthorized", require_credentials),
+    Route("/limited", limit_rate),
     Route("/flaky", flaky),
     Route("/slow", slow),
     Route("/broken", broken),
-    Route("/gone", gone),
+    Route("/gone", report_gone),
     Route("/missing", missing),
     Route("/reset", reset),
     Route("/redirect", redirect),

@@ -194,11 +194,11 @@ def _article_head(article: DemoArticle, url: str) -> str:
     return (
         f'<meta name="description" content="{description}">\n'
         f'<link rel="canonical" href="{escape(url)}">\n{tags}'
-        f'<script type="application/ld+json">{_linked_data(article, url)}</script>\n'
+        f'<script type="application/ld+json">{_json_ld(article, url)}</script>\n'
     )
 
 
-def _linked_data(article: DemoArticle, url: str) -> str:
+def _json_ld(article: DemoArticle, url: str) -> str:
     data = {
         "@context": "https://schema.org",
         "@type": "Article",

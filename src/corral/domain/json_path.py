@@ -61,7 +61,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class PathSegment:
+class PathSlice:
     """Elements of an array from one place to before another."""
 
     start: int | None
@@ -71,7 +71,7 @@ class PathSegment:
 
 Step = str | int | Where
 Path = tuple[Step, ...]
-Query = tuple[Step | Every | PathSegment, ...]
+Query = tuple[Step | Every | PathSlice, ...]
 
 
 class TooWide(Exception):
@@ -101,8 +101,8 @@ def scan_path(text: str, start: int) -> tuple[Path, int] | None:
     """The path to one place that begins here, and where it ends; None where none begins."""
     if not text.startswith("$", start):
         return None
-    query, place = _scanned(text, start + 1)
-    path = tuple(step for step in query if not isinstance(step, Every | PathSegment))
+    query, place = _scan(text, start + 1)
+    path = tuple(step for step in query if not isinstance(step, Every | PathSlice))
     return (path, place) if len(path) == len(query) else None
 
 
@@ -123,7 +123,7 @@ def parse_query(text: str, *, field: str) -> Query:
         raise _bad(f"the JSON path has {len(text)} characters, more than {MAX_PATH_CHARS}", field, "shorten it")
     if not text.startswith("$"):
         raise _bad("the JSON path cannot be read at position 0: it begins with $", field, "write it as $.items[0].name")
-    query, place = _scanned(text, 1)
+    query, place = _scan(text, 1)
     if place == len(text) and not any(isinstance(step, Where) for step in query):
         return query
     rest = text[place : place + 30]
@@ -136,9 +136,9 @@ def _bad(message: str, field: str, hint: str) -> BadInput:
     return BadInput(message, field=field, hint=hint, code="bad_selector")
 
 
-def _scanned(text: str, place: int) -> tuple[Query, int]:
+def _scan(text: str, place: int) -> tuple[Query, int]:
     """As many steps as can be read, and where that ends."""
-    steps: list[Step | Every | PathSegment] = []
+    steps: list[Step | Every | PathSlice] = []
     while True:
         is_deep = text.startswith("..", place)
         # After two dots a name needs none of its own; a bracket never has one.
@@ -151,7 +151,7 @@ def _scanned(text: str, place: int) -> tuple[Query, int]:
         place = found.end()
 
 
-def _step_of(found: re.Match[str]) -> Step | Every | PathSegment | None:
+def _step_of(found: re.Match[str]) -> Step | Every | PathSlice | None:
     if found["name"] is not None:
         return found["name"]
     if found["index"] is not None:
@@ -159,14 +159,14 @@ def _step_of(found: re.Match[str]) -> Step | Every | PathSegment | None:
     if found["every"] is not None:
         return Every()
     if found["quoted"] is not None:
-        return _unquoted(found["quoted"])
+        return _unquote(found["quoted"])
     if found["key"] is not None:
         return Where(found["key"], found["slot"])
     start, stop, by = (None if found[name] is None else int(found[name]) for name in ("start", "stop", "by"))
-    return None if by == 0 else PathSegment(start, stop, by)
+    return None if by == 0 else PathSlice(start, stop, by)
 
 
-def _unquoted(text: str) -> str | None:
+def _unquote(text: str) -> str | None:
     inner = text[1:-1]
     if text[0] == "'":
         inner = inner.replace("\\'", "'").replace('"', '\\"')
@@ -182,13 +182,13 @@ def _unquoted(text: str) -> str | None:
 def at(document: Any, path: Path, slots: Slots) -> Any:
     """What is there, or ABSENT."""
     for step in path:
-        document = _stepped(document, step, slots)
+        document = _take_step(document, step, slots)
         if document is ABSENT:
             break
     return document
 
 
-def _stepped(value: Any, step: Step, slots: Slots) -> Any:
+def _take_step(value: Any, step: Step, slots: Slots) -> Any:
     if isinstance(step, str):
         return value.get(step, ABSENT) if isinstance(value, dict) else ABSENT
     if not isinstance(value, list):
@@ -196,16 +196,18 @@ def _stepped(value: Any, step: Step, slots: Slots) -> Any:
     if isinstance(step, int):
         return value[step] if -len(value) <= step < len(value) else ABSENT
     wanted = slots.get(step.slot)
-    return next((each for each in value if isinstance(each, dict) and shown(each.get(step.key)) == wanted), ABSENT)
+    return next(
+        (each for each in value if isinstance(each, dict) and display_text(each.get(step.key)) == wanted), ABSENT
+    )
 
 
-def selected(document: Any, query: Query) -> list[Any]:
+def select(document: Any, query: Query) -> list[Any]:
     """What the path leads to, in the order of the document. TooWide where that is more than can be looked at."""
     found = [document]
     visited = 0
     for step in query:
         following: list[Any] = []
-        for value in _stepped_all(found, step):
+        for value in _take_steps(found, step):
             visited += 1
             if visited > MAX_VISITED:
                 raise TooWide
@@ -214,13 +216,13 @@ def selected(document: Any, query: Query) -> list[Any]:
     return found
 
 
-def _stepped_all(values: Iterable[Any], step: Step | Every | PathSegment) -> Iterator[Any]:
+def _take_steps(values: Iterable[Any], step: Step | Every | PathSlice) -> Iterator[Any]:
     for value in values:
         if isinstance(step, Every):
             yield from _within(value) if step.deep else _children(value)
-        elif isinstance(step, PathSegment):
+        elif isinstance(step, PathSlice):
             yield from value[step.start : step.stop : step.by] if isinstance(value, list) else ()
-        elif (one := _stepped(value, step, {})) is not ABSENT:
+        elif (one := _take_step(value, step, {})) is not ABSENT:
             yield one
 
 
@@ -241,7 +243,7 @@ def _within(value: Any) -> Iterator[Any]:
 # -- how values read ----------------------------------------------------------------------------------------
 
 
-def shown(value: Any) -> str | None:
+def display_text(value: Any) -> str | None:
     """A JSON value as a page that simply prints it shows it; None where it shows nothing."""
     if isinstance(value, str):
         return _SPACE.sub(" ", value).strip() or None
@@ -250,11 +252,11 @@ def shown(value: Any) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return _shown_float(value)
+        return _format_float(value)
     return None
 
 
-def _shown_float(value: float) -> str | None:
+def _format_float(value: float) -> str | None:
     size = abs(value)
     if value == 0 or 1e-6 <= size < 1e21:
         text = format(Decimal(repr(value)), "f")

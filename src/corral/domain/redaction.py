@@ -45,39 +45,39 @@ _AMBIGUOUS_NAME = re.compile(r"^(?:key|code|auth|sig|session|sid|ticket)$", re.I
 _SECRET_CHARS = 16
 
 
-def masked(text: str) -> str:
+def redact(text: str) -> str:
     """The text with the secrets of every address in it replaced; any other text as it is."""
-    return _masked(text, results_only=False)
+    return _redact(text, results_only=False)
 
 
-def masked_result_url(url: str, kept: frozenset[str] = frozenset()) -> str:
+def redact_result_url(url: str, kept: frozenset[str] = frozenset()) -> str:
     """The address of a page as a result of a crawl: a product's short `?code=` or `?key=` is what the user wants, and
     so are the parameters of which the user said that they tell pages apart."""
-    return _masked(url, results_only=True, kept=kept)
+    return _redact(url, results_only=True, kept=kept)
 
 
-def secrets_in(text: str) -> list[str]:
-    """What `masked` hides of a query, as it stands there and as it is meant: to be kept out of other texts."""
+def find_secrets(text: str) -> list[str]:
+    """What `redact` hides of a query, as it stands there and as it is meant: to be kept out of other texts."""
     found = [text[start:end] for start, end in _secret_values(text)]
     return list(dict.fromkeys((*found, *(unquote(each) for each in found))))
 
 
-def names_a_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Of a parameter or a header: whether its value opens something."""
     return _SECRET_NAME.search(name) is not None
 
 
-def masked_deeply(value: Any) -> Any:
+def redact_nested(value: Any) -> Any:
     if isinstance(value, str):
-        return masked(value)
+        return redact(value)
     if isinstance(value, dict):
-        return {key: masked_deeply(each) for key, each in value.items()}
+        return {key: redact_nested(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(masked_deeply(each) for each in value)
+        return type(value)(redact_nested(each) for each in value)
     return value
 
 
-def _masked(text: str, *, results_only: bool, kept: frozenset[str] = frozenset()) -> str:
+def _redact(text: str, *, results_only: bool, kept: frozenset[str] = frozenset()) -> str:
     if "@" in text and "://" in text:
         text = _USERINFO.sub(rf"\1{SHOWN}@", text)
     if "%" in text:
@@ -94,7 +94,7 @@ def _secret_values(
     """Where they are. An address may stand in the query of another one; what is in a secret is a part of it."""
     done = 0
     for found in _NAME.finditer(text):
-        if found.start() < done or not names_a_secret(name := unquote(found["name"])):
+        if found.start() < done or not is_secret_name(name := unquote(found["name"])):
             continue
         value = _value_pattern(found, name).match(text, found.end())
         if value is None or name.lower() in kept:

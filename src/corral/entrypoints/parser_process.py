@@ -38,7 +38,7 @@ from corral.runtime.process import COLLECT_AFTER, die_with_parent
 _PIECE_BYTES = 256 * 1024
 _TOGETHER = 8
 _HOLD_BACK_S = 0.02
-_MEMORY = ReadAnswer(refused="it takes too much memory").packed()
+_MEMORY = ReadAnswer(refused="it takes too much memory").pack()
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
             if len(body) < body_bytes:
                 return
             signal.setitimer(signal.ITIMER_PROF, cpu_s)
-            kind, packed = _read(frozenset(skipped), ReadRequest.unpacked(head, body), note_fd, limits)
+            kind, packed = _read(frozenset(skipped), ReadRequest.unpack(head, body), note_fd, limits)
         except MemoryError:
             kind, packed = LAST_READ, _MEMORY
         body = b""
@@ -124,13 +124,13 @@ def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: L
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
     try:
-        packed = read_page(request, guard, skipped).packed()
+        packed = read_page(request, guard, skipped).pack()
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
         return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace")
     if len(packed) > limits.answer_bytes:
-        packed = ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes").packed()
+        packed = ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes").pack()
     return READ, packed
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from corral.runtime.private_files import mode_for
 
 
-def place_of(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """Where the file really lies: what a link leads to is written, and the link stays."""
     try:
         return path.resolve()
@@ -20,12 +20,12 @@ def place_of(path: Path) -> Path:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[BinaryIO]:
+def replace_file(path: Path) -> Iterator[BinaryIO]:
     """Written beside the file, which is put in place at the end.
 
     A reader never sees half of it, and where something goes wrong what was there before stays.
     """
-    place = place_of(path)
+    place = real_path(path)
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:200]}.", suffix=".part")
     part = Path(name)
     try:

@@ -29,7 +29,7 @@ class Outbox(io.RawIOBase):
     def tell(self) -> int:
         return self._told
 
-    def taken(self) -> bytes:
+    def take(self) -> bytes:
         parts, self._parts, self.size = self._parts, [], 0
         return b"".join(parts)
 

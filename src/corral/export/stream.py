@@ -71,7 +71,7 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
             progress.written += await _apart(writer.add, batch)
             progress.size = out.tell()
             if out.size >= _ENOUGH:
-                yield out.taken()
+                yield out.take()
     except BaseException:
         # Nobody gets the rest; what is open inside is closed.
         with contextlib.suppress(Exception):
@@ -79,7 +79,7 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
         raise
     await _apart(writer.end)
     progress.size = out.tell()
-    yield out.taken()
+    yield out.take()
 
 
 def columns_of(run: Run) -> Columns:

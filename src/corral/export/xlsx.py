@@ -146,12 +146,12 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    said = escape(_UNSAYABLE.sub(_escaped, text))
+    said = escape(_UNSAYABLE.sub(_escape_character, text))
     space = ' xml:space="preserve"' if text != text.strip() or "\n" in text else ""
     return f'<c t="inlineStr"><is><t{space}>{said}</t></is></c>'
 
 
-def _escaped(found: "re.Match[str]") -> str:
+def _escape_character(found: "re.Match[str]") -> str:
     return f"_x{ord(found[0]):04X}_"
 
 

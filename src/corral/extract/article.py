@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.page import Page, squeezed
-from corral.extract.value_limit import kept_chars
+from corral.extract.page import Page, normalize_space
+from corral.extract.value_limit import capture_limit
 
 # Not part of what is read, wherever it stands.
 _AROUND = {
@@ -72,7 +72,7 @@ def _densest(page: Page) -> LexborNode | None:
 
 def _text(page: Page, root: LexborNode) -> str:
     around = ", ".join([selector for mark, selector in _AROUND.items() if mark in page.mentioned])
-    return squeezed(_raw_text(root, around)) or ""
+    return normalize_space(_raw_text(root, around)) or ""
 
 
 def whole_text(page: Page) -> str:
@@ -102,7 +102,7 @@ def _raw_text(root: LexborNode, around: str, size_limit: int | None = None) -> s
     pieces: list[str] = []
     size = 0
     stack = [root]
-    most = size_limit or 4 * kept_chars()
+    most = size_limit or 4 * capture_limit()
     while stack and size < most:
         node = stack.pop()
         if node.mem_id in left_out:

@@ -104,13 +104,13 @@ def decode(body: bytes, content_type: str | None = None, host: str = "") -> Deco
     """
     for bom, codec in _BOMS:
         if body.startswith(bom):
-            return replace(_decoded(body[len(bom) :], codec), source=CharsetSource.BOM)
-    if (codec_name := _declared(content_type)) is not None:
-        return replace(_decoded(body, codec_name), source=CharsetSource.HEADER)
-    if (codec_name := _in_meta(body)) is not None:
-        return replace(_decoded(body, codec_name), source=CharsetSource.META)
-    codec_name, confidence = _looks_like(body, host)
-    return replace(_decoded(body, codec_name), confidence=confidence)
+            return replace(_decode_with(body[len(bom) :], codec), source=CharsetSource.BOM)
+    if (codec_name := _codec_of_header(content_type)) is not None:
+        return replace(_decode_with(body, codec_name), source=CharsetSource.HEADER)
+    if (codec_name := _codec_of_meta(body)) is not None:
+        return replace(_decode_with(body, codec_name), source=CharsetSource.META)
+    codec_name, confidence = _guess_codec(body, host)
+    return replace(_decode_with(body, codec_name), confidence=confidence)
 
 
 def clean_text(text: str) -> str:
@@ -124,7 +124,7 @@ def clean_text(text: str) -> str:
     return _without_nul(text)
 
 
-def _decoded(body: bytes, codec: str) -> Decoded:
+def _decode_with(body: bytes, codec: str) -> Decoded:
     if codec == "utf-8" and b"\0" not in body:
         with contextlib.suppress(UnicodeDecodeError):
             return Decoded(body.decode(), codec, body.count(_REPLACEMENT), body)
@@ -142,12 +142,12 @@ def _without_nul(text: str) -> str:
     return text.replace("\0", "") if "\0" in text else text
 
 
-def _declared(content_type: str | None) -> str | None:
+def _codec_of_header(content_type: str | None) -> str | None:
     match = _HEADER.search(content_type[:1000]) if content_type else None
     return _CODEC_OF.get(match[1].lower()) if match else None
 
 
-def _in_meta(body: bytes) -> str | None:
+def _codec_of_meta(body: bytes) -> str | None:
     match = _META.search(body[:_META_WITHIN_BYTES])
     if match is None:
         return None
@@ -156,7 +156,7 @@ def _in_meta(body: bytes) -> str | None:
     return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec
 
 
-def _looks_like(body: bytes, host: str) -> tuple[str, float]:
+def _guess_codec(body: bytes, host: str) -> tuple[str, float]:
     """The encoding, and how sure the guess is."""
     sample = body[:4096]
     if len(sample) >= 8:
@@ -173,12 +173,12 @@ def _looks_like(body: bytes, host: str) -> tuple[str, float]:
         # Mostly whole multi-byte sequences: UTF-8 with damage.
         if high and broken < high / 4:
             return "utf-8", round(1 - broken / high, 2)
-        return _detected(body, host)
+        return _detect_codec(body, host)
     # Encodings of seven bits (ISO-2022-JP) are valid UTF-8 as well; only their escapes tell them apart.
-    return _detected(body, host) if _ESCAPE in body else ("utf-8", 1.0)
+    return _detect_codec(body, host) if _ESCAPE in body else ("utf-8", 1.0)
 
 
-def _detected(body: bytes, host: str) -> tuple[str, float]:
+def _detect_codec(body: bytes, host: str) -> tuple[str, float]:
     """The guess of the detector that Firefox uses."""
     sample = body[:_DETECTED_WITHIN_BYTES]
     detector = EncodingDetector()

@@ -22,7 +22,7 @@ from corral.domain.crawl.traps import shape_of
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import Link, link_to, links_to, url_key
 from corral.domain.net.url import Target, parse_target
-from corral.domain.redaction import masked_result_url
+from corral.domain.redaction import redact_result_url
 from corral.extract.article import Article, article_of, whole_text
 from corral.extract.documents import Document
 from corral.extract.link_limit import limit_links, limit_references, max_examined
@@ -214,7 +214,7 @@ def _record(
     url, status, ask = document[:3]
     plan = plan_of(ask.plan)
     # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
-    shown_url = masked_result_url(url, plan.counting_params)
+    shown_url = redact_result_url(url, plan.counting_params)
     if plan.only_fields:
         return orjson.dumps({"url": shown_url, **fields}).decode()
     record = {
@@ -231,7 +231,7 @@ def _record(
         "retry_attempt": ask.attempt - 1,
         "scrape_duration": round(time.monotonic() - ask.began, 4),
         **({"cut": ["full_text"]} if is_cut else {}),
-        **({"outlinks": [masked_result_url(each[0]) for each in found]} if plan.links else {}),
+        **({"outlinks": [redact_result_url(each[0]) for each in found]} if plan.links else {}),
         **fields,
     }
     return orjson.dumps(record).decode()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from corral.extract.article import Article
 from corral.extract.charset import clean_text
 from corral.extract.links import Directives, Links
-from corral.extract.value_limit import kept_chars
+from corral.extract.value_limit import capture_limit
 
 # What a server sends as text and what a program reads: no address in it is meant as a link.
 _CODE = ("javascript", "ecmascript", "css")
@@ -48,13 +48,13 @@ def document_of(text: str, content_type: str, title: str | None, root: Any = Non
 
 def _article(body: str, title: str | None) -> Article:
     """Lines stay lines: they carry meaning in a text."""
-    text = clean_text(body[: kept_chars()]).strip()
+    text = clean_text(body[: capture_limit()]).strip()
     return Article(title, text, word_count=len(text.split()), char_count=len(text))
 
 
 def _of_text(text: str, *, is_markdown: bool) -> Iterator[str]:
     for found in _ADDRESS.finditer(text):
-        yield _ended(found[0])
+        yield _trim_address(found[0])
     if is_markdown:
         for found in _MARKDOWN.finditer(text):
             reference = found[1].partition("#")[0]
@@ -62,7 +62,7 @@ def _of_text(text: str, *, is_markdown: bool) -> Iterator[str]:
                 yield reference
 
 
-def _ended(address: str) -> str:
+def _trim_address(address: str) -> str:
     """Without the punctuation behind it, and without a bracket that was opened before it."""
     address = address.partition("#")[0].rstrip(_TRAILING)
     while address.endswith(")") and address.count("(") < address.count(")"):

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corral.domain.jobs.job import FieldSpec
-from corral.domain.json_path import shown
-from corral.extract.lazy_property import once
+from corral.domain.json_path import display_text
 from corral.extract.metadata import EVERY, MAX_VALUES, PageMetadata
 from corral.extract.page import Page
-from corral.extract.selectors.patterns import searched
+from corral.extract.selectors.patterns import search_text
 from corral.extract.structured import plain
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class MarkupSource(Protocol):
         """What it says about itself under this name."""
         ...
 
-    def found(self, spec: FieldSpec) -> Iterator[Any]:
+    def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         """What is where the recipe says to look; without a selector, the text of the document."""
         ...
 
@@ -57,12 +57,12 @@ def extract_fields(html: str, base_url: str, fields: Sequence[FieldSpec]) -> Ext
     return extract_from(Page(html, base_url), fields)
 
 
-def unguarded(_place: int) -> AbstractContextManager[None]:
+def no_guard(_place: int) -> AbstractContextManager[None]:
     return nullcontext()
 
 
 def extract_from(
-    document: Page | MarkupSource, fields: Sequence[FieldSpec], guard: Guard = unguarded, skipped: Collection[int] = ()
+    document: Page | MarkupSource, fields: Sequence[FieldSpec], guard: Guard = no_guard, skipped: Collection[int] = ()
 ) -> Extraction:
     """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
     source = source_of(document)
@@ -110,13 +110,13 @@ def source_of(document: Page | MarkupSource) -> MarkupSource:
     return HtmlSource(document) if isinstance(document, Page) else document
 
 
-def searched_in(found: Iterator[Any], spec: FieldSpec) -> list[Any]:
+def search_values(found: Iterator[Any], spec: FieldSpec) -> list[Any]:
     """What was found, or what its pattern finds in it: the first value, or as many as are kept."""
     values: list[Any] = []
     limit = MAX_VALUES if spec.all else 1
     for each in found:
-        text = each if isinstance(each, str) else shown(each) or ""
-        values += searched(spec.regex, text, limit) if spec.regex else [each]
+        text = each if isinstance(each, str) else display_text(each) or ""
+        values += search_text(spec.regex, text, limit) if spec.regex else [each]
         if len(values) >= limit:
             break
     return values
@@ -130,7 +130,7 @@ def _more_than_kept(source: MarkupSource, spec: FieldSpec) -> int:
 
 
 def _by_recipe(source: MarkupSource, spec: FieldSpec) -> list[Any]:
-    return searched_in(source.found(spec), spec)
+    return search_values(source.find_values(spec), spec)
 
 
 class HtmlSource:
@@ -141,7 +141,7 @@ class HtmlSource:
     def values(self, name: str) -> list[str]:
         return self._said.values(name)
 
-    def found(self, spec: FieldSpec) -> Iterator[Any]:
+    def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         if spec.xpath is not None:
             attr = spec.attr.lower() if spec.attr else None
             matches = self._by_xpath(spec.xpath)
@@ -173,7 +173,7 @@ class HtmlSource:
     def _by_xpath(self, expression: str) -> list[Any]:
         return [] if self._elements is None else self._elements.by_xpath(expression)
 
-    @once
+    @cached_property
     def _elements(self) -> "Elements | None":
         from corral.extract.xml.elements import TooMuch, html_elements  # noqa: PLC0415 - most pages do without lxml
 

@@ -62,7 +62,7 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         if written in followed:
             continue
         # Most links of a page are on others, too; what is longer is not worth remembering.
-        reference = _cleaned_before(written) if len(written) <= _REMEMBERED_CHARS else _cleaned(written)
+        reference = _clean_cached(written) if len(written) <= _REMEMBERED_CHARS else _clean(written)
         if not reference:
             continue
         rel = attributes.get("rel")
@@ -98,7 +98,7 @@ def link_texts(page: Page) -> dict[str, str]:
     """By reference, the text of the first link that has any."""
     texts: dict[str, str] = {}
     for node in page.tree.css("a[href]"):
-        reference = _cleaned(node.attributes.get("href") or "")
+        reference = _clean(node.attributes.get("href") or "")
         if reference and not texts.get(reference):
             texts[reference] = node.text(deep=True)[:_MAX_TEXT_CHARS]
     return texts
@@ -134,7 +134,7 @@ def header_directives(values: Iterable[str], agent: str) -> Directives:
     return found
 
 
-def _cleaned(reference: str) -> str:
+def _clean(reference: str) -> str:
     """As browsers read an attribute: outer space and inner line breaks are not meant. Empty where nothing is left."""
     text = reference.partition("#")[0].strip(_SPACE)
     if not text.isprintable():
@@ -142,7 +142,7 @@ def _cleaned(reference: str) -> str:
     return "" if ":" in text[:11] and _ELSEWHERE.match(text) else text
 
 
-_cleaned_before = lru_cache(maxsize=_REMEMBERED)(_cleaned)
+_clean_cached = lru_cache(maxsize=_REMEMBERED)(_clean)
 
 
 def refresh_of(content: str) -> Refresh | None:
@@ -152,7 +152,7 @@ def refresh_of(content: str) -> Refresh | None:
         return None
     text = found["url"].strip(_SPACE)
     quote = text[:1] if text[:1] in ("'", '"') else ""
-    reference = _cleaned(text[1:].partition(quote)[0] if quote else text)
+    reference = _clean(text[1:].partition(quote)[0] if quote else text)
     return Refresh(float(found["delay"] or 0), reference) if reference else None
 
 
@@ -177,7 +177,7 @@ def _canonical(page: Page) -> str | None:
     for node in head.css("link[rel][href]") if head is not None else ():
         attributes = node.attributes
         if "canonical" in (attributes.get("rel") or "").lower().split():
-            return _cleaned(attributes.get("href") or "") or None
+            return _clean(attributes.get("href") or "") or None
     return None
 
 

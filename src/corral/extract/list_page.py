@@ -32,10 +32,10 @@ class ListPage:
 
 def listing_of(page_url: str, found: ListFound) -> ListPage:
     # A browser may stand at an address that we would not take; then nothing is said about leaving it.
-    page = _parsed(page_url)
-    targets = [target for link in found.links if (target := _parsed(link)) is not None]
+    page = _parse_address(page_url)
+    targets = [target for link in found.links if (target := _parse_address(link)) is not None]
     unique = {target.request_url: target for target in targets}
-    following = _parsed(found.following) if found.following else None
+    following = _parse_address(found.following) if found.following else None
     warnings = [
         *_about_links(found, targets, unique.values(), page),
         *_about_next(found, following, page),
@@ -44,7 +44,7 @@ def listing_of(page_url: str, found: ListFound) -> ListPage:
     return ListPage(len(unique), samples, following.request_url if following else None, tuple(warnings))
 
 
-def _parsed(link: str) -> Target | None:
+def _parse_address(link: str) -> Target | None:
     try:
         return parse_target(link, max_chars=_MAX_URL_CHARS)
     except BadInput:

@@ -1,10 +1,10 @@
 """What a page says about itself under the names that people give to fields."""
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import islice
 
 from corral.extract import structured
-from corral.extract.lazy_property import once
 from corral.extract.page import Page
 from corral.extract.structured import Found, plain
 
@@ -17,21 +17,21 @@ class PageMetadata:
     def __init__(self, page: Page) -> None:
         self._page = page
 
-    @once
+    @cached_property
     def _json_ld(self) -> Found:
         return structured.json_ld(self._page)
 
-    @once
+    @cached_property
     def _metas(self) -> Found:
         return structured.metas(self._page)
 
-    @once
+    @cached_property
     def _microdata(self) -> Found:
         return structured.microdata(self._page)
 
-    @once
-    def _labelled(self) -> Found:
-        return structured.labelled(self._page)
+    @cached_property
+    def _label_rows(self) -> Found:
+        return structured.label_rows(self._page)
 
     def values(self, name: str) -> list[str]:
         key = plain(name)
@@ -39,10 +39,10 @@ class PageMetadata:
             values = source(self)
             if values:
                 return values
-        return self._named(key) or self._by_markup(name)
+        return self._find_by_key(key) or self._by_markup(name)
 
-    def _named(self, key: str) -> list[str]:
-        for found in (self._json_ld, self._microdata, self._metas, self._labelled):
+    def _find_by_key(self, key: str) -> list[str]:
+        for found in (self._json_ld, self._microdata, self._metas, self._label_rows):
             if found.get(key):
                 return found[key]
         return []

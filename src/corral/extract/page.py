@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
+from functools import cached_property
 from urllib.parse import urljoin
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
-from corral.extract.lazy_property import once
-from corral.extract.value_limit import kept_chars
+from corral.extract.value_limit import capture_limit
 
 # The parser's time grows with the square of the depth: 10,000 levels take 0.2 s, 100,000 take 22 s.
 MAX_DEPTH = 10_000
@@ -101,11 +101,11 @@ def _closes_itself(html: str, at: int) -> bool:
     return end > at and html[end - 1] == "/"
 
 
-def squeezed(text: str | None) -> str | None:
+def normalize_space(text: str | None) -> str | None:
     """One line of text without surplus space; None where nothing is left."""
     if text is None:
         return None
-    most = kept_chars()
+    most = capture_limit()
     if len(text) <= most and text.isascii() and "  " not in text and not any(map(text.__contains__, _ODD_SPACE)):
         return text.strip() or None  # nothing to squeeze
     # More words than these do not fit, however long the text is.
@@ -123,12 +123,12 @@ class Page:
         self.tree = LexborHTMLParser(self._utf8)
         self._url = base_url
 
-    @once
+    @cached_property
     def source(self) -> bytes:
         """The document in small letters."""
         return self._utf8.lower()
 
-    @once
+    @cached_property
     def mentioned(self) -> frozenset[bytes]:
         """Of the known words, those that stand anywhere in the document, in whatever meaning.
 
@@ -137,13 +137,13 @@ class Page:
         """
         return frozenset([WORDS[place] for place, _, _ in _SEARCHED.find_matches_as_indexes(self.source)])
 
-    @once
+    @cached_property
     def base_url(self) -> str:
         node = self.tree.css_first("base[href]") if b"<base" in self.mentioned else None
         href = node.attributes.get("href") if node is not None else None
-        return joined(self._url, href) if href else self._url
+        return join_url(self._url, href) if href else self._url
 
-    @once
+    @cached_property
     def title(self) -> str | None:
         # `head title` first: an <svg> in the body may have a title of its own.
         for selector in ("head title", "title"):
@@ -152,18 +152,18 @@ class Page:
                 return found
         return None
 
-    @once
+    @cached_property
     def body_text(self) -> str:
         """What a reader sees, roughly: scripts, styles and templates are left out."""
         body = self.tree.body
         if body is None:
             return ""
         pieces: list[str] = []
-        size, most = 0, kept_chars()
+        size, most = 0, capture_limit()
         for node in body.traverse(include_text=True):
             if node.tag != "-text" or _is_hidden(node):
                 continue
-            text = squeezed(node.text_content)
+            text = normalize_space(node.text_content)
             if text:
                 pieces.append(text)
                 size += len(text)
@@ -172,7 +172,7 @@ class Page:
         return " ".join(pieces)[:most]
 
     def absolute(self, reference: str) -> str:
-        return joined(self.base_url, reference)
+        return join_url(self.base_url, reference)
 
     def by_css(self, selector: str) -> list[LexborNode]:
         """None where the selector cannot be looked up."""
@@ -184,12 +184,12 @@ class Page:
     def value_of(self, node: LexborNode, attr: str | None) -> str | None:
         if attr is None:
             return self.text_of(node)
-        value = squeezed(node.attributes.get(attr.lower()))
+        value = normalize_space(node.attributes.get(attr.lower()))
         return self.absolute(value) if value and attr.lower() in URL_ATTRIBUTES else value
 
     @staticmethod
     def text_of(node: LexborNode | None) -> str | None:
-        return squeezed(node.text(deep=True, separator=" ")) if node is not None else None
+        return normalize_space(node.text(deep=True, separator=" ")) if node is not None else None
 
 
 def title_of(html: str) -> str | None:
@@ -201,7 +201,7 @@ def _is_hidden(node: LexborNode) -> bool:
     return parent is not None and parent.tag in ("script", "style", "template", "noscript")
 
 
-def joined(base: str, reference: str) -> str:
+def join_url(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference.strip())
     except ValueError:

@@ -17,18 +17,18 @@ from corral.domain.jobs.survey import Survey
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
-from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merged
+from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merge_headers
 from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
 from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page, extract_listing, plan_of
 from corral.extract.documents import NOTHING, document_of
-from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from, is_of_links, source_of, unguarded
+from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from, is_of_links, no_guard, source_of
 from corral.extract.links import MAX_LINKS
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain_fields import from_json, from_text
-from corral.extract.sitemap import NotASitemap, sitemap_read
-from corral.extract.survey.survey import Subject, surveyed
+from corral.extract.sitemap import NotASitemap, read_sitemap
+from corral.extract.survey.survey import Subject, survey_page
 from corral.extract.value_limit import DEFAULT_CHARS, cut_record, limit_values
-from corral.extract.xml.prolog import declared_encoding, is_xml, prolog_of
+from corral.extract.xml.prolog import encoding_of_xml, is_xml, prolog_of
 
 TOO_DEEP = "it is nested too deeply"
 TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger than 10 MB"
@@ -59,13 +59,13 @@ class ReadRequest:
     def content_type(self) -> str:
         return next((value for name, value in self.headers if name.lower() == "content-type"), "")
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """Everything but the body, which travels as it is."""
         asks = (self.is_judged, self.looks_only, self.survey, self.crawl, self.max_value_chars, self.max_links)
         return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
 
     @classmethod
-    def unpacked(cls, head: bytes, body: bytes) -> "ReadRequest":
+    def unpack(cls, head: bytes, body: bytes) -> "ReadRequest":
         url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl, *most = orjson.loads(head)
         pairs = tuple((name, value) for name, value in headers)
         specs = tuple(FieldSpec(**spec) for spec in fields)
@@ -99,11 +99,11 @@ class ReadAnswer:
         said = {"problems": self.problems, "dropped": self.dropped, "links_dropped": self.links_dropped}
         return {name: value for name, value in said.items() if value}
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         return orjson.dumps(self)
 
     @classmethod
-    def unpacked(cls, packed: bytes) -> "ReadAnswer":
+    def unpack(cls, packed: bytes) -> "ReadAnswer":
         parts = orjson.loads(packed)
         failure = parts["failure"]
         if failure is not None:
@@ -129,7 +129,7 @@ class _Read:
     title: str | None = None
 
 
-def read_page(request: ReadRequest, guard: Guard = unguarded, skipped: Collection[int] = ()) -> ReadAnswer:
+def read_page(request: ReadRequest, guard: Guard = no_guard, skipped: Collection[int] = ()) -> ReadAnswer:
     """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
     with limit_values(request.max_value_chars):
         return _read_page(request, guard, skipped)
@@ -139,7 +139,7 @@ def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> 
     if request.crawl is not None and request.crawl.level:
         return _sitemap(request, request.crawl)
     content_type = request.content_type.partition(";")[0].strip().lower()
-    decoded = _decoded(request, content_type)
+    decoded = _decode_body(request, content_type)
     if request.looks_only:
         is_shell = not is_too_deep(decoded.text) and is_application_shell(decoded.text, request.fields)
         return ReadAnswer(is_shell=is_shell)
@@ -157,7 +157,7 @@ def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> 
         read = _Read()  # its status says what it is, and nothing of it is read
     if request.survey is not None:
         subject = Subject(request.url, decoded.text, read.source, read.page)
-        return ReadAnswer(surveyed(request.survey, subject, request.fields, guard, skipped))
+        return ReadAnswer(survey_page(request.survey, subject, request.fields, guard, skipped))
     if read.source is not None:
         extraction = extract_from(read.source, request.fields, guard, skipped)
     elif "json" in content_type:
@@ -166,7 +166,7 @@ def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> 
         extraction = from_text(decoded.text, request.fields, guard, skipped)
     record, cut = cut_record(extraction.record)
     extraction = replace(extraction, record=record, problems={**extraction.problems, **cut})
-    failure, verdict = _judged(request, content_type, decoded.text, extraction.missing, read)
+    failure, verdict = _classify(request, content_type, decoded.text, extraction.missing, read)
     return ReadAnswer(
         extraction.record,
         extraction.missing,
@@ -218,16 +218,16 @@ def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str
 
 def _sitemap(request: ReadRequest, ask: CrawlReadOptions) -> ReadAnswer:
     try:
-        told = sitemap_read(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level)
+        told = read_sitemap(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level)
     except NotASitemap as refused:
         return ReadAnswer(refused=str(refused), refused_as=refused.fault)
     return ReadAnswer(crawl_page=told)
 
 
-def _decoded(request: ReadRequest, content_type: str) -> Decoded:
+def _decode_body(request: ReadRequest, content_type: str) -> Decoded:
     """An XML document may say itself how it is encoded; the header comes before it."""
     declared = request.content_type
-    if is_xml(content_type) and "charset" not in declared.lower() and (named := declared_encoding(request.body)):
+    if is_xml(content_type) and "charset" not in declared.lower() and (named := encoding_of_xml(request.body)):
         declared = f"{content_type}; charset={named}"
     return decode(request.body, declared, _host(request.url))
 
@@ -251,7 +251,7 @@ def _document(decoded: Decoded, content_type: str, url: str) -> _Read:
         page = Page(text, url, is_flat=True, utf8=decoded.utf8)
     except SelectolaxError as error:
         raise _Refused(f"the parser gave up on it: {error}") from None
-    return _Read(source_of(page), page, _shortened(page.title))
+    return _Read(source_of(page), page, _shorten(page.title))
 
 
 def _xml(text: str, url: str) -> _Read | None:
@@ -271,10 +271,10 @@ def _xml(text: str, url: str) -> _Read | None:
     if elements is None:
         return None
     source = XmlSource(elements, url)
-    return _Read(source, title=_shortened(source.title))
+    return _Read(source, title=_shorten(source.title))
 
 
-def _shortened(title: str | None) -> str | None:
+def _shorten(title: str | None) -> str | None:
     return title[:_MAX_TITLE_CHARS] if title else None
 
 
@@ -300,12 +300,12 @@ def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:
     return Extraction(record, tuple(record))
 
 
-def _judged(
+def _classify(
     request: ReadRequest, content_type: str, text: str, missing: tuple[str, ...], read: _Read
 ) -> tuple[Failed | None, dict[str, Any] | None]:
     if not request.is_judged:
         return None, None
-    headers = merged(request.headers)
+    headers = merge_headers(request.headers)
     asked = (request.url, request.asked_url)
     answer = ClassifierInput(
         request.status, headers, content_type, *asked, text, read.title, wants_title_only(request.fields)

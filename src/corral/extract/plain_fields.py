@@ -6,12 +6,12 @@ from typing import Any
 
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
-from corral.domain.json_path import TooWide, parse_query, selected
-from corral.extract.fields import TOO_LONG, Extraction, Guard, missing_in, searched_in
+from corral.domain.json_path import TooWide, parse_query, select
+from corral.extract.fields import TOO_LONG, Extraction, Guard, missing_in, search_values
 from corral.extract.metadata import MAX_VALUES
-from corral.extract.selectors.patterns import searched
+from corral.extract.selectors.patterns import search_text
 from corral.extract.structured import plain
-from corral.extract.value_limit import kept_chars
+from corral.extract.value_limit import capture_limit
 from corral.extract.values import storable
 
 
@@ -25,29 +25,29 @@ def from_json(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: C
     dropped: dict[str, int] = {}
 
     def by_path(spec: FieldSpec) -> list[Any]:
-        found = [value for value in _selected(document, spec.jsonpath or "") if value is not None]
+        found = [value for value in _select(document, spec.jsonpath or "") if value is not None]
         if spec.all and not spec.regex and len(found) > MAX_VALUES:
             dropped[spec.name] = len(found) - MAX_VALUES
-        return [storable(value) for value in searched_in(iter(found), spec)]
+        return [storable(value) for value in search_values(iter(found), spec)]
 
     def bare(spec: FieldSpec) -> Any:
         return storable(keys.get(plain(spec.name)))
 
-    extraction = _filled(text, fields, guard, skipped, bare, by_path)
+    extraction = _fill(text, fields, guard, skipped, bare, by_path)
     return Extraction(extraction.record, extraction.missing, dropped, extraction.problems)
 
 
 def from_text(text: str, fields: tuple[FieldSpec, ...], guard: Guard, skipped: Collection[int]) -> Extraction:
     """A plain text has no fields but itself."""
-    whole = text[: kept_chars()].strip()
+    whole = text[: capture_limit()].strip()
 
     def bare(spec: FieldSpec) -> Any:
         return whole if plain(spec.name) in ("text", "content", "body") else None
 
-    return _filled(text, fields, guard, skipped, bare, lambda _: [])
+    return _fill(text, fields, guard, skipped, bare, lambda _: [])
 
 
-def _filled(  # noqa: PLR0917 - the parts of one reading
+def _fill(  # noqa: PLR0917 - the parts of one reading
     text: str,
     fields: tuple[FieldSpec, ...],
     guard: Guard,
@@ -65,16 +65,16 @@ def _filled(  # noqa: PLR0917 - the parts of one reading
         if place not in skipped and not spec.css and not spec.xpath:
             with guard(place):
                 try:
-                    values = by_path(spec) if spec.jsonpath else searched(spec.regex or "", text[: kept_chars()])
+                    values = by_path(spec) if spec.jsonpath else search_text(spec.regex or "", text[: capture_limit()])
                 except TooWide:
                     problems[spec.name] = TOO_LONG
         record[spec.name] = values if spec.all else next(iter(values), None)
     return Extraction(record, missing_in(record), problems=problems)
 
 
-def _selected(document: Any, path: str) -> Iterator[Any]:
+def _select(document: Any, path: str) -> Iterator[Any]:
     try:
         query = parse_query(path, field="fields")
     except BadInput:  # refused when the job is written
         return
-    yield from selected(document, query)
+    yield from select(document, query)

@@ -14,7 +14,7 @@ from corral.domain.net.canonical import link_to
 from corral.domain.net.url import Target, parse_target
 from corral.extract.charset import decode
 from corral.extract.crawl_page import rank_of
-from corral.extract.xml.prolog import declared_encoding, prolog_of
+from corral.extract.xml.prolog import encoding_of_xml, prolog_of
 
 MAX_BYTES = 50 * 1024 * 1024  # unpacked
 MAX_URLS = 50_000
@@ -37,7 +37,7 @@ class SitemapEntry(NamedTuple):
     priority: float | None = None
 
 
-def sitemap_read(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
+def read_sitemap(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
     """Return `found`, as fields of domain.crawl.item.DiscoveredLink: pages, or the sitemaps that an index lists."""
     text, is_whole = _text(body, content_type)
     is_index, entries = _entries(text)
@@ -92,13 +92,13 @@ def _text(body: bytes, content_type: str) -> tuple[str, bool]:
     """And whether that is all of what was packed."""
     is_whole = True
     if body.startswith(_GZIP):
-        body, is_whole = _unpacked(body)
-    if "charset" not in content_type.lower() and (named := declared_encoding(body)):
+        body, is_whole = _decompress(body)
+    if "charset" not in content_type.lower() and (named := encoding_of_xml(body)):
         content_type = f"application/xml; charset={named}"
     return decode(body, content_type).text, is_whole
 
 
-def _unpacked(body: bytes) -> tuple[bytes, bool]:
+def _decompress(body: bytes) -> tuple[bytes, bool]:
     unpacker = zlib.decompressobj(31)
     try:
         data = unpacker.decompress(body, MAX_BYTES)
@@ -134,10 +134,10 @@ def _entries(text: str) -> tuple[bool, Iterator[SitemapEntry]]:
     except TooMuch:
         raise NotASitemap("one of its texts is larger than 10 MB, or it is nested too deeply", "limit:parse") from None
     root = None if elements is None else elements.root
-    return prolog.root.lower() == "sitemapindex", _listed(() if root is None else root)
+    return prolog.root.lower() == "sitemapindex", _iter_entries(() if root is None else root)
 
 
-def _listed(root: Any) -> Iterator[SitemapEntry]:
+def _iter_entries(root: Any) -> Iterator[SitemapEntry]:
     for element in root:
         if not isinstance(element.tag, str):
             continue

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from corral.extract.page import Page, squeezed
+from corral.extract.page import Page, normalize_space
 
 _MAX_NODES = 5_000
 _MAX_SCRIPT_CHARS = 1_000_000
@@ -27,7 +27,7 @@ def json_ld(page: Page) -> Found:
     """Every scalar of every JSON-LD block by its plain key, in document order."""
     found: Found = {}
     for script in page.tree.css('script[type="application/ld+json"]')[:50]:
-        for key, value in _pairs(_loaded(script.text(deep=True))):
+        for key, value in _pairs(_load_json(script.text(deep=True))):
             _keep(found, key, value)
     return found
 
@@ -56,7 +56,7 @@ def microdata(page: Page) -> Found:
     return found
 
 
-def labelled(page: Page) -> Found:
+def label_rows(page: Page) -> Found:
     """Rows of a label and a value: `<th>Price</th><td>9</td>`, `<dt>Price</dt><dd>9</dd>`."""
     found: Found = {}
     for label in page.tree.css("tr > th:first-child, dt")[:_MAX_NODES]:
@@ -70,12 +70,12 @@ def labelled(page: Page) -> Found:
 
 
 def _keep(found: Found, name: str, value: str) -> None:
-    key, text = plain(name), squeezed(value)
+    key, text = plain(name), normalize_space(value)
     if key and text:
         found.setdefault(key, []).append(text)
 
 
-def _loaded(text: str) -> Any:
+def _load_json(text: str) -> Any:
     if len(text) > _MAX_SCRIPT_CHARS:
         return None
     try:
@@ -98,10 +98,10 @@ def _pairs(document: Any) -> Iterator[tuple[str, str]]:
                 text = _scalar(value)
                 if text is not None:
                     yield key, text
-                queue.extend(_nested(value))
+                queue.extend(_containers(value))
 
 
-def _nested(value: Any) -> list[Any]:
+def _containers(value: Any) -> list[Any]:
     return [value] if isinstance(value, dict | list) else []
 
 

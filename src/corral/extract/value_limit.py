@@ -25,7 +25,7 @@ def max_chars() -> int:
     return _limit.get()
 
 
-def kept_chars() -> int:
+def capture_limit() -> int:
     """What extractors keep: a little more than the limit, so that a cut value differs from one that just fits.
 
     Two, because a space at the end of the kept text is stripped.

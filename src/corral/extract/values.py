@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from corral.extract.charset import clean_text
-from corral.extract.value_limit import kept_chars
+from corral.extract.value_limit import capture_limit
 
 _MAX_DEPTH = 32
 _MAX_ENTRIES = 10_000
@@ -13,7 +13,7 @@ _MAX_ENTRIES = 10_000
 def storable(value: Any, depth: int = 0) -> Any:
     """Text without NUL and surrogates, numbers that fit 64 bits, nothing nested deeper than is sane."""
     if isinstance(value, str):
-        return clean_text(value[: kept_chars()])
+        return clean_text(value[: capture_limit()])
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else str(value)[:100]
     if isinstance(value, float):

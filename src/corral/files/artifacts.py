@@ -51,7 +51,7 @@ class ArtifactFolder:
         except OSError:
             return None
 
-    def held(self) -> list[HeldFile]:
+    def list_files(self) -> list[HeldFile]:
         """Every file of ours; whatever else lies in the folder is left alone."""
         now = time.time()
         found: list[HeldFile] = []

@@ -6,7 +6,7 @@ from corral.domain.crawl.crawl import CrawlPlan, ItemState, room_in
 from corral.domain.crawl.item import StoredItem
 from corral.domain.crawl.summary import TRAP_OPTION
 from corral.domain.crawl.traps import Trap
-from corral.domain.redaction import masked, masked_result_url
+from corral.domain.redaction import redact, redact_result_url
 from corral.domain.runs.run import Run
 from corral.store.queries.crawl.crawls import CrawlNow
 
@@ -15,7 +15,7 @@ _SHOWN = ("url", "depth", "state", "attempt", "reason", "message", "http_status"
 
 def page_shape(item: StoredItem) -> dict[str, Any]:
     shown = {name: getattr(item, name) for name in _SHOWN}
-    return {**shown, "url": masked_result_url(item.url), "message": item.message and masked(item.message)}
+    return {**shown, "url": redact_result_url(item.url), "message": item.message and redact(item.message)}
 
 
 def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
@@ -23,7 +23,7 @@ def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
         case ItemState.DONE:
             return f"read with status {item.http_status}" + (f", {item.change}" if item.change else "")
         case ItemState.FAILED:
-            return f"{item.reason}: {masked(item.message or 'no more is known')}"
+            return f"{item.reason}: {redact(item.message or 'no more is known')}"
         case ItemState.MISSING:
             return f"missing: {item.message or item.reason}"
         case ItemState.SKIPPED:
@@ -39,7 +39,7 @@ def _told(item: StoredItem) -> str:
             return f"pages like {item.message} lead to ever more pages like themselves; {TRAP_OPTION} fetches them"
         case Trap.CALENDAR | Trap.REPEATED_SEGMENTS | Trap.TOO_MANY_SEGMENTS:
             return f"its address, like {item.message}, looks like a trap; {TRAP_OPTION} fetches it"
-    return masked(str(item.message))
+    return redact(str(item.message))
 
 
 def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:

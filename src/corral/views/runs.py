@@ -5,7 +5,7 @@ from typing import Any
 from corral.domain.crawl.crawl import Counts, CrawlPlan, percent
 from corral.domain.ids import event_id
 from corral.domain.jobs.job import StoredJob
-from corral.domain.redaction import masked, masked_deeply
+from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.event import Event
 from corral.domain.runs.record import Record
 from corral.domain.runs.run import CRAWL, Run, RunState, spoken
@@ -72,8 +72,8 @@ def event(value: Event) -> dict[str, Any]:
         "run_id": value.run_id,
         "seq": value.seq,
         "level": value.level,
-        "message": masked(value.message),
-        "meta": masked_deeply(value.meta),
+        "message": redact(value.message),
+        "meta": redact_nested(value.meta),
         "created_at": value.created_at,
     }
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.schedule import ON_DEMAND, check_frequency, next_slot, passed_slots
+from corral.domain.jobs.schedule import ON_DEMAND, check_frequency, find_due_slots, next_slot
 from tests.slack import SLACK
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_a_moment_in_another_zone_is_the_same_moment() -> None:
 def test_missed_slots_become_one_that_says_how_many(missed: int, seconds: int) -> None:
     first = datetime(2026, 1, 1, tzinfo=UTC)
     now = first + timedelta(hours=missed, seconds=seconds)
-    assert passed_slots("hourly", first, now) == (
+    assert find_due_slots("hourly", first, now) == (
         first + timedelta(hours=missed),
         missed,
         first + timedelta(hours=missed + 1),
@@ -115,14 +115,14 @@ def test_missed_slots_become_one_that_says_how_many(missed: int, seconds: int) -
 def test_a_schedule_asleep_for_a_year_wakes_up_once_at_once_and_knows_how_much_it_missed() -> None:
     this_minute = NOW.replace(second=0)
     began = time.monotonic()
-    found = passed_slots("* * * * *", this_minute - timedelta(days=365), NOW)
+    found = find_due_slots("* * * * *", this_minute - timedelta(days=365), NOW)
     assert found == (this_minute, 365 * 24 * 60, this_minute + timedelta(minutes=1))
     assert time.monotonic() - began < 1 * SLACK
 
 
 def test_a_schedule_asleep_since_the_clock_was_wrong_is_counted_too() -> None:
     first = datetime(1970, 1, 1, tzinfo=UTC)
-    _, missed, _ = passed_slots("hourly", first, NOW)
+    _, missed, _ = find_due_slots("hourly", first, NOW)
     assert missed == (NOW - first) // timedelta(hours=1)
 
 
@@ -134,7 +134,7 @@ def test_slots_are_counted_as_if_one_by_one(frequency: str, moment: datetime, mi
     now = first + timedelta(minutes=minutes)
     slots = croniter(expression_of(frequency), first)
     passed = list(itertools.takewhile(lambda slot: slot <= now, iter(lambda: slots.get_next(datetime), None)))
-    latest, missed, _ = passed_slots(frequency, first, now)
+    latest, missed, _ = find_due_slots(frequency, first, now)
     assert (latest, missed) == (passed[-1] if passed else first, len(passed))
 
 
@@ -149,6 +149,6 @@ def test_whatever_was_missed_the_next_slot_lies_ahead(frequency: str, moment: da
     first = next_slot(frequency, moment)
     assert first is not None
     now = first + timedelta(days=days)
-    latest, missed, following = passed_slots(frequency, first, now)
+    latest, missed, following = find_due_slots(frequency, first, now)
     assert first <= latest <= now < following
     assert missed >= 0

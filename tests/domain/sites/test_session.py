@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
 from corral.domain.net.url import parse_target
-from corral.domain.redaction import masked, secrets_in
+from corral.domain.redaction import find_secrets, redact
 from corral.domain.secret import Secret, without
 from corral.domain.sites.session import SessionState, checked_state
 from corral.store.rows import to_json
@@ -154,16 +154,16 @@ def test_a_secret_is_cut_out_of_every_text(before: str, after: str) -> None:
     ],
 )
 def test_addresses_lose_their_secrets(text: str, expected: str) -> None:
-    assert masked(text) == expected
+    assert redact(text) == expected
 
 
 def test_the_secrets_of_an_address_can_be_had_to_look_for_them() -> None:
-    assert secrets_in("http://h/?token=a%20b&page=2&next=http://i/?sid=c") == ["a%20b", "c", "a b"]
+    assert find_secrets("http://h/?token=a%20b&page=2&next=http://i/?sid=c") == ["a%20b", "c", "a b"]
 
 
 @pytest.mark.parametrize("text", ["?" + "_" * 8000, "?" + "a_" * 4000, "?token" * 4000, "a." * 8000, "://" * 8000])
 def test_no_text_takes_long_to_mask(text: str) -> None:
     """Pages choose what stands in their addresses."""
     started = time.process_time()
-    masked(f"{text}=://a@")
+    redact(f"{text}=://a@")
     assert time.process_time() - started < 0.2

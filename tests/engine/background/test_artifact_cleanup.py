@@ -54,7 +54,7 @@ def test_a_link_in_the_folder_is_neither_followed_nor_removed(tmp_path: Path) ->
     link = Artifact("e" * 32, ArtifactKind.HTML, 6)
     folder.path(link).symlink_to(secret)
     assert folder.read(link) is None
-    assert link.id not in {file.id for file in folder.held()}
+    assert link.id not in {file.id for file in folder.list_files()}
 
 
 def test_a_nearly_full_disk_keeps_its_last_room_for_the_database(
@@ -64,7 +64,7 @@ def test_a_nearly_full_disk_keeps_its_last_room_for_the_database(
     folder = ArtifactFolder(tmp_path / "artifacts")
     with pytest.raises(OSError, match="nearly full"):
         folder.keep(ArtifactKind.HTML, b"x")
-    assert folder.held() == []
+    assert folder.list_files() == []
 
 
 async def test_files_that_no_run_names_are_swept_and_strangers_are_not(tmp_path: Path, store: Store) -> None:
@@ -86,7 +86,7 @@ async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path:
     await Tidying(store, folder, 550, FileFolder(tmp_path / "files")).tidy()
     left = {each.artifact.id for each in await store.artifacts_of(run_id)}
     assert left == {each.id for each in made[6:]}
-    assert {file.id for file in folder.held()} == left
+    assert {file.id for file in folder.list_files()} == left
     await store.close()
 
 

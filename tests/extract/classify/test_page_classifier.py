@@ -17,9 +17,9 @@ from corral.extract.classify.page_classifier import (
     ClassifierInput,
     PageClass,
     PageClassification,
-    failure_of_verdict,
+    failure_of_classification,
     judge,
-    merged,
+    merge_headers,
 )
 from corral.extract.classify.phrases import BLOCK_TITLE, CHALLENGE_TITLE, GONE, GONE_BARE, LOGIN_TITLE, is_odd, says
 from corral.extract.classify.signs import (
@@ -93,7 +93,7 @@ def test_whatever_guards_a_page_is_found_by_one_of_the_words(what: str, words: t
 def test_a_page_that_is_not_suspected_would_not_have_been_condemned(page: ClassifierInput, is_complete: bool) -> None:
     page = replace(page, content_type="text/html")
     missing = () if is_complete else ("price",)
-    whole = page_classifier._weighed(Signs(page, missing))  # what is weighed for every page, were there no shorter way
+    whole = page_classifier._weigh(Signs(page, missing))  # what is weighed for every page, were there no shorter way
     assert judge(page, missing).kind is whole.kind
 
 
@@ -165,7 +165,7 @@ def test_a_document_too_deep_to_parse_is_not_called_empty() -> None:
 
 
 def test_repeated_headers_are_joined() -> None:
-    assert merged([("Set-Cookie", "a=1"), ("set-cookie", "datadome=2")]) == {"set-cookie": "a=1, datadome=2"}
+    assert merge_headers([("Set-Cookie", "a=1"), ("set-cookie", "datadome=2")]) == {"set-cookie": "a=1, datadome=2"}
 
 
 # -- failures ----------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_repeated_headers_are_joined() -> None:
 def test_each_kind_is_a_failure_of_its_own(
     kind: PageClass, code: FailureCode, detail: str, http_status: int | None
 ) -> None:
-    failure = failure_of_verdict(PageClassification(kind, 5.0, ("a thing", "another")), 200, stats={"cost": 1})
+    failure = failure_of_classification(PageClassification(kind, 5.0, ("a thing", "another")), 200, stats={"cost": 1})
     assert failure is not None
     assert (failure.code, failure.detail, failure.http_status) == (code, detail, http_status)
     assert failure.message.endswith(": a thing; another")
@@ -192,16 +192,16 @@ def test_each_kind_is_a_failure_of_its_own(
 
 
 def test_content_is_no_failure() -> None:
-    assert failure_of_verdict(PageClassification(PageClass.OK, 0.0, ()), 200) is None
+    assert failure_of_classification(PageClassification(PageClass.OK, 0.0, ()), 200) is None
 
 
 def test_being_asked_to_slow_down_is_not_a_block() -> None:
-    assert failure_of_verdict(PageClassification(PageClass.CAPTCHA, 9.0, ("a captcha",)), 429) is None
+    assert failure_of_classification(PageClassification(PageClass.CAPTCHA, 9.0, ("a captcha",)), 429) is None
 
 
 def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
     page_classifier = judge(answer(recorded("challenge"), status=503), ("price",))
-    failure = failure_of_verdict(page_classifier, 503, retry_after="30")
+    failure = failure_of_classification(page_classifier, 503, retry_after="30")
     assert failure is not None
     assert (failure.code, failure.http_status, failure.retry_after) == (FailureCode.BLOCKED, 503, "30")
     assert "Just a moment" in failure.message
@@ -213,7 +213,7 @@ def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
 @given(page=ANSWERS, missing=st.lists(st.text(), max_size=3).map(tuple))
 def test_nothing_makes_it_raise(page: ClassifierInput, missing: tuple[str, ...]) -> None:
     page_classifier = judge(page, missing)
-    assert (page_classifier.kind is PageClass.OK) is (failure_of_verdict(page_classifier, 200) is None)
+    assert (page_classifier.kind is PageClass.OK) is (failure_of_classification(page_classifier, 200) is None)
 
 
 def calls_to_judge(page: ClassifierInput) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
-from corral.domain.json_path import MAX_VISITED, TooWide, parse_query, selected
+from corral.domain.json_path import MAX_VISITED, TooWide, parse_query, select
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from tests.slack import SLACK
@@ -106,7 +106,7 @@ def test_paths_that_multiply_end_and_cost_their_own_field() -> None:
     read = answer(FieldSpec("f", jsonpath="$" + "..*" * 6), FieldSpec("g", jsonpath="$[0][0][0][0][0][0]"), body=wide)
     assert (read.record, read.problems) == ({"f": None, "g": 1}, {"f": "limit:selector"})
     with pytest.raises(TooWide):
-        selected(document, parse_query("$..name", field="f"))
+        select(document, parse_query("$..name", field="f"))
     assert time.process_time() - started < 10
     assert MAX_VISITED <= 1_000_000
 

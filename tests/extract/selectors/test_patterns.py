@@ -7,7 +7,7 @@ from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
-from corral.extract.selectors.patterns import check_pattern, searched
+from corral.extract.selectors.patterns import check_pattern, search_text
 from tests.slack import SLACK
 
 PAGE = (
@@ -74,4 +74,4 @@ def test_reading_a_pattern_takes_no_time() -> None:
 
 
 def test_matches_are_bounded() -> None:
-    assert len(searched("a", "a" * 50_000)) == 10_000
+    assert len(search_text("a", "a" * 50_000)) == 10_000

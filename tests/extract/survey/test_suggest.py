@@ -42,7 +42,7 @@ def proposed(html: str) -> list[dict[str, Any]]:
     return suggestions(Page(html, URL))
 
 
-def labelled(html: str, label: str) -> list[dict[str, Any]]:
+def label_rows(html: str, label: str) -> list[dict[str, Any]]:
     return [each for each in proposed(html) if each["label"] == label]
 
 
@@ -90,22 +90,22 @@ def test_every_proposal_finds_what_it_says(html: str) -> None:
     ],
 )
 def test_the_obvious_is_proposed(html: str, label: str, value: str) -> None:
-    assert value in [value_of(html, each) for each in labelled(html, label)]
+    assert value in [value_of(html, each) for each in label_rows(html, label)]
 
 
 def test_the_text_of_an_article_is_proposed() -> None:
-    [text] = labelled(ARTICLE, "text")
+    [text] = label_rows(ARTICLE, "text")
     assert text["css"] == "article"
     assert "It rained." in value_of(ARTICLE, text)
 
 
 def test_the_name_of_an_author_is_not_the_name_of_the_article() -> None:
-    assert not labelled(ARTICLE, "name")
+    assert not label_rows(ARTICLE, "name")
 
 
 def test_a_list_is_proposed_with_its_items_and_what_is_in_them() -> None:
     items, links, titles, prices = (
-        labelled(LIST, label)[0] for label in ("items", "item links", "item titles", "item prices")
+        label_rows(LIST, label)[0] for label in ("items", "item links", "item titles", "item prices")
     )
     assert items["css"] == "div.card"
     assert len(value_of(LIST, items)) == 12
@@ -119,7 +119,7 @@ def test_menus_are_no_items() -> None:
 
 
 def test_text_in_scripts_is_no_price() -> None:
-    assert not labelled("<body><script>var a = '$ 5'</script><style>/* € 7 */</style></body>", "price")
+    assert not label_rows("<body><script>var a = '$ 5'</script><style>/* € 7 */</style></body>", "price")
 
 
 @pytest.mark.parametrize("html", ["", "plain", "<body></body>", "<!-- $ 5 -->", "<svg><title>x</title></svg>"])

@@ -67,10 +67,10 @@ async def test_a_page_without_the_asked_fields_is_kept_a_good_one_is_not(
     assert isinstance(outcome, Fetched)
     assert outcome.missing == ("warranty",)
     assert set(kept(outcome, folder)) == {"screenshot", "html"}
-    before = len(folder.held())
+    before = len(folder.list_files())
     good = await browser.execute(a_task(hostile.url("/"), "title"))
     assert isinstance(good, Fetched)
-    assert (good.missing, good.artifacts, len(folder.held())) == ((), (), before)
+    assert (good.missing, good.artifacts, len(folder.list_files())) == ((), (), before)
 
 
 async def test_nothing_is_kept_of_what_we_refused_or_never_saw(
@@ -81,7 +81,7 @@ async def test_nothing_is_kept_of_what_we_refused_or_never_saw(
         outcome = await browser.execute(a_task(hostile.url(path), "title"))
         assert isinstance(outcome, Failed), path
         assert (outcome.code, outcome.artifacts) == (code, ()), path
-    assert folder.held() == []
+    assert folder.list_files() == []
 
 
 async def test_a_page_that_does_not_end_is_kept_as_it_was_and_stays_a_timeout(

@@ -29,7 +29,7 @@ from corral.domain.crawl.crawl import CANONICAL, ItemState
 from corral.domain.crawl.health import crawl_health
 from corral.domain.crawl.item import PAGE, StoredItem
 from corral.domain.errors import BadInput
-from corral.domain.redaction import masked, masked_result_url
+from corral.domain.redaction import redact, redact_result_url
 from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.run import Move, Run, RunState
 from corral.engine.usecases.crawls import CrawlAccess, seeds_of
@@ -132,7 +132,7 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
         rest["metadata"]["missing"] = [item.url for item in missing]
     if plan_of(run).since is not None:
         gone = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
-        rest["metadata"]["gone"] = [masked_result_url(url) for url in gone]
+        rest["metadata"]["gone"] = [redact_result_url(url) for url in gone]
     yield b"]," + render.dumps(rest)[1:]
 
 
@@ -148,10 +148,10 @@ async def _error_details(corral: Corral, run: Run) -> list[dict[str, Any]]:
     starts = {seed.url for seed in seeds_of(plan_of(run)) if seed.kind == PAGE}
     return [
         {
-            "url": masked_result_url(item.url),
+            "url": redact_result_url(item.url),
             "depth": item.depth,
             "error_type": _error_type(item),
-            "error": masked(item.message or "") or f"it may not be read, by the rule {item.reason}",
+            "error": redact(item.message or "") or f"it may not be read, by the rule {item.reason}",
             "reason": item.reason,
             "http_status": item.http_status,
             "attempts": item.attempt,

@@ -10,7 +10,7 @@ from corral.domain.crawl.crawl import CrawlPlan, eta_range, percent
 from corral.domain.crawl.option_values import MAX_WORKERS
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.net.url import MAX_URL_CHARS
-from corral.domain.redaction import masked_result_url
+from corral.domain.redaction import redact_result_url
 from corral.domain.runs.run import CRAWL, Run, RunState, spoken
 from corral.engine.usecases.sessions import SessionDraft
 from corral.store.queries.crawl.crawls import CrawlNow
@@ -215,7 +215,7 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
         "total_items": counts.fetched + counts.waiting + counts.deferred,
         "completed_items": counts.done,
         "failed_items": counts.failed,
-        "current_item": masked_result_url(now.current_url)
+        "current_item": redact_result_url(now.current_url)
         if now.current_url and run.state is RunState.RUNNING
         else None,
         "created_at": run.created_at,

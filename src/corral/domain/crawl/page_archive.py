@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from corral.domain.crawl.item import ItemResult
-from corral.domain.redaction import masked, names_a_secret
+from corral.domain.redaction import is_secret_name, redact
 from corral.domain.secret import SHOWN
 
 if sys.version_info >= (3, 14):
@@ -48,8 +48,8 @@ def page_document(
 ) -> dict[str, Any]:
     """What a worker tells of a page: plain values, which travel as JSON."""
     return {
-        "url": masked(url),
-        "asked_url": None if asked_url is None else masked(asked_url),
+        "url": redact(url),
+        "asked_url": None if asked_url is None else redact(asked_url),
         "http_status": http_status,
         "headers": [[name, _shown(name, value)] for name, value in headers],
         "body": base64.b64encode(zstd.compress(body)).decode(),
@@ -62,7 +62,7 @@ def packed_of(document: dict[str, Any]) -> bytes:
 
 
 def _shown(name: str, value: str) -> str:
-    return SHOWN if name.lower() in _SECRET_HEADERS or names_a_secret(name) else masked(value)
+    return SHOWN if name.lower() in _SECRET_HEADERS or is_secret_name(name) else redact(value)
 
 
 def told_at_once(ended: list[ItemResult]) -> tuple[list[ItemResult], list[ItemResult]]:

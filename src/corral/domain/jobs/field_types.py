@@ -18,7 +18,7 @@ def with_types(record: dict[str, Any], fields: Sequence[FieldSpec]) -> tuple[dic
     typed = {spec.name: spec.type for spec in fields if spec.type is not None}
     if not typed:
         return record, ()
-    made = {name: _made(value, typed[name]) if name in typed else value for name, value in record.items()}
+    made = {name: _convert(value, typed[name]) if name in typed else value for name, value in record.items()}
     lost = tuple(name for name in typed if _is_empty(made.get(name)) and not _is_empty(record.get(name)))
     return made, lost
 
@@ -27,11 +27,11 @@ def _is_empty(value: Any) -> bool:
     return value in (None, "", [], {})
 
 
-def _made(value: Any, kind: str | None) -> Any:
+def _convert(value: Any, kind: str | None) -> Any:
     if kind == "list":
         return value if isinstance(value, list) else [] if value is None else [value]
     if isinstance(value, list):
-        return [made for each in value if (made := _made(each, kind)) is not None]
+        return [made for each in value if (made := _convert(each, kind)) is not None]
     if value is None:
         return None
     match kind:

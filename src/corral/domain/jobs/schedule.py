@@ -68,16 +68,16 @@ def check_frequency(text: str) -> str:
         return text
     given = text.split(" ")
     if len(given) != len(_FIELDS):
-        raise _refused(text, "is neither a known name nor five cron fields")
+        raise _bad_frequency(text, "is neither a known name nor five cron fields")
     for field, part in zip(_FIELDS, given, strict=True):
         if not field.takes(part):
-            raise _refused(text, f"has {part[:40]!r} for the {field.name}, which is not understood")
+            raise _bad_frequency(text, f"has {part[:40]!r} for the {field.name}, which is not understood")
     if not _ever_fires(text):
-        raise _refused(text, "never fires: there is no such day")
+        raise _bad_frequency(text, "never fires: there is no such day")
     return text
 
 
-def _refused(text: str, what: str) -> BadInput:
+def _bad_frequency(text: str, what: str) -> BadInput:
     return BadInput(f"frequency {text[:100]!r} {what}", field="frequency", hint=ACCEPTED)
 
 
@@ -98,7 +98,7 @@ def next_slot(frequency: str, after: datetime) -> datetime | None:
     return slot.astimezone(UTC)
 
 
-def passed_slots(frequency: str, first: datetime, now: datetime) -> tuple[datetime, int, datetime]:
+def find_due_slots(frequency: str, first: datetime, now: datetime) -> tuple[datetime, int, datetime]:
     """From a due slot: the latest slot that has come, how many before it were missed, and the next one."""
     check_frequency(frequency)  # a job may be older than what is accepted today
     following = next_slot(frequency, max(first, now))

@@ -6,7 +6,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
-from corral.domain.redaction import secrets_in
+from corral.domain.redaction import find_secrets
 
 Headers = tuple[tuple[str, str], ...]  # names in lower case
 
@@ -73,7 +73,7 @@ def is_worth_keeping(page: StoredPage, mode: CacheMode) -> bool:
 
 def _opens_something(page: StoredPage) -> bool:
     """True where an address on the way to it holds a secret: the file of an entry says where it came from."""
-    return any(secrets_in(url) for url in (page.url, *page.chain))
+    return any(find_secrets(url) for url in (page.url, *page.chain))
 
 
 def keepable(headers: Headers) -> Headers:

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from corral.domain.jobs.job import OnTrouble, Strategy
-from corral.domain.redaction import masked
+from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.found_before import carried, found_before, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
@@ -269,7 +269,7 @@ def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
         events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_described(failure)}),),
         failure=failure,
         stats=failure.stats,
-        intervention=InterventionDraft(kind, failure.message, masked(url) if isinstance(url, str) else None),
+        intervention=InterventionDraft(kind, failure.message, redact(url) if isinstance(url, str) else None),
     )
 
 

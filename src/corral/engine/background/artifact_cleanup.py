@@ -38,7 +38,7 @@ class Tidying:
 
     async def _tidied(self) -> None:
         """Rows go before files: a file without a row is found again, a row without a file promises too much."""
-        held = await asyncio.to_thread(self._folder.held)
+        held = await asyncio.to_thread(self._folder.list_files)
         if not held:
             return
         lost = orphans(held, await self._store.artifact_ids())

@@ -7,7 +7,7 @@ import structlog
 
 from corral.domain.errors import CorralError, StorageError
 from corral.domain.jobs.job import DueJob
-from corral.domain.jobs.schedule import passed_slots
+from corral.domain.jobs.schedule import find_due_slots
 from corral.domain.ports import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import NewRun
@@ -44,7 +44,7 @@ class Scheduler:
     async def _fire(self, due: DueJob) -> NewRun | None:
         now = datetime.now(UTC)
         first = datetime.fromtimestamp(due.slot_ms / 1000, UTC)
-        slot, missed, following = passed_slots(due.job.frequency, first, now)
+        slot, missed, following = find_due_slots(due.job.frequency, first, now)
         run, drafts = await self._submitter.drafted(due.job, extra={"slot": slot.isoformat()})
         if missed:
             drafts = [*drafts, EventDraft(EventKind.SLOTS_MISSED, {"missed": missed})]

@@ -8,7 +8,7 @@ from typing import Any
 
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports import FrontierClient, RunKind
-from corral.domain.redaction import masked, masked_deeply
+from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Lease
@@ -46,11 +46,11 @@ async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClien
 
 def shown(outcome: Outcome) -> Outcome:
     """As it may be written into events and statistics: addresses without their secrets. Records stay what they are."""
-    stats = masked_deeply(outcome.stats)
+    stats = redact_nested(outcome.stats)
     if not isinstance(outcome, Failed):
         return replace(outcome, stats=stats)
-    trace = masked(outcome.traceback) if outcome.traceback else None
-    return replace(outcome, stats=stats, message=masked(outcome.message), traceback=trace)
+    trace = redact(outcome.traceback) if outcome.traceback else None
+    return replace(outcome, stats=stats, message=redact(outcome.message), traceback=trace)
 
 
 def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float) -> Settlement:

@@ -28,7 +28,7 @@ _VENDOR_SERVERS = ("akamaighost", "cloudflare", "ddos-guard", "sucuri")
 _VENDOR_COOKIES = ("datadome=", "incap_ses_", "_px", "ak_bmsc=", "__cf_bm=", "aws-waf-token=", "reese84=")
 
 
-def shown(text: str | None) -> str:
+def quote(text: str | None) -> str:
     return f"“{' '.join((text or '').split())[:_MAX_SHOWN_CHARS]}”"
 
 
@@ -52,7 +52,11 @@ def challenge_script(signs: Signs) -> Seen:
 
 def challenge_markup(signs: Signs) -> Seen:
     node = signs.first(CHALLENGE_MARKUP) if signs.names_a_guard else None
-    return f"a challenge in the markup ({_named(node.tag, node.attributes.get('id'))})" if node is not None else None
+    return (
+        f"a challenge in the markup ({_label_element(node.tag, node.attributes.get('id'))})"
+        if node is not None
+        else None
+    )
 
 
 def widget_alone(signs: Signs) -> Seen:
@@ -64,7 +68,7 @@ def widget(signs: Signs) -> Seen:
     node = signs.widget
     if node is None:
         return None
-    return f"a captcha ({_named(node.tag, node.attributes.get('id') or node.attributes.get('class'))})"
+    return f"a captcha ({_label_element(node.tag, node.attributes.get('id') or node.attributes.get('class'))})"
 
 
 def watching_script(signs: Signs) -> Seen:
@@ -73,24 +77,24 @@ def watching_script(signs: Signs) -> Seen:
 
 
 def challenge_title(signs: Signs) -> Seen:
-    return _titled(signs, CHALLENGE_TITLE)
+    return _find_in_title(signs, CHALLENGE_TITLE)
 
 
 def block_title(signs: Signs) -> Seen:
-    return _titled(signs, BLOCK_TITLE)
+    return _find_in_title(signs, BLOCK_TITLE)
 
 
 def block_heading(signs: Signs) -> Seen:
     """Counts only where the title does not say it: many a page repeats its title."""
-    return None if challenge_title(signs) or block_title(signs) else _first_saying(signs, BLOCK_TITLE)
+    return None if challenge_title(signs) or block_title(signs) else _find_in_headings(signs, BLOCK_TITLE)
 
 
 def block_phrase(signs: Signs) -> Seen:
-    return _block_phrase(signs, at=0)
+    return _find_block_phrase(signs, at=0)
 
 
 def another_block_phrase(signs: Signs) -> Seen:
-    return _block_phrase(signs, at=1)
+    return _find_block_phrase(signs, at=1)
 
 
 def refusing_status(signs: Signs) -> Seen:
@@ -109,8 +113,8 @@ def vendor(signs: Signs) -> Seen:
 # -- login walls -------------------------------------------------------------------------------------------
 
 
-def sent_to_login(signs: Signs) -> Seen:
-    return f"a redirect to {shown(signs.answer.final_url)}" if signs.is_sent_to_login else None
+def login_redirect(signs: Signs) -> Seen:
+    return f"a redirect to {quote(signs.answer.final_url)}" if signs.is_sent_to_login else None
 
 
 def return_address(signs: Signs) -> Seen:
@@ -125,50 +129,50 @@ def login_button(signs: Signs) -> Seen:
     if signs.password is None:
         return None
     label = next((text for text in signs.submit_labels if says(SUBMIT_LOGIN, text)), None)
-    return f"the button {shown(label)}" if label else None
+    return f"the button {quote(label)}" if label else None
 
 
 def login_title(signs: Signs) -> Seen:
-    return _titled(signs, LOGIN_TITLE)
+    return _find_in_title(signs, LOGIN_TITLE)
 
 
 def login_phrase(signs: Signs) -> Seen:
-    return _phrase(signs, LOGIN_PHRASE)
+    return _find_phrase(signs, LOGIN_PHRASE)
 
 
-def login_asked(signs: Signs) -> Seen:
+def login_requested(signs: Signs) -> Seen:
     return "a login page was asked for" if signs.is_login_asked else None
 
 
 # -- soft 404 ----------------------------------------------------------------------------------------------
 
 
-def gone_title(signs: Signs) -> Seen:
-    return _titled(signs, GONE)
+def not_found_title(signs: Signs) -> Seen:
+    return _find_in_title(signs, GONE)
 
 
-def bare_gone_title(signs: Signs) -> Seen:
+def bare_not_found_title(signs: Signs) -> Seen:
     """Things have been named “Not Found”; nothing for sale is called “Page not found”."""
-    return _titled(signs, GONE_BARE)
+    return _find_in_title(signs, GONE_BARE)
 
 
-def gone_heading(signs: Signs) -> Seen:
-    return _first_saying(signs, GONE)
+def not_found_heading(signs: Signs) -> Seen:
+    return _find_in_headings(signs, GONE)
 
 
-def gone_phrase(signs: Signs) -> Seen:
-    return _phrase(signs, GONE_PHRASE)
+def not_found_phrase(signs: Signs) -> Seen:
+    return _find_phrase(signs, GONE_PHRASE)
 
 
-def dead_end(signs: Signs) -> Seen:
-    return f"a redirect to {shown(signs.answer.final_url)}" if signs.is_sent_to_dead_end else None
+def not_found_redirect(signs: Signs) -> Seen:
+    return f"a redirect to {quote(signs.answer.final_url)}" if signs.is_sent_to_dead_end else None
 
 
-def sent_home(signs: Signs) -> Seen:
+def home_redirect(signs: Signs) -> Seen:
     return "a redirect to the home page" if signs.is_sent_home else None
 
 
-def gone_class(signs: Signs) -> Seen:
+def not_found_class(signs: Signs) -> Seen:
     marks = {"error404", "error-404", "page-404", "not-found", "page-not-found", "http-404"}
     found = marks & set(signs.root_classes.split())
     return f"the page's class {min(found)}" if found else None
@@ -187,7 +191,7 @@ def blank_page(signs: Signs) -> Seen:
     return "nothing to be seen on the page" if signs.is_blank else None
 
 
-def sent_on(signs: Signs) -> Seen:
+def redirect_only(signs: Signs) -> Seen:
     return "a page that only sends its reader on" if signs.is_blank and signs.refresh else None
 
 
@@ -282,25 +286,25 @@ TABLE = (
     Row(refusing_status,        1.0,   0.0,   0.0,   0.0),
     Row(vendor,                 0.5,   0.0,   0.0,   0.0),
 
-    Row(sent_to_login,          0.0,   3.0,   0.0,   0.0),
+    Row(login_redirect,          0.0,   3.0,   0.0,   0.0),
     Row(return_address,         0.0,   1.0,   0.0,   0.0),
     Row(password_form,          0.0,   2.0,   0.0,   0.0),
     Row(login_button,           0.0,   1.0,   0.0,   0.0),
     Row(login_title,            0.0,   1.5,   0.0,   0.0),
     Row(login_phrase,           0.0,   1.5,   0.0,   0.0),
-    Row(login_asked,            0.0,  -4.0,   0.0,   0.0),
+    Row(login_requested,            0.0,  -4.0,   0.0,   0.0),
 
-    Row(gone_title,             0.0,   0.0,   3.0,   0.0),
-    Row(bare_gone_title,        0.0,   0.0,   1.5,   0.0),
-    Row(gone_heading,           0.0,   0.0,   2.0,   0.0),
-    Row(gone_phrase,            0.0,   0.0,   1.5,   0.0),
-    Row(dead_end,               0.0,   0.0,   2.0,   0.0),
-    Row(sent_home,              0.0,   0.0,   1.0,   0.0),
-    Row(gone_class,             0.0,   0.0,   1.5,   0.0),
+    Row(not_found_title,             0.0,   0.0,   3.0,   0.0),
+    Row(bare_not_found_title,        0.0,   0.0,   1.5,   0.0),
+    Row(not_found_heading,           0.0,   0.0,   2.0,   0.0),
+    Row(not_found_phrase,            0.0,   0.0,   1.5,   0.0),
+    Row(not_found_redirect,               0.0,   0.0,   2.0,   0.0),
+    Row(home_redirect,              0.0,   0.0,   1.0,   0.0),
+    Row(not_found_class,             0.0,   0.0,   1.5,   0.0),
 
     Row(application_shell,      0.0,   0.0,   0.0,   3.5),
     Row(blank_page,             1.0,   0.0,   0.0,   3.5),
-    Row(sent_on,                0.0,   0.0,   0.0,   0.5),
+    Row(redirect_only,                0.0,   0.0,   0.0,   0.5),
 
     # about the page as a whole
     Row(little_text,            1.0,   1.0,   1.0,   0.0),
@@ -317,27 +321,27 @@ TABLE = (
 # fmt: on
 
 
-def _titled(signs: Signs, pattern: re.Pattern[str]) -> Seen:
-    return f"the title {shown(signs.title)}" if signs.has_odd_title and says(pattern, signs.title) else None
+def _find_in_title(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+    return f"the title {quote(signs.title)}" if signs.has_odd_title and says(pattern, signs.title) else None
 
 
-def _named(tag: str | None, mark: str | None) -> str:
+def _label_element(tag: str | None, mark: str | None) -> str:
     return f"{tag} {mark[:_MAX_SHOWN_CHARS]}" if mark else f"{tag}"
 
 
-def _first_saying(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+def _find_in_headings(signs: Signs, pattern: re.Pattern[str]) -> Seen:
     heading = next((text for text in signs.headings if says(pattern, text)), None)
-    return f"the heading {shown(heading)}" if heading else None
+    return f"the heading {quote(heading)}" if heading else None
 
 
-def _phrase(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+def _find_phrase(signs: Signs, pattern: re.Pattern[str]) -> Seen:
     found = None if signs.has_long_prose else pattern.search(signs.prose)
-    return f"the words {shown(found[0])}" if found else None
+    return f"the words {quote(found[0])}" if found else None
 
 
-def _block_phrase(signs: Signs, at: int) -> Seen:
+def _find_block_phrase(signs: Signs, at: int) -> Seen:
     """The pattern after `at` others that were found. In a long text such words are its subject."""
     if signs.has_long_prose:
         return None
     found = [match[0] for pattern in BLOCK_PHRASES if (match := pattern.search(signs.prose))]
-    return f"the words {shown(found[at])}" if len(found) > at else None
+    return f"the words {quote(found[at])}" if len(found) > at else None

@@ -13,7 +13,7 @@ from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.classify import evidence
 from corral.extract.classify.evidence import TABLE, THRESHOLD, Cause, challenge_header, challenge_markup, widget
-from corral.extract.classify.plain import judge_plain
+from corral.extract.classify.plain import classify_plain
 from corral.extract.classify.signs import ClassifierInput, Signs
 from corral.extract.page import Page, is_too_deep
 
@@ -22,9 +22,9 @@ __all__ = [
     "PageClass",
     "PageClassification",
     "failure_behind",
-    "failure_of_verdict",
+    "failure_of_classification",
     "judge",
-    "merged",
+    "merge_headers",
 ]
 
 _MAX_NAMED = 4
@@ -62,18 +62,18 @@ _KINDS: dict[Cause, PageClass] = {
 # Asked first: what the head of the answer, its address and its title say. Asked last: what is rarely needed.
 _FIRST = (
     *(evidence.challenge_header, evidence.refusing_status, evidence.vendor, evidence.fields_missing),
-    *(evidence.sent_to_login, evidence.return_address, evidence.dead_end, evidence.sent_home),
+    *(evidence.login_redirect, evidence.return_address, evidence.not_found_redirect, evidence.home_redirect),
     *(evidence.challenge_title, evidence.block_title, evidence.login_title),
-    *(evidence.gone_title, evidence.bare_gone_title),
+    *(evidence.not_found_title, evidence.bare_not_found_title),
 )
 _LAST = (
-    *(evidence.gone_class, evidence.noindex, evidence.password_form, evidence.login_button),
-    *(evidence.block_heading, evidence.gone_heading),
+    *(evidence.not_found_class, evidence.noindex, evidence.password_form, evidence.login_button),
+    *(evidence.block_heading, evidence.not_found_heading),
 )
 # Where there is no long paragraph, what there is to read has to be gathered: the less of it, the better.
 _READ = (
-    *(evidence.little_text, evidence.blank_page, evidence.sent_on, evidence.application_shell),
-    *(evidence.block_phrase, evidence.another_block_phrase, evidence.login_phrase, evidence.gone_phrase),
+    *(evidence.little_text, evidence.blank_page, evidence.redirect_only, evidence.application_shell),
+    *(evidence.block_phrase, evidence.another_block_phrase, evidence.login_phrase, evidence.not_found_phrase),
 )
 
 
@@ -119,7 +119,7 @@ def failure_behind(
     if verdict.kind in _GOOD or is_said:
         return by_status, None
     seen = {"kind": verdict.kind.value, "score": verdict.score, "evidence": list(verdict.evidence)}
-    return failure_of_verdict(verdict, page.status, retry_after=retry_after) or by_status, seen
+    return failure_of_classification(verdict, page.status, retry_after=retry_after) or by_status, seen
 
 
 def judge(page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> PageClassification:
@@ -130,17 +130,17 @@ def judge(page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page |
     signs = Signs(page, fields_missing, parsed)
     form = _form_of(page)
     if form == "html" and (parsed is not None or not is_too_deep(signs.html)):
-        return _weighed(signs) if _is_suspected(signs) else PageClassification(PageClass.OK, 0.0, ())
+        return _weigh(signs) if _is_suspected(signs) else PageClassification(PageClass.OK, 0.0, ())
     header = challenge_header(signs)
     if header is not None:
         return PageClassification(PageClass.BLOCK, THRESHOLD, (header,))
-    found = judge_plain(page.text, is_json=form == "json") if form and fields_missing else None
+    found = classify_plain(page.text, is_json=form == "json") if form and fields_missing else None
     if found is None or (found[0] not in (PageClass.BLOCK, PageClass.CAPTCHA) and not _is_good(page.status)):
         return PageClassification(PageClass.OK, 0.0, ())
     return PageClassification(PageClass(found[0]), THRESHOLD, (found[1],))
 
 
-def failure_of_verdict(
+def failure_of_classification(
     verdict: PageClassification, status: int, *, retry_after: str | None = None, stats: dict[str, object] | None = None
 ) -> Failed | None:
     """The failure a page of this kind means; None where it is content, or where the status says more.
@@ -164,7 +164,7 @@ def failure_of_verdict(
     )
 
 
-def merged(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def merge_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Header pairs as a mapping; what was sent several times is joined."""
     together: dict[str, str] = {}
     for name, value in headers:
@@ -194,7 +194,7 @@ def _is_suspected(signs: Signs) -> bool:
     return False  # not reached: with nothing left to ask, what was seen is all there could be
 
 
-def _weighed(signs: Signs) -> PageClassification:
+def _weigh(signs: Signs) -> PageClassification:
     status = signs.answer.status
     seen = [(row, what) for row in TABLE if (what := row.see(signs)) is not None]
     causes: list[Cause] = ["refused"]

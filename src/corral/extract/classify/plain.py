@@ -31,7 +31,7 @@ _SENTENCES = (
 _PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _SENTENCES)
 
 
-def judge_plain(text: str, *, is_json: bool) -> tuple[str, str] | None:
+def classify_plain(text: str, *, is_json: bool) -> tuple[str, str] | None:
     """The kind of refusal, by its name, and what was seen; None where the answer is an answer."""
     if len(text) > _MAX_CHARS:
         return None
@@ -41,11 +41,11 @@ def judge_plain(text: str, *, is_json: bool) -> tuple[str, str] | None:
         return "captcha", "the address of a captcha in place of the answer"
     if _VENDOR_BLOCK.search(text):
         return "block", "the script of a bot detection in place of the answer"
-    said = _said(text)
+    said = _error_texts(text)
     return next((found for sentence in said if (found := _refusal(sentence))), None)
 
 
-def _said(text: str) -> list[str]:
+def _error_texts(text: str) -> list[str]:
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):

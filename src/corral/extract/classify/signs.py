@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from selectolax.lexbor import LexborNode
 
 from corral.extract.classify.phrases import is_odd, plain_text
-from corral.extract.lazy_property import once
-from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, Page, squeezed
+from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, Page, normalize_space
 
 MAX_LOOKED_AT_CHARS = 2_000_000
 # Text outside links, menus and buttons. A block page that explains itself at length has some 700 characters.
@@ -84,15 +84,15 @@ class Signs:
         self.fields_missing = fields_missing
         self._parsed = parsed
 
-    @once
+    @cached_property
     def html(self) -> str:
         return self.answer.text[:MAX_LOOKED_AT_CHARS]
 
-    @once
+    @cached_property
     def source(self) -> bytes:
         return self._parsed.source if self._parsed is not None else self.html.encode("utf-8", "replace").lower()
 
-    @once
+    @cached_property
     def names_a_guard(self) -> bool:
         """Most pages do not, and need not be searched for what one of those words stands in."""
         return self._mentions(GUARD_WORDS)
@@ -101,36 +101,36 @@ class Signs:
         """A page with an odd title is looked through in any case: words can be written in other ways."""
         return self.has_odd_title or not self.page.mentioned.isdisjoint(words)
 
-    @once
+    @cached_property
     def page(self) -> Page:
         return self._parsed or Page(self.html, self.answer.final_url)
 
-    @once
+    @cached_property
     def title(self) -> str | None:
         return self.answer.title or self.page.title
 
-    @once
+    @cached_property
     def headings(self) -> tuple[str, ...]:
         return tuple(text[:300] for node in self.page.tree.css("h1")[:3] if (text := self.page.text_of(node)))
 
-    @once
+    @cached_property
     def _pieces(self) -> Iterator[str]:
         return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.page.mentioned)
 
-    @once
+    @cached_property
     def _first_words(self) -> list[str]:
         return _so_much_of(self._pieces, LITTLE_PROSE_CHARS)
 
-    @once
+    @cached_property
     def _beginning(self) -> list[str]:
         more = LONG_PROSE_CHARS - sum(map(len, self._first_words))
         return [*self._first_words, *_so_much_of(self._pieces, more)]
 
-    @once
+    @cached_property
     def _has_long_beginning(self) -> bool:
         return self.has_long_paragraphs or sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
 
-    @once
+    @cached_property
     def has_long_paragraphs(self) -> bool:
         """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
         chars = 0
@@ -142,28 +142,28 @@ class Signs:
             if above is None or is_hidden or not _is_prose(above, places, may_hide=may_hide):
                 continue
             # Of the paragraph itself, not of the links and the like in it: there is no less than that.
-            chars += len(squeezed(node.text(deep=False)) or "")
+            chars += len(normalize_space(node.text(deep=False)) or "")
             if chars >= LONG_PROSE_CHARS:
                 return True
         return False
 
-    @once
+    @cached_property
     def has_odd_title(self) -> bool:
         return is_odd(self.title)
 
-    @once
+    @cached_property
     def prose(self) -> str:
         """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
         more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
         return plain_text(" ".join([*self._beginning, *_so_much_of(self._pieces, more)]))
 
-    @once
+    @cached_property
     def has_little_prose(self) -> bool:
         # The writing of the patterns makes no text shorter.
         is_some = self.has_long_paragraphs or sum(map(len, self._first_words)) >= LITTLE_PROSE_CHARS
         return not is_some and len(self.prose) < LITTLE_PROSE_CHARS
 
-    @once
+    @cached_property
     def has_long_prose(self) -> bool:
         # Nearly every page has, and then nobody asks for the words.
         return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
@@ -171,31 +171,31 @@ class Signs:
     def first(self, selector: str) -> LexborNode | None:
         return self.page.tree.css_first(selector)
 
-    @once
+    @cached_property
     def widget(self) -> LexborNode | None:
         """Something to be solved that stands in the middle of the page."""
         if not self.names_a_guard:
             return None
         return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
 
-    @once
+    @cached_property
     def password(self) -> LexborNode | None:
         found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.page.mentioned else []
         return next((node for node in found if not _is_beside(node)), None)
 
-    @once
+    @cached_property
     def has_other_inputs(self) -> bool:
         """Something a person fills in that is not part of a captcha."""
         return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select")[:_MAX_LOOKED_AT])
 
-    @once
+    @cached_property
     def submit_labels(self) -> tuple[str, ...]:
         buttons = self.page.tree.css("button")[:50]
         inputs = self.page.tree.css("input[type=submit i]")[:50]
         said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
         return tuple(text[:100] for text in said if text)
 
-    @once
+    @cached_property
     def _scripts(self) -> list[LexborNode]:
         return self.page.tree.css("script")[:_MAX_LOOKED_AT] if self._mentions(SCRIPT_WORDS) else []
 
@@ -206,7 +206,7 @@ class Signs:
                 return found[0]
         return None
 
-    @once
+    @cached_property
     def content_mark(self) -> str | None:
         """The page's own statement that it is an article, a product, a listing."""
         described = self.page.tree.css('script[type="application/ld+json" i]')[:50] if b"ld+json" in self.source else []
@@ -223,19 +223,19 @@ class Signs:
         node = self.first(selector)
         return (node.attributes.get("content") or "").lower()[:500] if node is not None else ""
 
-    @once
+    @cached_property
     def is_article(self) -> bool:
         if b"<article" not in self.page.mentioned or len(self.prose) < 400:
             return False
         return self.first("article") is not None and len(self.page.tree.css("p")) >= 3
 
-    @once
+    @cached_property
     def is_noindex(self) -> bool:
         if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
             return True
         return b"noindex" in self.page.mentioned and "noindex" in self._meta("meta[name=robots i]")
 
-    @once
+    @cached_property
     def is_listing(self) -> bool:
         """Much to follow or to look at, though little to read."""
         counts = {"a[href]": (b"<a", 30), "img": (b"<img", 8), "tr": (b"<tr", 8), "li": (b"<li", 40)}
@@ -244,18 +244,18 @@ class Signs:
             for selector, (tag, count) in counts.items()
         )
 
-    @once
+    @cached_property
     def refresh(self) -> bool:
         return "url=" in self._meta("meta[http-equiv=refresh i]").replace(" ", "")
 
-    @once
+    @cached_property
     def is_blank(self) -> bool:
         """Nothing to read, to look at or to click."""
         seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
         seen += "form, input, button, textarea, select"
         return self.has_little_prose and len(self.prose) < 40 and self.first(seen) is None
 
-    @once
+    @cached_property
     def root_classes(self) -> str:
         nodes = (self.page.tree.root, self.page.tree.body)
         return " ".join((node.attributes.get("class") or "")[:1000] for node in nodes if node is not None).lower()
@@ -266,35 +266,35 @@ class Signs:
     def _is_moved(self) -> bool:
         return self.answer.final_url != self.answer.requested_url
 
-    @once
+    @cached_property
     def _final(self) -> SplitResult:
         return _split(self.answer.final_url)
 
-    @once
+    @cached_property
     def _requested(self) -> SplitResult:
         return _split(self.answer.requested_url)
 
-    @once
+    @cached_property
     def is_login_asked(self) -> bool:
         return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
 
-    @once
+    @cached_property
     def is_sent_to_login(self) -> bool:
         if not self._is_moved:
             return False
         is_there = bool(_places(self._final) & _LOGIN_PLACES) or self._final.netloc.startswith(_LOGIN_HOSTS)
         return is_there and not self.is_login_asked
 
-    @once
+    @cached_property
     def is_asked_path_carried(self) -> bool:
         path = self._requested.path if self._is_moved else ""
         return len(path) > 1 and path != self._final.path and path in unquote(self._final.query)
 
-    @once
+    @cached_property
     def is_sent_to_dead_end(self) -> bool:
         return self._is_moved and bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
 
-    @once
+    @cached_property
     def is_sent_home(self) -> bool:
         if not self._is_moved:
             return False

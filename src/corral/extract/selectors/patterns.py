@@ -4,7 +4,7 @@ import re
 import warnings
 
 from corral.domain.errors import BadInput
-from corral.extract.page import squeezed
+from corral.extract.page import normalize_space
 
 MAX_PATTERN_CHARS = 1_000
 MAX_MATCHES = 10_000
@@ -17,7 +17,7 @@ def check_pattern(pattern: str, *, field: str = "fields") -> str:
     if not pattern:
         raise _bad("the pattern is empty", "write one, or leave `regex` out", field)
     try:
-        _compiled(pattern)
+        _compile(pattern)
     except re.error as problem:
         where = "" if problem.pos is None else f" at position {problem.pos}"
         raise _bad(
@@ -28,11 +28,11 @@ def check_pattern(pattern: str, *, field: str = "fields") -> str:
     return pattern
 
 
-def searched(pattern: str, text: str, limit: int = MAX_MATCHES) -> list[str]:
+def search_text(pattern: str, text: str, limit: int = MAX_MATCHES) -> list[str]:
     """Every match: its first group where it has one, else all of it. It may take for ever: bound its time."""
     values: list[str] = []
-    for match in _compiled(pattern).finditer(text):
-        value = squeezed(match[1] if match.re.groups else match[0])
+    for match in _compile(pattern).finditer(text):
+        value = normalize_space(match[1] if match.re.groups else match[0])
         if value:
             values.append(value)
         if len(values) >= limit:
@@ -40,7 +40,7 @@ def searched(pattern: str, text: str, limit: int = MAX_MATCHES) -> list[str]:
     return values
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     with warnings.catch_warnings():
         # Of a meaning that may change one day, such as `[[`: not worth refusing a job for.
         warnings.simplefilter("ignore", FutureWarning)

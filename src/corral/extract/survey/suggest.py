@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborNode
 
 from corral.domain.jobs.job import FieldSpec
 from corral.extract.fields import extract_from
-from corral.extract.page import Page, squeezed
+from corral.extract.page import Page, normalize_space
 from corral.extract.selectors.generate import classes_of, selector_for
 from corral.extract.structured import json_ld, plain
 from corral.extract.survey.repeated_items import item_suggestions
@@ -121,8 +121,8 @@ def _sample(page: Page, suggestion: Suggestion) -> str | None:
 
 def _all(page: Page) -> Iterator[Suggestion]:
     yield from (Suggestion(label, css, confidence, attr) for label, css, attr, confidence in _USUAL)
-    yield from _microdata(page)
-    yield from _linked_data(page)
+    yield from _from_microdata(page)
+    yield from _from_json_ld(page)
     yield from _by_class(page)
     yield from _by_text(page)
     yield from _body(page)
@@ -130,7 +130,7 @@ def _all(page: Page) -> Iterator[Suggestion]:
         yield Suggestion(label, css, confidence, attr, all=True)
 
 
-def _microdata(page: Page) -> Iterator[Suggestion]:
+def _from_microdata(page: Page) -> Iterator[Suggestion]:
     for name, label in _NAMED.items():
         css = f'[itemprop="{name}"]'
         node = page.tree.css_first(css)
@@ -139,7 +139,7 @@ def _microdata(page: Page) -> Iterator[Suggestion]:
             yield Suggestion(label, css, 0.9, attr)
 
 
-def _linked_data(page: Page) -> Iterator[Suggestion]:
+def _from_json_ld(page: Page) -> Iterator[Suggestion]:
     """JSON-LD by pattern, where the pattern finds what reading the JSON finds; it is not fooled by inner objects."""
     said = json_ld(page)
     for name, label in _NAMED.items():
@@ -159,14 +159,14 @@ def _by_class(page: Page) -> Iterator[Suggestion]:
             text = page.text_of(node)
             if not text or len(text) > _MAX_NAMED_CHARS or (word == "price" and not re.search(r"\d", text)):
                 continue
-            css = _named_selector(page, node, word)
+            css = _class_selector(page, node, word)
             if css is not None:
                 is_exact = word in classes_of(node)
                 yield Suggestion(_LABEL_OF.get(word, word), css, 0.85 if is_exact else 0.65)
                 break
 
 
-def _named_selector(page: Page, node: LexborNode, word: str) -> str | None:
+def _class_selector(page: Page, node: LexborNode, word: str) -> str | None:
     named = next((name for name in classes_of(node) if word in name), None)
     return f".{named}" if named is not None else selector_for(page, node)
 
@@ -191,7 +191,7 @@ def _texts(page: Page) -> Iterator[tuple[str, LexborNode]]:
             return
         parent = node.parent
         if node.tag == "-text" and parent is not None and parent.tag not in _HIDDEN:
-            text = squeezed(node.text_content)
+            text = normalize_space(node.text_content)
             if text:
                 yield text, parent
 

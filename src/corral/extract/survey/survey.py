@@ -23,7 +23,7 @@ class Subject:
     page: Page | None
 
 
-def surveyed(
+def survey_page(
     what: Survey, subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
 ) -> dict[str, Any]:
     text, page = subject.text, subject.page
@@ -36,7 +36,7 @@ def surveyed(
         case Survey.MATCHES:
             told["counts"] = [_count(subject.source, spec, place, guard, skipped) for place, spec in enumerate(fields)]
         case Survey.LIST:
-            told |= _listed(subject, fields, guard, skipped)
+            told |= _survey_list(subject, fields, guard, skipped)
     return told
 
 
@@ -60,7 +60,9 @@ def _elements(source: MarkupSource, spec: FieldSpec, place: int, guard: Guard) -
         return source.count(spec)
 
 
-def _listed(subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]) -> dict[str, Any]:
+def _survey_list(
+    subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
+) -> dict[str, Any]:
     source = subject.source
     if source is None:
         return asdict(listing_of(subject.url, ListFound(0, (), has_pagination=len(fields) > 1)))

@@ -14,7 +14,7 @@ from typing import Any
 from cssselect import GenericTranslator, SelectorError
 from lxml import etree
 
-from corral.extract.page import URL_ATTRIBUTES, squeezed
+from corral.extract.page import URL_ATTRIBUTES, normalize_space
 
 # The parsers' own limits stay: 256 levels, 10 MB in one text. Nothing outside of the document is ever opened.
 _LIMITS: dict[str, Any] = {"recover": True, "no_network": True, "huge_tree": False, "encoding": "utf-8"}
@@ -45,14 +45,14 @@ class Elements:
     def by_xpath(self, expression: str) -> list[Any]:
         """Nodes, or one text, number or truth value; nothing where it cannot be looked up on this document."""
         try:
-            found = _compiled(expression, self._prefixes)(self.root)
+            found = _compile_xpath(expression, self._prefixes)(self.root)
         except etree.XPathError:
             return []
         return found if isinstance(found, list) else [found]
 
     def by_css(self, selector: str) -> list[Any]:
         try:
-            return self.by_xpath(_translated(selector))
+            return self.by_xpath(_css_to_xpath(selector))
         except (SelectorError, RecursionError):
             return []
 
@@ -70,10 +70,10 @@ class Elements:
         if isinstance(match, float):
             return _number(match)
         if isinstance(match, str):
-            return squeezed(match)
+            return normalize_space(match)
         if isinstance(match, tuple):  # a namespace
             return None
-        return squeezed(self.attribute(match, attr)) if attr else text_of(match)
+        return normalize_space(self.attribute(match, attr)) if attr else text_of(match)
 
     def attribute(self, element: Any, name: str) -> str | None:
         prefix, colon, local = name.partition(":")
@@ -85,7 +85,7 @@ class Elements:
 def html_elements(markup: str) -> Elements:
     """Of a page as the reader of HTML writes it: the same tree, whichever language asks."""
     parser = etree.HTMLParser(**_LIMITS, default_doctype=False)
-    root = _parsed(markup, parser)
+    root = _parse(markup, parser)
     return Elements(etree.Element("html") if root is None else root, {})
 
 
@@ -95,7 +95,7 @@ def xml_elements(text: str) -> Elements | None:
     Names without a prefix are looked up without a namespace, so that nobody has to spell one out.
     """
     parser = etree.XMLParser(**_LIMITS, resolve_entities=False, load_dtd=False, attribute_defaults=False)
-    root = _parsed(_REFERENCE.sub(_resolved, _UNWRITABLE.sub("", text)), parser)
+    root = _parse(_REFERENCE.sub(_resolve_reference, _UNWRITABLE.sub("", text)), parser)
     if root is None:
         return None
     if "xmlns=" in text or "xmlns =" in text:
@@ -107,8 +107,8 @@ def xml_elements(text: str) -> Elements | None:
 
 def text_of(element: Any) -> str | None:
     if not isinstance(element.tag, str):  # a comment, or an instruction
-        return squeezed(element.text)
-    return squeezed(" ".join(element.itertext(etree.Element)))
+        return normalize_space(element.text)
+    return normalize_space(" ".join(element.itertext(etree.Element)))
 
 
 def outermost(root: Any) -> list[tuple[int, Any]]:
@@ -123,7 +123,7 @@ def outermost(root: Any) -> list[tuple[int, Any]]:
     return levels
 
 
-def _parsed(text: str, parser: Any) -> Any:
+def _parse(text: str, parser: Any) -> Any:
     data = text.encode("utf-8", "replace")
     try:
         root = etree.fromstring(data, parser) if data else None
@@ -138,14 +138,14 @@ def _parsed(text: str, parser: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(expression: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
+def _compile_xpath(expression: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
     """The core functions and no others: a prefix that names EXSLT would bring more of them."""
     namespaces = {prefix: uri for prefix, uri in prefixes if not uri.startswith(_EXSLT)}
     return etree.XPath(expression, namespaces=namespaces, regexp=False)
 
 
 @functools.lru_cache(maxsize=256)
-def _translated(selector: str) -> str:
+def _css_to_xpath(selector: str) -> str:
     return GenericTranslator().css_to_xpath(selector)
 
 
@@ -159,7 +159,7 @@ def _prefixes_in(text: str) -> dict[str, str]:
     return prefixes
 
 
-def _resolved(found: re.Match[str]) -> str:
+def _resolve_reference(found: re.Match[str]) -> str:
     """A reference without a declaration: the names that HTML has are meant, and an ampersand alone is one."""
     if found[0].startswith("<"):
         return found[0]

@@ -32,7 +32,7 @@ def is_xml(content_type: str) -> bool:
     return content_type in ("application/xml", "text/xml") or content_type.endswith("+xml")
 
 
-def declared_encoding(body: bytes) -> str | None:
+def encoding_of_xml(body: bytes) -> str | None:
     """Of the XML declaration, which is ASCII in every encoding that it could name and still be found here."""
     found = _DECLARED.match(body[:400])
     name = found[1].decode("ascii") if found else ""
@@ -43,7 +43,7 @@ def prolog_of(text: str) -> Prolog:
     """In linear time, whatever the text is."""
     place = 0
     while True:
-        place = _skipped(text, place)
+        place = _skip_space(text, place)
         if text.startswith("<?", place):
             end = text.find("?>", place)
             place = end + 2
@@ -64,6 +64,6 @@ def prolog_of(text: str) -> Prolog:
             return Prolog(None)
 
 
-def _skipped(text: str, place: int) -> int:
+def _skip_space(text: str, place: int) -> int:
     space = _SPACE.match(text, place)
     return space.end() if space else place

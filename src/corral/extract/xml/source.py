@@ -7,7 +7,7 @@ from typing import Any
 from corral.domain.jobs.job import FieldSpec
 from corral.extract.fields import MAX_TRIED
 from corral.extract.metadata import MAX_VALUES, canonical
-from corral.extract.page import joined, squeezed
+from corral.extract.page import join_url, normalize_space
 from corral.extract.structured import plain
 from corral.extract.xml.elements import Elements, outermost, text_of
 
@@ -43,12 +43,12 @@ class XmlSource:
         key = plain(name)
         known = canonical(name)
         for each in dict.fromkeys((key, *_NAMES.get(known, ()), known)):
-            values = [value for element in self._by_name.get(each, ()) if (value := _said(element))]
+            values = [value for element in self._by_name.get(each, ()) if (value := _element_value(element))]
             if values:
                 return [self.absolute(value) for value in values] if known in _OF_ADDRESSES else values
         return [self.text] if known == "text" and self.text else []
 
-    def found(self, spec: FieldSpec) -> Iterator[Any]:
+    def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         if spec.selector is None:
             yield self.text
             return
@@ -59,7 +59,7 @@ class XmlSource:
         return len(self._matches(spec)) if spec.selector else len(self.values(spec.name))
 
     def absolute(self, reference: str) -> str:
-        return joined(self._url, reference)
+        return join_url(self._url, reference)
 
     def can_be_searched(self) -> bool:
         return True
@@ -85,6 +85,6 @@ class XmlSource:
         return {name: [each[2] for each in sorted(same, key=lambda s: s[:2])] for name, same in found.items()}
 
 
-def _said(element: Any) -> str | None:
+def _element_value(element: Any) -> str | None:
     """Its text; a link of Atom has its address in an attribute."""
-    return text_of(element) or squeezed(element.get("href"))
+    return text_of(element) or normalize_space(element.get("href"))

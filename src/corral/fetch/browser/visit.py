@@ -10,7 +10,7 @@ from typing import Any, cast
 from playwright.async_api import BrowserContext, CDPSession, Frame, Page, Request, Response, Route, StorageState
 from playwright.async_api import Error as PlaywrightError
 
-from corral.domain.redaction import secrets_in
+from corral.domain.redaction import find_secrets
 from corral.domain.runs.outcome import Failed
 from corral.fetch.browser.decoded_size import BodyWeights
 from corral.fetch.browser.engine import Engine
@@ -231,7 +231,7 @@ class Visit:
         addresses = self.arrival.chain if self.arrival is not None else []
         return [
             *(cookie.get("value", "") for cookie in cookies),
-            *(each for url in addresses for each in secrets_in(url)),
+            *(each for url in addresses for each in find_secrets(url)),
         ]
 
     @property

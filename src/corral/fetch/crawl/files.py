@@ -11,7 +11,7 @@ from corral.domain.crawl.item import Item, ItemResult, short_key
 from corral.domain.crawl.scope import Refusal
 from corral.domain.net.canonical import canonical_url, url_key
 from corral.domain.net.url import parse_target
-from corral.domain.redaction import masked_result_url
+from corral.domain.redaction import redact_result_url
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.page_reader import is_text, is_text_type
@@ -94,7 +94,7 @@ class FileKeeper:
         except OSError as error:
             return fault("limit:disk", f"{name[:100]} could not be saved: {error.strerror or error}")
         return {
-            "url": masked_result_url(answer.url),
+            "url": redact_result_url(answer.url),
             "title": name[:500],
             "content_type": content_type or None,
             "size": saved.size,

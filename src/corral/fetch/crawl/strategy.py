@@ -17,7 +17,7 @@ from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports import Executor
-from corral.domain.redaction import masked_result_url
+from corral.domain.redaction import redact_result_url
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.sites.recipe.recipe import matches
 from corral.domain.sites.session import SessionState
@@ -232,7 +232,7 @@ class RunVisitor:
                 self.recipes.remove(recipe)
             return None
         record, _ = with_types(outcome.records[0], tuple(FieldSpec(**each) for each in self.plan.fields))
-        record = {"url": masked_result_url(item.url), **record}
+        record = {"url": redact_result_url(item.url), **record}
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
         return ItemResult(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
 

@@ -223,7 +223,7 @@ class Reader:
                 watch.again()
                 told += 1
                 is_bug = kind == wire.BUG
-                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpacked(packed))
+                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpack(packed))
                 if kind == wire.LAST_READ:
                     await self.end()
                     return None
@@ -243,7 +243,7 @@ class Reader:
         parts = []
         for place, each in enumerate(questions, 1):
             body = each.request.body
-            has_more, head = place < len(questions), each.request.packed()
+            has_more, head = place < len(questions), each.request.pack()
             parts += [wire.request_frame(each.cpu_s, each.skipped, head, len(body), has_more=has_more), body]
         self._link.send(parts)
 

@@ -11,7 +11,7 @@ from corral.domain.errors import (
     StorageUnavailable,
     StorageUnusable,
 )
-from corral.domain.redaction import masked
+from corral.domain.redaction import redact
 
 _UNUSABLE = (
     errors.DuplicateTable,
@@ -32,7 +32,7 @@ class ServerGone(StorageUnavailable):
 
 def translated(error: Exception) -> CorralError:
     # The driver quotes the connection string where it cannot read it, password and all.
-    text = masked(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
+    text = redact(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
     if isinstance(error, errors.DiskFull):
         return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):

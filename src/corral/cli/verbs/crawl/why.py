@@ -43,7 +43,7 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
     from corral.cli import exits, render
     from corral.cli.running import read_store
     from corral.domain.net.url import parse_target
-    from corral.domain.redaction import masked_result_url
+    from corral.domain.redaction import redact_result_url
     from corral.views.crawl_pages import because, page_shape
 
     target = parse_target(url)
@@ -59,10 +59,10 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
         render.print_json({**about, "way": [page_shape(each) for each in way[1:]]})
         return exits.DONE
     print(f"{way[0].state}: {render.printable(because(run, now, way[0]))}")
-    address = render.printable(masked_result_url(way[0].url))
+    address = render.printable(redact_result_url(way[0].url))
     print(f"  {address} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
     for each in way[1:]:
-        print(f"  found on {render.printable(masked_result_url(each.url))} (depth {each.depth}, {each.state})")
+        print(f"  found on {render.printable(redact_result_url(each.url))} (depth {each.depth}, {each.state})")
     return exits.DONE
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from corral.domain.json_path import Path, Where, at, is_name, shown
+from corral.domain.json_path import Path, Where, at, display_text, is_name
 from corral.domain.sites.recipe.text import NumberFormat, Ref, Template, number_of, paths_of, rendered
 
 _MAX_LEAVES = 20_000
@@ -67,7 +67,7 @@ class Answer:
                     inside = value.items() if isinstance(value, dict) else enumerate(value)
                     waiting.extend(((*path, step), each) for step, each in inside if each is not None)
                 continue
-            text, number = shown(value), number_of(value)
+            text, number = display_text(value), number_of(value)
             if text is not None:
                 _keep(self._by_text, text, path)
             if number is not None:
@@ -177,9 +177,9 @@ class Answer:
     def _named_by_url(self, array: list[Any], place: int) -> Where | None:
         element = array[place]
         for key, value in element.items() if isinstance(element, dict) else ():
-            text = shown(value)
+            text = display_text(value)
             slot = slot_for(text, self._slots) if text and is_name(key) else None
-            if slot and sum(isinstance(each, dict) and shown(each.get(key)) == text for each in array) == 1:
+            if slot and sum(isinstance(each, dict) and display_text(each.get(key)) == text for each in array) == 1:
                 return Where(key, slot)
         return None
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from corral.domain.errors import BadInput
-from corral.domain.json_path import Where, shown
+from corral.domain.json_path import Where, display_text
 from corral.domain.net.url import Target, parse_target
 from corral.domain.sites.recipe.answer import WEAK_CHARS, WORDS, Answer, Found, plain_name, slot_for
 from corral.domain.sites.recipe.recipe import (
@@ -232,7 +232,7 @@ def _body(value: Any, slots: Mapping[str, str], key: str = "") -> Any:
         return {name: _body(each, slots, name) for name, each in value.items()}
     if isinstance(value, list):
         return [_body(each, slots, key) for each in value]
-    text = shown(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    text = display_text(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
     slot = slot_for(text, slots) if text else None
     if slot and _names_page(key, slot, slots):
         return f"{{{slot}}}" if isinstance(value, str) else f"{{{slot}:number}}"

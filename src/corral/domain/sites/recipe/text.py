@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote, unquote_plus
 
 from corral.domain.errors import BadInput
-from corral.domain.json_path import ABSENT, SLOT, Absent, Path, Slots, at, path_text, scan_path, shown
+from corral.domain.json_path import ABSENT, SLOT, Absent, Path, Slots, at, display_text, path_text, scan_path
 from corral.domain.net.url import Target
 
 _SLOT_REF = re.compile(rf"\{{\{{|\}}\}}|\{{({SLOT})\}}|[{{}}]")
@@ -224,7 +224,7 @@ def rendered(template: Template, document: Any, slots: Slots) -> str | Absent | 
         value = at(document, part.path, slots)
         if value is ABSENT or isinstance(value, dict | list):
             return ABSENT
-        text = part.number.write(value) if part.number else shown(value)
+        text = part.number.write(value) if part.number else display_text(value)
         if text is None:
             return None if value in (None, "") or not part.number else ABSENT
         pieces.append(text)
