@@ -22,6 +22,7 @@ from corral.fetch.cache.client import PageCache
 from corral.fetch.cache.disk import DiskCache
 from corral.fetch.codings import CODINGS
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchRequest
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import MIB, FetchLimits
 from corral.fetch.robots import Robots
@@ -217,5 +218,5 @@ async def test_the_calls_of_a_recipe_may_be_answered_packed(
 
 
 async def test_all_codings_are_offered(egress: Egress, hostile: Hostile) -> None:
-    await egress.fetch(hostile.url("/page"), timeout_s=5)
+    await egress.fetch(FetchRequest(hostile.url("/page"), 5))
     assert "accept-encoding: gzip, deflate, br, zstd" in hostile.heads[-1].lower()

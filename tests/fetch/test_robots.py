@@ -10,6 +10,7 @@ from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.runs.event import EventKind
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
 from tests.engine.builders import ended, events, settings_for, working
@@ -189,9 +190,9 @@ async def test_rules_that_are_kept_take_so_much_room_and_no_more(
     for number in range(8):
         host = f"h{number}.localhost"
         target = parse_target(hostile.url("/", host=host))
-        await robots.refusal(target, trusted_hosts=frozenset({host}))
-    assert 0 < sum(each.chars for each in robots._verdicts.values()) <= 2 * 1024 * 1024
-    assert len(robots._verdicts) == 4
+        await robots.refusal(target, FetchContext(frozenset({host})))
+    assert 0 < sum(each.chars for each in robots._rules.values()) <= 2 * 1024 * 1024
+    assert len(robots._rules) == 4
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Plain HTTP: one page fetched, read and turned into a record."""
+"""The `http` strategy: fetch one page, read it, and turn it into a record."""
 
 import functools
 import time
@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.errors import BadInput
+from corral.domain.hosts.limiter import Visit
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import CacheUse
 from corral.domain.net.url import Target, parse_target
@@ -14,16 +15,17 @@ from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_found
 from corral.fetch.answer_check import failure_read
-from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
+from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext, FetchRequest, Route
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import InProcessReader, PageReader
-from corral.fetch.proxy.route import Proxies, RunRoute
+from corral.fetch.proxy.route import Proxies
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import credentials_of
 
-_MAX_SHOWN_CHARS = 500
+_MAX_TYPE_CHARS = 500
 
 
 class HttpExecutor:
@@ -50,60 +52,64 @@ class HttpExecutor:
         except BadInput as problem:
             return fault("policy:url", problem.message)
         trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
-        verifies_tls, patience_s = payload.get("verify_tls", True), first_byte_of(payload)
+        verifies_tls, first_byte_s = payload.get("verify_tls", True), first_byte_of(payload)
         async with self._proxies.open_route(
-            task.proxy, trusted_hosts, verifies_tls=verifies_tls, first_byte_s=patience_s
-        ) as via:
-            answer = await self._answer(task, target, ends_at, via)
+            task.proxy, trusted_hosts, verifies_tls=verifies_tls, first_byte_s=first_byte_s
+        ) as route:
+            context = context_of(task, route, visit=task.visit, first_byte_s=first_byte_s)
+            answer = await self._fetch(task, target, ends_at, context)
         if isinstance(answer, Failed):
             outcome: Outcome = answer
         else:
             outcome = await outcome_of(answer, fields_of(payload), self._reader, ends_at)
         if payload.get("respect_robots", True):
-            outcome.stats.update(self._robots.notes(target, via=via))
+            outcome.stats.update(self._robots.notes(target, context))
         return outcome
 
-    async def _answer(self, task: Task, target: Target, ends_at: float, via: RunRoute | None) -> Response | Failed:
-        asked = Asked(
-            target.url,
-            trusted_hosts=frozenset(task.payload.get("trusted_hosts") or ()),
-            respects_robots=task.payload.get("respect_robots", True),
-            is_known=task.session is not None,
-            through=via.through if via else "",
-        )
+    async def _fetch(self, task: Task, target: Target, ends_at: float, context: FetchContext) -> Response | Failed:
+        respects_robots = task.payload.get("respect_robots", True)
 
-        async def allows(asked_for: Target) -> Failed | None:
-            if not asked.respects_robots:
+        async def check(following: Target) -> Failed | None:
+            if not respects_robots:
                 return None
-            return await self._robots.refusal(
-                asked_for, trusted_hosts=asked.trusted_hosts, budget_s=task.timeout_s, via=via, visit=task.visit
-            )
+            return await self._robots.refusal(following, context, budget_s=task.timeout_s)
 
-        async def live(headers: Mapping[str, str]) -> Response | Failed:
-            return await self._egress.fetch(
-                target.url,
-                timeout_s=max(0.0, ends_at - time.monotonic()),
-                headers=headers,
-                trusted_hosts=asked.trusted_hosts,
-                credentials=functools.partial(credentials_of, task),
-                via=via,
-                visit=task.visit,
-                allows=allows,
-                first_byte_s=first_byte_of(task.payload),
-            )
+        async def fetch_live(headers: Mapping[str, str]) -> Response | Failed:
+            timeout_s = max(0.0, ends_at - time.monotonic())
+            return await self._egress.fetch(FetchRequest(target.url, timeout_s, headers, check_redirect=check), context)
 
-        return await self._cache.fetch(asked, live, functools.partial(allows, target))
+        request = CacheRequest(
+            target.url,
+            trusted_hosts=context.trusted_hosts,
+            respects_robots=respects_robots,
+            has_login=task.session is not None,
+            route_name=context.route_name,
+        )
+        return await self._cache.fetch(request, fetch_live, functools.partial(check, target))
+
+
+def context_of(
+    task: Task, route: Route | None = None, *, visit: Visit | None = None, first_byte_s: float | None = None
+) -> FetchContext:
+    """What the requests of a task share, with the credentials of its session."""
+    return FetchContext(
+        trusted_hosts=frozenset(task.payload.get("trusted_hosts") or ()),
+        route=route,
+        visit=visit,
+        credentials=functools.partial(credentials_of, task),
+        first_byte_s=first_byte_s,
+    )
 
 
 def cost_of(answer: Response) -> int:
-    """Requests made for it."""
+    """Return how many requests the answer took."""
     return 0 if answer.cache == CacheUse.HIT else 1 + len(answer.chain)
 
 
 def first_byte_of(payload: dict[str, Any]) -> float | None:
-    """How long the target may take to begin its answer, where the job's own time limit raises it."""
-    asked = payload.get("timeout_s")
-    return float(asked) if isinstance(asked, int | float) else None
+    """Return the job's own time limit, which raises how long the target may take to begin its answer."""
+    timeout_s = payload.get("timeout_s")
+    return float(timeout_s) if isinstance(timeout_s, int | float) else None
 
 
 def fields_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
@@ -111,8 +117,8 @@ def fields_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
 
 
 async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: PageReader, ends_at: float) -> Outcome:
-    """What an answer means, and holds; `ends_at` on the monotonic clock."""
-    content_type = (answer.header("content-type") or "").split(";")[0].strip().lower()[:_MAX_SHOWN_CHARS]
+    """Classify an answer and read its fields; `ends_at` is on the monotonic clock."""
+    content_type = (answer.header("content-type") or "").split(";")[0].strip().lower()[:_MAX_TYPE_CHARS]
     stats: dict[str, Any] = {
         "http_status": answer.status,
         "content_type": content_type or None,
@@ -134,8 +140,8 @@ async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: Pa
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"), stats=stats)
         return failure or Fetched(stats, (nothing.record,), nothing.missing)
     started = time.monotonic()
-    asked_url = answer.chain[0] if answer.chain else answer.url
-    request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields)
+    first_url = answer.chain[0] if answer.chain else answer.url
+    request = ReadRequest(answer.body, answer.url, first_url, answer.status, answer.headers, fields)
     read = await reader.read(request, max(0.0, ends_at - started))
     stats["timings"] = {**answer.timings, "parse_ms": round((time.monotonic() - started) * 1000)}
     if isinstance(read, Failed):

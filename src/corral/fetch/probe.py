@@ -1,7 +1,8 @@
-"""A first look at a target, short and forgiving: it informs a choice, it decides nothing."""
+"""A short first request to a target. It informs the choice of a strategy; it fails no job."""
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import NO_GATES, Gates
@@ -11,17 +12,18 @@ from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.probe import Probe
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.page_reader import ReadAnswer, ReadRequest
-from corral.fetch.cache.client import NO_CACHE, Asked, PageCache
+from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.limits import MIB
 from corral.fetch.parsing.pool import InProcessReader, PageReader
 from corral.fetch.proxy.route import UnverifiedRoute
 from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB
-_MAX_SHOWN_CHARS = 100
+_MAX_TYPE_CHARS = 100
 _WELL: Outcome = Fetched()
-_READING_S = 1.0  # a page that came late is still looked at
+_PARSE_S = 1.0  # granted for parsing even if the page arrived at the end of the budget
 
 
 async def probe(
@@ -36,12 +38,10 @@ async def probe(
     verifies_tls: bool = True,
     gates: Gates = NO_GATES,
 ) -> Probe:
-    """Ask once and look at the whole document, up to two megabytes of it."""
+    """Fetch the document once, up to two megabytes of it, and check whether it needs scripts."""
     ends_at = time.monotonic() + budget_s
-    via = None if verifies_tls else UnverifiedRoute(egress)
-    answer = await _recorded(cache, url, trusted_hosts, via) or await _asked(
-        egress, url, trusted_hosts, budget_s, gates, via
-    )
+    context = FetchContext(trusted_hosts, None if verifies_tls else UnverifiedRoute(egress))
+    answer = await _find_recorded(cache, url, context) or await _fetch(egress, url, context, budget_s, gates)
     if isinstance(answer, Failed):
         unresolved = answer.code is FailureCode.NETWORK and answer.detail == "dns"
         return Probe(status=None, failure=answer, resolved=not unresolved)
@@ -50,50 +50,36 @@ async def probe(
     if not answer.body:
         return Probe(status=answer.status, what="nothing at all")
     if not is_page:
-        return Probe(
-            status=answer.status, what=(content_type.partition(";")[0].strip() or "no page")[:_MAX_SHOWN_CHARS]
-        )
+        return Probe(status=answer.status, what=(content_type.partition(";")[0].strip() or "no page")[:_MAX_TYPE_CHARS])
     request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
-    read = await (reader or InProcessReader()).read(request, max(_READING_S, ends_at - time.monotonic()))
+    read = await (reader or InProcessReader()).read(request, max(_PARSE_S, ends_at - time.monotonic()))
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
 
 
-async def _asked(  # noqa: PLR0917 - the parts of one request
-    egress: Egress,
-    url: str,
-    trusted_hosts: frozenset[str],
-    budget_s: float,
-    gates: Gates,
-    via: UnverifiedRoute | None,
-) -> Response | Failed:
-    turn, outcome = gates.visit(), None
+async def _fetch(egress: Egress, url: str, context: FetchContext, budget_s: float, gates: Gates) -> Response | Failed:
+    visit, outcome = gates.visit(), None
+    request = FetchRequest(url, budget_s, max_bytes=_MAX_BYTES, truncate=True)
     try:
-        answer = await egress.fetch(
-            url,
-            timeout_s=budget_s,
-            max_bytes=_MAX_BYTES,
-            trusted_hosts=trusted_hosts,
-            truncate=True,
-            via=via,
-            visit=turn,
-        )
+        answer = await egress.fetch(request, replace(context, visit=visit))
         outcome = answer if isinstance(answer, Failed) else failure_of_status(answer.status) or _WELL
         return answer
     finally:
-        turn.end(outcome)
+        visit.end(outcome)
 
 
-async def _recorded(
-    cache: PageCache, url: str, trusted_hosts: frozenset[str], via: UnverifiedRoute | None
-) -> Response | None:
-    """The page as a replay would answer it: a choice for a run that asks nobody is made without asking either."""
+async def _find_recorded(cache: PageCache, url: str, context: FetchContext) -> Response | None:
+    """Return the page that a replay would use: a run that sends no request gets a probe that sends none."""
     try:
         target = parse_target(url)
     except BadInput:
         return None
-    for respects in (True, False):
-        through = via.through if via else ""
-        asked = Asked(target.url, trusted_hosts=trusted_hosts, respects_robots=respects, through=through)
-        if (found := await cache.peek(asked)) is not None:
-            return found
+    for respects_robots in (True, False):
+        request = CacheRequest(
+            target.url,
+            trusted_hosts=context.trusted_hosts,
+            respects_robots=respects_robots,
+            route_name=context.route_name,
+        )
+        if (page := await cache.peek(request)) is not None:
+            return page
     return None

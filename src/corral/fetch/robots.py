@@ -1,4 +1,4 @@
-"""What robots.txt allows, asked once an hour per origin."""
+"""The rules of robots.txt, fetched once an hour per origin."""
 
 import asyncio
 import math
@@ -10,231 +10,209 @@ from typing import Any
 
 from protego import Protego
 
-from corral.domain.hosts.limiter import Visit
 from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.extract.charset import decode
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import NO_CONTEXT, FetchContext, FetchRequest
 from corral.fetch.faults import fault
-from corral.fetch.proxy.route import RunRoute
 
 _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024
-_KEPT_S = 3600.0
+_CACHE_S = 3600.0
 _RETRY_UNREACHABLE_S = 60.0
-# Where nobody answers at all, a crawl tries again itself, and would be told the same for a minute.
+# A crawl retries a silent host by itself; a longer wait would give each retry the same cached failure.
 _RETRY_SILENT_S = 5.0
 _SILENCE = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
-# Nobody is there at all: the page would end the same way, and that says more.
-_NOBODY_THERE = frozenset({"dns", "refused", "unreachable", "tls", "proxy", "connect"})
+# The host itself cannot be reached: the page would fail in the same way, and that failure says more.
+_UNREACHABLE = frozenset({"dns", "refused", "unreachable", "tls", "proxy", "connect"})
 _MAX_ORIGINS = 1000
-_LARGE_CHARS = 50_000  # more is matched aside
-# Rules take some forty times the memory of their text.
-_MAX_KEPT_CHARS = 2 * 1024 * 1024
-# RFC 9309 asks for at least five.
+_LARGE_CHARS = 50_000  # larger rules are matched in a thread
+# Parsed rules take about forty times the memory of their text.
+_MAX_CACHED_CHARS = 2 * 1024 * 1024
+# RFC 9309 requires at least five.
 _MAX_REDIRECTS = 5
 _USER_AGENT = re.compile(r"user[- ]?agent(?:\s*:|\s)(.*)", re.IGNORECASE)
-_SAYS = re.compile(r".*:|(?:user.?agent|dis\w+|allow|crawl|request|visit|site)\S*\s", re.IGNORECASE)
-_TO_EVERYBODY = re.compile(r"(?:site-?maps?|host)\b", re.IGNORECASE)
+_DIRECTIVE = re.compile(r".*:|(?:user.?agent|dis\w+|allow|crawl|request|visit|site)\S*\s", re.IGNORECASE)
+_GLOBAL_DIRECTIVE = re.compile(r"(?:site-?maps?|host)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was found for an origin. `rules` is None where everything is allowed."""
+class RobotsRules:
+    """The rules of one origin. `parser` is None if everything is allowed."""
 
-    rules: Protego | None
+    parser: Protego | None
     is_reachable: bool
     until: float
-    chars: int = 0  # of the rules' text
-    failure: Failed | None = None  # why it could not be reached, where nobody answered
-    is_cut: bool = False  # there was more than is read
-    delay_s: float = 0.0  # that is asked for between requests
+    chars: int = 0  # length of the text that was parsed
+    failure: Failed | None = None  # why robots.txt could not be fetched
+    is_truncated: bool = False  # robots.txt is larger than what is read
+    delay_s: float = 0.0  # requested between two requests
 
 
 class Robots:
     def __init__(self, egress: Egress, user_agent: str) -> None:
         self._egress = egress
         self._user_agent = user_agent
-        self._verdicts: OrderedDict[str, Verdict] = OrderedDict()
-        self._asking: dict[str, asyncio.Lock] = {}
+        self._rules: OrderedDict[str, RobotsRules] = OrderedDict()
+        self._locks: dict[str, asyncio.Lock] = {}
 
     async def refusal(
-        self,
-        target: Target,
-        *,
-        trusted_hosts: frozenset[str] = frozenset(),
-        budget_s: float = _BUDGET_S,
-        via: RunRoute | None = None,
-        visit: Visit | None = None,
+        self, target: Target, context: FetchContext = NO_CONTEXT, *, budget_s: float = _BUDGET_S
     ) -> Failed | None:
-        """`policy:robots` where the page is disallowed. An unreachable robots.txt allows a single page."""
-        verdict = await self.verdict(target, trusted_hosts=trusted_hosts, budget_s=budget_s, via=via, visit=visit)
-        if verdict.rules is None:
+        """Return `policy:robots` if the page is disallowed. An unreachable robots.txt allows a single page."""
+        rules = await self.load_rules(target, context, budget_s=budget_s)
+        if rules.parser is None:
             return None
-        if visit is not None and verdict.delay_s:
-            visit.slow_down(target, verdict.delay_s)
-        may_fetch, asked = verdict.rules.can_fetch, (target.request_url, self._user_agent)
-        is_large = verdict.chars > _LARGE_CHARS
-        if await asyncio.to_thread(may_fetch, *asked) if is_large else may_fetch(*asked):
+        if context.visit is not None and rules.delay_s:
+            context.visit.slow_down(target, rules.delay_s)
+        can_fetch, question = rules.parser.can_fetch, (target.request_url, self._user_agent)
+        is_large = rules.chars > _LARGE_CHARS
+        if await asyncio.to_thread(can_fetch, *question) if is_large else can_fetch(*question):
             return None
         return fault("policy:robots", f"{target.origin}/robots.txt; respect_robots=false overrides it")
 
-    def notes(self, target: Target, *, via: RunRoute | None = None) -> dict[str, Any]:
-        """For the statistics of a run that has asked: where more was said than is read."""
-        known = self._verdicts.get(_place(target, via))
-        if known is None or not known.is_cut:
+    def notes(self, target: Target, context: FetchContext = NO_CONTEXT) -> dict[str, Any]:
+        """Statistics for a run that used the rules: whether robots.txt was truncated."""
+        rules = self._rules.get(_cache_key(target, context))
+        if rules is None or not rules.is_truncated:
             return {}
         return {"robots_cut": {"origin": target.origin, "read_bytes": _MAX_BYTES}}
 
-    async def verdict(
-        self,
-        target: Target,
-        *,
-        trusted_hosts: frozenset[str] = frozenset(),
-        budget_s: float = _BUDGET_S,
-        via: RunRoute | None = None,
-        visit: Visit | None = None,
-    ) -> Verdict:
-        place = _place(target, via)
-        known = self._known(place)
-        if known is not None:
-            return known
-        lock = self._asking.setdefault(place, asyncio.Lock())
+    async def load_rules(
+        self, target: Target, context: FetchContext = NO_CONTEXT, *, budget_s: float = _BUDGET_S
+    ) -> RobotsRules:
+        key = _cache_key(target, context)
+        rules = self._find(key)
+        if rules is not None:
+            return rules
+        lock = self._locks.setdefault(key, asyncio.Lock())
         try:
             async with lock:
-                known = self._known(place)
-                if known is None:
-                    known = await self._ask(target, trusted_hosts, budget_s, via, visit)
-                    # That its gate is closed says nothing about what it allows.
-                    if known.failure is None or known.failure.code is not FailureCode.WAITING:
-                        self._kept(place, known)
-                return known
+                rules = self._find(key)
+                if rules is None:
+                    rules = await self._fetch(target, context, budget_s)
+                    # A request that the host limiter deferred says nothing about what the site allows.
+                    if rules.failure is None or rules.failure.code is not FailureCode.WAITING:
+                        self._store(key, rules)
+                return rules
         finally:
             if not lock.locked():
-                self._asking.pop(place, None)
+                self._locks.pop(key, None)
 
-    def _known(self, origin: str) -> Verdict | None:
-        verdict = self._verdicts.get(origin)
-        return verdict if verdict is not None and verdict.until > time.monotonic() else None
+    def _find(self, key: str) -> RobotsRules | None:
+        rules = self._rules.get(key)
+        return rules if rules is not None and rules.until > time.monotonic() else None
 
-    async def _ask(
-        self,
-        target: Target,
-        trusted_hosts: frozenset[str],
-        budget_s: float,
-        via: RunRoute | None,
-        visit: Visit | None,
-    ) -> Verdict:
-        answer = await self._egress.fetch(
+    async def _fetch(self, target: Target, context: FetchContext, budget_s: float) -> RobotsRules:
+        request = FetchRequest(
             f"{target.origin}/robots.txt",
             timeout_s=min(budget_s, _BUDGET_S),
             max_bytes=_MAX_BYTES,
-            trusted_hosts=trusted_hosts,
-            follow=_MAX_REDIRECTS,
+            max_redirects=_MAX_REDIRECTS,
             truncate=True,
-            via=via,
-            visit=visit,
         )
+        answer = await self._egress.fetch(request, context.anonymous())
         now = time.monotonic()
         if isinstance(answer, Failed):
             until = now + (_RETRY_SILENT_S if answer.code in _SILENCE else _RETRY_UNREACHABLE_S)
-            return Verdict(None, is_reachable=False, until=until, failure=answer)
+            return RobotsRules(None, is_reachable=False, until=until, failure=answer)
         if answer.status >= 500:
-            return Verdict(None, is_reachable=False, until=now + _RETRY_UNREACHABLE_S)
+            return RobotsRules(None, is_reachable=False, until=now + _RETRY_UNREACHABLE_S)
         if answer.status != 200:
-            return Verdict(None, is_reachable=True, until=now + _KEPT_S)
+            return RobotsRules(None, is_reachable=True, until=now + _CACHE_S)
         body = _whole_lines(answer.body) if answer.truncated else answer.body
-        text = _our_part(decode(body).text, self._user_agent)
-        # Aside: half a megabyte of rules takes half a second, in which every other run would stand still.
-        rules = await asyncio.to_thread(Protego.parse, text) if text else None
-        return Verdict(
-            rules,
+        text = _select_group(decode(body).text, self._user_agent)
+        # In a thread: half a megabyte of rules takes half a second, which would block every other run.
+        parser = await asyncio.to_thread(Protego.parse, text) if text else None
+        return RobotsRules(
+            parser,
             is_reachable=True,
-            until=now + _KEPT_S,
+            until=now + _CACHE_S,
             chars=len(text),
-            is_cut=answer.truncated and bool(text),
-            delay_s=_delay_s(rules, self._user_agent),
+            is_truncated=answer.truncated and bool(text),
+            delay_s=_delay_s(parser, self._user_agent),
         )
 
-    def _kept(self, origin: str, verdict: Verdict) -> None:
-        self._verdicts[origin] = verdict
-        self._verdicts.move_to_end(origin)
-        kept_chars = sum(each.chars for each in self._verdicts.values())
-        while len(self._verdicts) > _MAX_ORIGINS or (kept_chars > _MAX_KEPT_CHARS and len(self._verdicts) > 1):
-            _, dropped = self._verdicts.popitem(last=False)
-            kept_chars -= dropped.chars
+    def _store(self, key: str, rules: RobotsRules) -> None:
+        self._rules[key] = rules
+        self._rules.move_to_end(key)
+        chars = sum(each.chars for each in self._rules.values())
+        while len(self._rules) > _MAX_ORIGINS or (chars > _MAX_CACHED_CHARS and len(self._rules) > 1):
+            _, dropped = self._rules.popitem(last=False)
+            chars -= dropped.chars
 
 
 def without_rules(target: Target, failure: Failed | None, *, is_last: bool) -> Failed:
-    """What a page of a crawl fails with where robots.txt cannot be had: RFC 9309 then allows nothing of the site.
+    """Return the failure of a crawled page whose robots.txt is unreachable: RFC 9309 then disallows the whole site.
 
-    Before the last try of the page a fault that may pass is left to pass.
+    Before the last attempt at the page, a temporary fault stays temporary.
     """
     more = f"{target.origin}/robots.txt; respect_robots=false overrides it"
     if failure is None:
         return fault("policy:robots_unreachable", more)
-    is_own = failure.code in (FailureCode.WAITING, FailureCode.POLICY) or failure.detail in _NOBODY_THERE
+    is_own = failure.code in (FailureCode.WAITING, FailureCode.POLICY) or failure.detail in _UNREACHABLE
     if is_own or (failure.code in _SILENCE and not is_last):
-        said = f"robots.txt of the site cannot be had: {failure.message}"[:1000]
-        return failure if failure.code is FailureCode.WAITING else replace(failure, message=said)
+        message = f"robots.txt cannot be fetched: {failure.message}"[:1000]
+        return failure if failure.code is FailureCode.WAITING else replace(failure, message=message)
     return fault("policy:robots_unreachable", f"{more} ({failure.message})")
 
 
-def _place(target: Target, via: RunRoute | None) -> str:
-    # What a proxy says of a site is believed only where it is used.
-    return target.origin if via is None else f"{target.origin} {via.through}"
+def _cache_key(target: Target, context: FetchContext) -> str:
+    # The rules that came through one proxy are not trusted for requests that take another route.
+    return f"{target.origin} {context.route_name}".rstrip()
 
 
-def _delay_s(rules: Protego | None, user_agent: str) -> float:
-    """Crawl-delay, or what Request-rate comes to; 0 where neither says anything usable."""
-    if rules is None:
+def _delay_s(parser: Protego | None, user_agent: str) -> float:
+    """Return Crawl-delay, or the delay that Request-rate implies, or 0."""
+    if parser is None:
         return 0.0
-    delay_s = rules.crawl_delay(user_agent)
-    rate = rules.request_rate(user_agent)
+    delay_s = parser.crawl_delay(user_agent)
+    rate = parser.request_rate(user_agent)
     if delay_s is None and rate is not None and rate.requests:
         delay_s = rate.seconds / rate.requests
     return delay_s if delay_s is not None and 0 < delay_s < math.inf else 0.0
 
 
 def _whole_lines(body: bytes) -> bytes:
-    """Half a rule says something else: of `Disallow: /late` the first half forbids everything."""
+    """Drop the last, incomplete line: cut in half, `Disallow: /late` would disallow everything."""
     end = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
     return body[:end] if end else body
 
 
-def _our_part(text: str, user_agent: str) -> str:
-    """The group that is meant for us and what is said to everybody, found in two passes over the lines.
+def _select_group(text: str, user_agent: str) -> str:
+    """Return the group that applies to our user agent and the global directives, in two passes over the lines.
 
-    The parser writes every rule down for every name of its group: ten thousand names with ten thousand rules would
-    take it minutes and gigabytes.
+    The parser copies every rule for every name of its group: ten thousand names with ten thousand rules would take
+    it minutes and gigabytes.
     """
-    # An HTML page under this name is a site that answers 200 to everything.
+    # An HTML page here means that the site answers 200 to every path.
     if text.lstrip()[:1] == "<":
         return ""
-    lines = [line for line in (each.partition("#")[0].strip() for each in text.splitlines()) if _SAYS.match(line)]
-    names = {_name_in(line): None for line in lines}
+    lines = [line for line in (each.partition("#")[0].strip() for each in text.splitlines()) if _DIRECTIVE.match(line)]
+    names = {_user_agent_in(line): None for line in lines}
     us = user_agent.strip().lower()
     ours = max((name for name in names if name), key=lambda name: _score(name, us), default="")
-    kept = ["User-agent: *"]
+    group = ["User-agent: *"]
     is_ours = in_names = False
     for line in lines:
-        name = _name_in(line)
+        name = _user_agent_in(line)
         if name is not None:
             is_ours = name == ours or (is_ours and in_names)
-        elif _TO_EVERYBODY.match(line) or (is_ours and _score(ours, us)):
-            kept.append(line)
-        in_names = name is not None or (in_names and bool(_TO_EVERYBODY.match(line)))
-    return "\n".join(kept)
+        elif _GLOBAL_DIRECTIVE.match(line) or (is_ours and _score(ours, us)):
+            group.append(line)
+        in_names = name is not None or (in_names and bool(_GLOBAL_DIRECTIVE.match(line)))
+    return "\n".join(group)
 
 
-def _name_in(line: str) -> str | None:
-    """Whom the group that this line begins is for; None for every other line."""
+def _user_agent_in(line: str) -> str | None:
+    """Return the user agent that the line names; None for any other directive."""
     found = _USER_AGENT.match(line)
     return (found[1].strip().lower().replace("*", "") or "*") if found else None
 
 
 def _score(name: str, us: str) -> int:
-    """How well a name fits us: the longest that stands in ours at the start of a word, else everybody's."""
+    """Rank a name: the longest one that starts a word of our user agent wins, `*` comes last."""
     if name == "*":
         return 1
     at = us.find(name)

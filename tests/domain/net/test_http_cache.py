@@ -141,7 +141,7 @@ def test_a_304_renews_the_answer_and_not_its_body() -> None:
 
 
 @pytest.mark.parametrize(
-    "headers, is_known, may",
+    "headers, has_login, may",
     [
         ({}, False, True),
         ({"Accept": "application/json"}, False, True),
@@ -152,10 +152,10 @@ def test_a_304_renews_the_answer_and_not_its_body() -> None:
     ],
 )
 def test_a_request_that_says_who_we_are_never_meets_the_cache(
-    headers: dict[str, str], is_known: bool, may: bool
+    headers: dict[str, str], has_login: bool, may: bool
 ) -> None:
-    assert may_ask_cache(CacheMode.REPLAY, headers, is_known=is_known) is may
-    assert not may_ask_cache(CacheMode.OFF, headers, is_known=is_known)
+    assert may_ask_cache(CacheMode.REPLAY, headers, has_login=has_login) is may
+    assert not may_ask_cache(CacheMode.OFF, headers, has_login=has_login)
 
 
 def test_cookies_are_not_written_down() -> None:

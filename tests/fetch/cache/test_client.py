@@ -13,7 +13,7 @@ from corral.domain.net.http_cache import CacheMode, StoredPage
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.sites.session import checked_state
 from corral.fetch.api_replay import ApiReplayExecutor
-from corral.fetch.cache.client import Asked, PageCache
+from corral.fetch.cache.client import CacheRequest, PageCache
 from corral.fetch.cache.disk import DiskCache, TooLarge
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
@@ -252,7 +252,7 @@ def stored(body: bytes = b"body", url: str = "http://a.test/") -> StoredPage:
 
 
 def key(number: int) -> str:
-    return Asked(f"http://a.test/{number}").key("")
+    return CacheRequest(f"http://a.test/{number}").key("")
 
 
 def test_what_is_written_is_read_and_private(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.runs.outcome import Failed
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.limits import MIB, FetchLimits
 from corral.fetch.response import Response
 from tests.fetch import hostile_codings
@@ -16,14 +17,17 @@ from tests.fetch.hostile import PAGE, Hostile
 from tests.slack import SLACK
 
 
-async def fetched(egress: Egress, url: str, **options: object) -> Response:
-    answer = await egress.fetch(url, timeout_s=5, **options)  # type: ignore[arg-type]
+async def fetch_ok(
+    egress: Egress, url: str, trusted_hosts: frozenset[str] = frozenset(), **options: object
+) -> Response:
+    request = FetchRequest(url, timeout_s=5, **options)  # type: ignore[arg-type]
+    answer = await egress.fetch(request, FetchContext(trusted_hosts))
     assert isinstance(answer, Response), answer
     return answer
 
 
 async def failed(egress: Egress, url: str, timeout_s: float = 5) -> Failed:
-    answer = await egress.fetch(url, timeout_s=timeout_s)
+    answer = await egress.fetch(FetchRequest(url, timeout_s))
     assert isinstance(answer, Failed), answer
     assert "127.0.0.1:" not in answer.message.replace(url, "") or "->" in answer.message
     return answer
@@ -38,7 +42,7 @@ def name_of(failure: Failed) -> str:
     ["/", "/gzip", "/gzip-members", "/gzip-padded", "/deflate", "/deflate-raw", "/identity", *hostile_codings.GOOD],
 )
 async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, hostile: Hostile, path: str) -> None:
-    answer = await fetched(egress, hostile.url(path))
+    answer = await fetch_ok(egress, hostile.url(path))
     assert (answer.status, answer.body) == (200, PAGE)
     assert answer.timings["total_ms"] >= answer.timings["first_byte_ms"] >= 0
 
@@ -120,7 +124,7 @@ async def test_a_gap_has_a_budget_of_its_own(hostile: Hostile) -> None:
 
 
 async def test_a_cancelled_fetch_closes_its_socket(egress: Egress, hostile: Hostile) -> None:
-    task = asyncio.create_task(egress.fetch(hostile.url("/trickle"), timeout_s=30))
+    task = asyncio.create_task(egress.fetch(FetchRequest(hostile.url("/trickle"), 30)))
     await asyncio.sleep(0.3)
     assert hostile.open_now == 1
     task.cancel()
@@ -144,26 +148,26 @@ async def test_a_bomb_is_stopped_early_and_described(egress: Egress, hostile: Ho
 @pytest.mark.parametrize("coding", ["", "/gzip", "/deflate", "/br", "/zstd"])
 async def test_the_body_of_a_redirect_is_not_read(egress: Egress, hostile: Hostile, coding: str) -> None:
     started = time.monotonic()
-    answer = await fetched(egress, hostile.url(f"/redirect-bomb{coding}"))
+    answer = await fetch_ok(egress, hostile.url(f"/redirect-bomb{coding}"))
     assert answer.body == PAGE
     assert time.monotonic() - started < 1 * SLACK
 
 
 async def test_a_larger_body_can_be_cut_instead_of_refused(egress: Egress, hostile: Hostile) -> None:
-    answer = await fetched(egress, hostile.url("/endless"), max_bytes=1000, truncate=True)
+    answer = await fetch_ok(egress, hostile.url("/endless"), max_bytes=1000, truncate=True)
     assert answer.truncated
     assert len(answer.body) == 1000
 
 
 async def test_a_redirect_is_followed_and_remembered(egress: Egress, hostile: Hostile) -> None:
-    answer = await fetched(egress, hostile.url("/to-space"))
+    answer = await fetch_ok(egress, hostile.url("/to-space"))
     assert answer.url == hostile.url("/a%20page?q=caf%C3%A9")
     assert answer.chain == (hostile.url("/to-space"),)
 
 
 async def test_a_loop_is_named_with_its_chain(egress: Egress, hostile: Hostile) -> None:
     failure = await failed(egress, hostile.url("/loop-a"))
-    assert "a loop" in failure.message
+    assert "redirect loop" in failure.message
     assert failure.stats["chain"] == [hostile.url("/loop-a"), hostile.url("/loop-b")]
 
 
@@ -175,7 +179,7 @@ async def test_ten_redirects_are_followed_and_no_more(egress: Egress, hostile: H
 async def test_secrets_do_not_follow_to_another_origin(egress: Egress, hostile: Hostile) -> None:
     secrets = {"Authorization": "Bearer s3cret", "Cookie": "id=s3cret", "X-Api-Key": "s3cret"}
     trusted = frozenset({"localhost"})
-    answer = await fetched(egress, hostile.url("/to-other-host"), headers=secrets, trusted_hosts=trusted)
+    answer = await fetch_ok(egress, hostile.url("/to-other-host"), headers=secrets, trusted_hosts=trusted)
     assert answer.status == 200
     first, second = hostile.heads
     assert first.count("s3cret") == 3
@@ -183,13 +187,13 @@ async def test_secrets_do_not_follow_to_another_origin(egress: Egress, hostile: 
 
 
 async def test_secrets_stay_within_their_origin(egress: Egress, hostile: Hostile) -> None:
-    await fetched(egress, hostile.url("/to-page"), headers={"Authorization": "Bearer s3cret"})
+    await fetch_ok(egress, hostile.url("/to-page"), headers={"Authorization": "Bearer s3cret"})
     assert [head.count("s3cret") for head in hostile.heads] == [1, 1]
 
 
 async def test_ordinary_oddities_are_accepted(egress: Egress, hostile: Hostile) -> None:
-    assert (await fetched(egress, hostile.url("/190-headers"))).status == 200
-    assert (await fetched(egress, hostile.url("/latin-header"))).header("x-name") == "café"
+    assert (await fetch_ok(egress, hostile.url("/190-headers"))).status == 200
+    assert (await fetch_ok(egress, hostile.url("/latin-header"))).header("x-name") == "café"
 
 
 async def test_a_closed_port_is_refused(hostile: Hostile) -> None:
@@ -252,7 +256,7 @@ async def test_a_name_is_dialled_at_the_address_that_was_checked(
         return [(2, 1, 6, "", ("127.0.0.1" if len(asked) == 1 else "127.0.0.2", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", answers)
-    answer = await fetched(egress, hostile.url("/to-page", host="rebind.example"))
+    answer = await fetch_ok(egress, hostile.url("/to-page", host="rebind.example"))
     assert answer.url == hostile.url("/page", host="rebind.example")
     assert asked == ["rebind.example"]
     assert f"host: rebind.example:{hostile.port}" in hostile.heads[0].lower()
@@ -271,7 +275,7 @@ async def test_clients_are_kept_and_bounded(hostile: Hostile) -> None:
     policy = EgressPolicy((AllowEntry.parse("127.0.0.0/8:*"),))
     egress = Egress(policy, FetchLimits(max_clients=2), "t")
     for host in ("127.0.0.1", "localhost", "127.0.0.1", "localhost"):
-        await fetched(egress, hostile.url("/", host=host), trusted_hosts=frozenset({"localhost"}))
+        await fetch_ok(egress, hostile.url("/", host=host), trusted_hosts=frozenset({"localhost"}))
     assert len(egress._clients) == 2
     await egress.close()
 
@@ -279,8 +283,8 @@ async def test_clients_are_kept_and_bounded(hostile: Hostile) -> None:
 async def test_a_trusted_host_may_be_private_and_only_on_its_port(hostile: Hostile) -> None:
     egress = Egress(EgressPolicy(), QUICK, "t")
     here = frozenset({f"localhost:{hostile.port}"})
-    assert (await fetched(egress, hostile.url("/", host="localhost"), trusted_hosts=here)).status == 200
-    other = await egress.fetch("http://localhost:1/", timeout_s=1, trusted_hosts=here)
+    assert (await fetch_ok(egress, hostile.url("/", host="localhost"), trusted_hosts=here)).status == 200
+    other = await egress.fetch(FetchRequest("http://localhost:1/", 1), FetchContext(here))
     assert isinstance(other, Failed)
     assert name_of(other) == "policy:egress"
     await egress.close()

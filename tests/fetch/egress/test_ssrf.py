@@ -15,6 +15,7 @@ from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.engine.usecases.jobs import refuse_unreachable
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchRequest
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.probe import probe
@@ -69,7 +70,7 @@ async def test_no_path_connects_to_a_forbidden_address() -> None:
     async with canary() as heard:
 
         async def check(url: str) -> None:
-            answer = await egress.fetch(url, timeout_s=20)
+            answer = await egress.fetch(FetchRequest(url, 20))
             assert isinstance(answer, Failed), url
             assert answer.code == "policy", (url, answer)
             assert "127.0.0.1" not in answer.message or not is_a_name(url), "what a name resolves to is not told"
@@ -113,7 +114,7 @@ async def test_no_redirect_leads_to_a_forbidden_address(hostile: Hostile, path: 
                 outcome = await executor.execute(a_task(first, respect_robots=False))
                 assert is_refused(outcome) or stayed(outcome, hostile), (url, outcome)
             elif path == "robots":
-                answer = await egress.fetch(first, timeout_s=20, follow=5, truncate=True, max_bytes=1000)
+                answer = await egress.fetch(FetchRequest(first, 20, max_redirects=5, truncate=True, max_bytes=1000))
                 assert not isinstance(answer, Failed) or answer.code in ("policy", "bad_response"), (url, answer)
             elif path == "probe":
                 looked = await probe(egress, first, (), budget_s=20)
@@ -187,7 +188,7 @@ async def test_a_name_that_changes_its_answer_is_judged_by_the_one_that_is_diall
         monkeypatch.setattr(socket, "getaddrinfo", answer)
         egress = Egress(EgressPolicy((AllowEntry.parse(f"127.0.0.1/32:{heard.port}"),)), QUICK, "t")
         for number in range(200):
-            await egress.fetch(f"http://rebind-{number}.example:{heard.port}/", timeout_s=20)
+            await egress.fetch(FetchRequest(f"http://rebind-{number}.example:{heard.port}/", 20))
         await egress.close()
     assert asked == 200
     assert heard.connections == 100, "only those whose one answer was allowed"
@@ -237,7 +238,7 @@ async def test_the_canary_hears_what_is_allowed() -> None:
     async with canary() as heard:
         egress = Egress(EgressPolicy((AllowEntry.parse(f"127.0.0.0/8:{heard.port}"),)), QUICK, "t")
         for host in ("127.0.0.1", "2130706433", "0x7f.1", "127.1.2.3", "①②⑦.⓪.⓪.①"):
-            answer = await egress.fetch(f"http://{host}:{heard.port}/", timeout_s=20)
+            answer = await egress.fetch(FetchRequest(f"http://{host}:{heard.port}/", 20))
             assert not isinstance(answer, Failed), (host, answer)
         outcome = await HttpExecutor(egress, Robots(egress, "t")).execute(a_task(f"http://127.0.0.1:{heard.port}/"))
         assert isinstance(outcome, Fetched)

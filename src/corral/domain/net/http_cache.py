@@ -54,9 +54,9 @@ class StoredPage:
     asked_with: Headers  # the request's own headers, for Vary
 
 
-def may_ask_cache(mode: CacheMode, headers: Mapping[str, str], *, is_known: bool) -> bool:
+def may_ask_cache(mode: CacheMode, headers: Mapping[str, str], *, has_login: bool) -> bool:
     """False for a request that says who we are: what it is answered is not for the next one."""
-    return mode is not CacheMode.OFF and not is_known and all(name.lower() in _PLAIN_HEADERS for name in headers)
+    return mode is not CacheMode.OFF and not has_login and all(name.lower() in _PLAIN_HEADERS for name in headers)
 
 
 def is_worth_keeping(page: StoredPage, mode: CacheMode) -> bool:

@@ -13,8 +13,8 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.sites.recipe.recipe import METHODS, Recipe
 from corral.domain.sites.recipe.search import Call, derive
+from corral.fetch.egress.context import FetchContext
 from corral.fetch.limits import MIB
-from corral.fetch.proxy.route import RunRoute
 from corral.fetch.robots import Robots
 
 _MAX_CALLS = 50
@@ -62,8 +62,8 @@ class CallLog:
         return calls
 
 
-async def taught(
-    log: CallLog, outcome: Outcome, task: Task, robots: Robots, left_s: float, *, via: RunRoute | None = None
+async def add_recipe(
+    log: CallLog, outcome: Outcome, task: Task, robots: Robots, context: FetchContext, *, left_s: float
 ) -> Outcome:
     """The outcome, with a recipe where the page's own calls hold what was found on it.
 
@@ -75,20 +75,20 @@ async def taught(
         return outcome
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
-            recipe = await _recipe(log, outcome.records[0], task, robots, via)
+            recipe = await _derive_recipe(log, outcome.records[0], task, robots, context)
     except TimeoutError:
         return outcome  # what was found is not given up for what might be learnt
     return outcome if recipe is None else _with(outcome, recipe)
 
 
-async def _recipe(
-    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, via: RunRoute | None
+async def _derive_recipe(
+    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, context: FetchContext
 ) -> Recipe | None:
     target = parse_target(task.payload["url"])
     calls = await log.read()
     for _ in range(_MAX_REFUSED if calls else 0):
         recipe = await asyncio.to_thread(derive, target.url, calls, record)
-        refused = await _refused(recipe, task, target, robots, via) if recipe else set()
+        refused = await _find_disallowed(recipe, task, target, robots, context) if recipe else set()
         if not refused:
             return recipe
         calls = [call for call in calls if call.url not in refused]
@@ -99,16 +99,17 @@ def _with(outcome: Fetched, recipe: Recipe) -> Fetched:
     return replace(outcome, recipe={"url_pattern": recipe.url_pattern, **recipe.document()})
 
 
-async def _refused(recipe: Recipe, task: Task, target: Target, robots: Robots, via: RunRoute | None) -> set[str]:
-    """Calls that a robot may not make, although the page may."""
+async def _find_disallowed(
+    recipe: Recipe, task: Task, target: Target, robots: Robots, context: FetchContext
+) -> set[str]:
+    """Return the calls that robots.txt disallows, although the page may make them."""
     requests = recipe.requests(target)
     if not task.payload.get("respect_robots", True) or not isinstance(requests, list):
         return set()
-    trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
     refused = set()
     for request in requests:
-        asked = parse_target(request.url, max_chars=len(request.url))
-        if await robots.refusal(asked, trusted_hosts=trusted_hosts, via=via) is not None:
+        called = parse_target(request.url, max_chars=len(request.url))
+        if await robots.refusal(called, context) is not None:
             refused.add(request.url)
     return refused
 

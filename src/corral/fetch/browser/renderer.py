@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
@@ -21,16 +21,17 @@ from corral.fetch.browser.faults import browser_fault
 from corral.fetch.browser.headers import first_party_headers
 from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.browser.readiness import out_of_time, outcome_of, settled
-from corral.fetch.browser.recorded_calls import taught
+from corral.fetch.browser.recorded_calls import add_recipe
 from corral.fetch.browser.scroll import scrolled
 from corral.fetch.browser.shared_browser import BrowserHost
 from corral.fetch.browser.visit import Visit
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext
 from corral.fetch.faults import fault
 from corral.fetch.http import fields_of, first_byte_of
 from corral.fetch.parsing.pool import InProcessReader, PageReader
 from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
-from corral.fetch.proxy.route import Proxies, RunRoute
+from corral.fetch.proxy.route import Proxies
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
 from corral.files.artifacts import ArtifactFolder
@@ -68,37 +69,35 @@ class Renderer:
         clock = _Clock(task.timeout_s)
         payload = task.payload
         trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
-        target = _parsed(payload["url"])
+        target = _parse_url(payload["url"])
         if isinstance(target, Failed):
             return target
         verifies_tls = payload.get("verify_tls", True)
-        async with self._proxies.open_route(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
+        async with self._proxies.open_route(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as route:
+            run = _PageRun(task, target, FetchContext(trusted_hosts, route, task.visit), clock)
             if not payload.get("respect_robots", True):
-                return await self._rendered(task, target, trusted_hosts, clock, via)
-            outcome: Outcome | None = await self._robots.refusal(
-                target, trusted_hosts=trusted_hosts, budget_s=clock.left_s(), via=via, visit=task.visit
-            )
+                return await self._render(run)
+            outcome: Outcome | None = await self._robots.refusal(target, run.context, budget_s=clock.measure_left_s())
             if outcome is None:
-                outcome = await self._rendered(task, target, trusted_hosts, clock, via)
-            outcome.stats.update(self._robots.notes(target, via=via))
+                outcome = await self._render(run)
+            outcome.stats.update(self._robots.notes(target, run.context))
             return outcome
 
-    async def _rendered(
-        self, task: Task, target: Target, trusted_hosts: frozenset[str], clock: "_Clock", via: RunRoute | None
-    ) -> Outcome:
-        # One turn for all that the page loads; what it loads from elsewhere is not asked for by us.
-        if task.visit is not None and (refused := await task.visit.enter(target, _route(task, target))) is not None:
+    async def _render(self, run: "_PageRun") -> Outcome:
+        task, target = run.task, run.target
+        # One slot for everything that the page loads: we do not choose what it loads from other hosts.
+        if task.visit is not None and (refused := await task.visit.enter(target, _route_kind(run))) is not None:
             return refused
-        engine = await self._engine(clock)
+        engine = await self._engine(run.clock)
         if isinstance(engine, Failed):
             return engine
-        clock.mark("ready_ms")
+        run.clock.mark("ready_ms")
         visit = Visit(engine, self._limits)
-        granted = self._proxy.admit(trusted_hosts, task.proxy, idle_s=first_byte_of(task.payload))
-        granted.on_exceeded = visit.exceed
+        idle_s = first_byte_of(task.payload)
+        granted = self._proxy.admit(run.context.trusted_hosts, task.proxy, idle_s=idle_s, on_exceeded=visit.exceed)
         try:
-            outcome = await self._visited(visit, target, granted, task, clock, via=via)
-            return await self._with_evidence(outcome, visit, task, clock)
+            outcome = await self._watch(visit, granted, run)
+            return await self._with_evidence(outcome, visit, task, run.clock)
         finally:
             visit.finish()
             self._proxy.revoke(granted)
@@ -110,7 +109,7 @@ class Renderer:
 
     async def _engine(self, clock: "_Clock") -> Engine | Failed:
         try:
-            async with asyncio.timeout(clock.left_s()):
+            async with asyncio.timeout(clock.measure_left_s()):
                 await self._proxy.start()
                 return await self.host.enter(self._proxy.address)
         except TimeoutError:
@@ -119,12 +118,11 @@ class Renderer:
             name = "policy:strategy_unavailable" if problem.is_final else "unknown:browser_launch"
             return browser_fault(name, str(problem))
 
-    async def _visited(
-        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunRoute | None
-    ) -> Outcome:
+    async def _watch(self, visit: Visit, granted: ProxyPass, run: "_PageRun") -> Outcome:
+        clock = run.clock
         try:
-            async with asyncio.timeout(clock.left_s()):
-                outcome = await _unless_ended(visit, self._look(visit, target, granted, task, clock, via=via))
+            async with asyncio.timeout(clock.measure_left_s()):
+                outcome = await _unless_ended(visit, self._load_and_read(visit, granted, run))
         except TimeoutError:
             outcome = out_of_time(granted, self._limits.max_content_bytes)
         except PlaywrightError as error:
@@ -144,9 +142,8 @@ class Renderer:
         secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
         return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
 
-    async def _look(
-        self, visit: Visit, target: Target, granted: ProxyPass, task: Task, clock: "_Clock", *, via: RunRoute | None
-    ) -> Outcome:
+    async def _load_and_read(self, visit: Visit, granted: ProxyPass, run: "_PageRun") -> Outcome:
+        task, target, clock = run.task, run.target, run.clock
         fields = fields_of(task.payload)
         verifies_tls = task.payload.get("verify_tls", True)
         state, chosen = browser_state(task), task.payload.get("user_agent")
@@ -167,7 +164,9 @@ class Renderer:
         if rendering is not None and isinstance(reading, Reading):
             chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()
             rendering.keep(chain, reading.request, reading.answer, granted.bytes_in)
-        return await taught(visit.calls, outcome, task, self._robots, clock.left_s(), via=via)
+        # Without a visit: the page's own slot covers the robots.txt of the hosts it calls.
+        context = replace(run.context, visit=None)
+        return await add_recipe(visit.calls, outcome, task, self._robots, context, left_s=clock.measure_left_s())
 
 
 class _Clock:
@@ -179,7 +178,7 @@ class _Clock:
         self._ends_at = self._started + timeout_s - self._reserve_s
         self._marks: dict[str, int] = {}
 
-    def left_s(self) -> float:
+    def measure_left_s(self) -> float:
         return max(0.0, self._ends_at - time.monotonic())
 
     def last_s(self) -> float:
@@ -191,13 +190,23 @@ class _Clock:
         return self._ends_at - self._reserve_s
 
     def mark(self, name: str) -> None:
-        self._marks[name] = self._elapsed_ms()
+        self._marks[name] = self._measure_ms()
 
     def timings(self) -> dict[str, int]:
-        return {**self._marks, "total_ms": self._elapsed_ms()}
+        return {**self._marks, "total_ms": self._measure_ms()}
 
-    def _elapsed_ms(self) -> int:
+    def _measure_ms(self) -> int:
         return round((time.monotonic() - self._started) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageRun:
+    """One page that a browser renders for a task."""
+
+    task: Task
+    target: Target
+    context: FetchContext
+    clock: _Clock
 
 
 async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
@@ -212,13 +221,11 @@ async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Out
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _route(task: Task, target: Target) -> RouteKind:
-    if task.proxy is None:
-        return RouteKind.DIRECT
-    return RouteKind.through_proxy(target.scheme, verifies_tls=task.payload.get("verify_tls", True))
+def _route_kind(run: _PageRun) -> RouteKind:
+    return RouteKind.DIRECT if run.context.route is None else run.context.route.kind_for(run.target)
 
 
-def _parsed(url: str) -> Target | Failed:
+def _parse_url(url: str) -> Target | Failed:
     try:
         return parse_target(url)
     except BadScheme as problem:

@@ -29,25 +29,25 @@ from corral.fetch.response import Response
 
 log = structlog.get_logger()
 
-Live = Callable[[Mapping[str, str]], Awaitable[Response | Failed]]
-Allowed = Callable[[], Awaitable[Failed | None]]
+FetchLive = Callable[[Mapping[str, str]], Awaitable[Response | Failed]]
+Check = Callable[[], Awaitable[Failed | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A GET, with all that decides who may be given its answer."""
+class CacheRequest:
+    """A GET with everything that decides which runs may share its answer."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    # On whose word: an answer got for somebody who may reach more is nothing for somebody who may not.
+    # A run that may reach fewer hosts must not read the answers of one that may reach more.
     trusted_hosts: frozenset[str] = frozenset()
     respects_robots: bool = True
-    is_known: bool = False  # it carries a login
-    through: str = ""  # which proxy; a site answers by where we seem to come from
+    has_login: bool = False
+    route_name: str = ""  # sites answer by where a request comes from
 
     def key(self, policy: str) -> str:
-        given = sorted((name.lower(), value) for name, value in self.headers.items())
-        parts = [policy, sorted(self.trusted_hosts), self.respects_robots, self.through, self.url, given]
+        headers = sorted((name.lower(), value) for name, value in self.headers.items())
+        parts = [policy, sorted(self.trusted_hosts), self.respects_robots, self.route_name, self.url, headers]
         return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
 
@@ -69,35 +69,37 @@ class PageCache:
         self._user_agent = user_agent
         self._max_bytes = max_bytes
 
-    async def fetch(self, asked: Asked, live: Live, allowed: Allowed) -> Response | Failed:
-        """From disk, or by `live` with the headers that ask whether the stored one still holds, if `allowed`."""
-        if self._disk is None or not may_ask_cache(self._mode, asked.headers, is_known=asked.is_known):
-            return await allowed() or await live({})
-        key = asked.key(self._policy)
+    async def fetch(self, request: CacheRequest, fetch_live: FetchLive, check: Check) -> Response | Failed:
+        """Answer from disk, or with `fetch_live` if `check` allows it; it gets the headers that revalidate the page."""
+        if self._disk is None or not may_ask_cache(self._mode, request.headers, has_login=request.has_login):
+            return await check() or await fetch_live({})
+        key = request.key(self._policy)
         try:
             page = await asyncio.to_thread(self._disk.read, key, self._max_bytes)
         except TooLarge as problem:
             return fault("limit:body_too_large", f"{problem} in the cache, {self._max_bytes} allowed")
-        if page is not None and is_usable(page, self._mode, self._sent(asked), time.time()):
+        if page is not None and is_usable(page, self._mode, self._request_headers(request), time.time()):
             return _from_disk(page, CacheUse.HIT)
-        refusal = await allowed()
+        refusal = await check()
         if refusal is not None:
             return refusal
-        return await self._asked_again(asked, key, page, live)
+        return await self._refetch(request, key, page, fetch_live)
 
-    async def peek(self, asked: Asked) -> Response | None:
+    async def peek(self, request: CacheRequest) -> Response | None:
         """What a replay would answer; nothing is fetched, and nothing is used up."""
         if self._disk is None or self._mode is not CacheMode.REPLAY:
             return None
         try:
-            page = await asyncio.to_thread(self._disk.read, asked.key(self._policy), self._max_bytes)
+            page = await asyncio.to_thread(self._disk.read, request.key(self._policy), self._max_bytes)
         except TooLarge:
             return None
         return None if page is None else _from_disk(page, CacheUse.HIT)
 
-    async def _asked_again(self, asked: Asked, key: str, page: StoredPage | None, live: Live) -> Response | Failed:
-        known = validators(page) if page is not None and matches(page, self._sent(asked)) else {}
-        answer = await live(known)
+    async def _refetch(
+        self, request: CacheRequest, key: str, page: StoredPage | None, fetch_live: FetchLive
+    ) -> Response | Failed:
+        known = validators(page) if page is not None and matches(page, self._request_headers(request)) else {}
+        answer = await fetch_live(known)
         if isinstance(answer, Response) and answer.status == 304 and known and page is not None:
             # After a redirect it speaks of another page than ours.
             current = None if answer.chain else refreshed(page, answer.headers, time.time())
@@ -105,16 +107,16 @@ class PageCache:
                 await self._keep(key, current)
                 again = _from_disk(current, CacheUse.REVALIDATED)
                 return replace(again, raw_bytes=answer.raw_bytes, timings=answer.timings)
-            answer = await live({})
+            answer = await fetch_live({})
         if isinstance(answer, Failed):
             return answer
         if not answer.truncated:
-            await self._keep(key, self._page(asked, answer))
+            await self._keep(key, self._page(request, answer))
         return replace(answer, cache=CacheUse.MISS.value)
 
-    def _page(self, asked: Asked, answer: Response) -> StoredPage:
-        headers = keepable(answer.headers)
-        return StoredPage(answer.url, answer.status, headers, answer.body, answer.chain, time.time(), self._sent(asked))
+    def _page(self, request: CacheRequest, answer: Response) -> StoredPage:
+        headers, sent = keepable(answer.headers), self._request_headers(request)
+        return StoredPage(answer.url, answer.status, headers, answer.body, answer.chain, time.time(), sent)
 
     async def _keep(self, key: str, page: StoredPage) -> None:
         if self._disk is None or not is_worth_keeping(page, self._mode):
@@ -124,10 +126,10 @@ class PageCache:
         except OSError as error:
             log.warning("a page could not be kept in the cache", reason=error.strerror)
 
-    def _sent(self, asked: Asked) -> Headers:
-        """What may tell two requests for one address apart; everything else we send is always the same."""
-        given = [(name.lower(), value) for name, value in asked.headers.items()]
-        return (("user-agent", self._user_agent), *sorted(given))
+    def _request_headers(self, request: CacheRequest) -> Headers:
+        """Return the headers in which two requests for one URL may differ; all others are always the same."""
+        own = [(name.lower(), value) for name, value in request.headers.items()]
+        return (("user-agent", self._user_agent), *sorted(own))
 
 
 def _from_disk(page: StoredPage, use: CacheUse) -> Response:

@@ -1,8 +1,6 @@
 """What leads to pages and is none: the sitemaps of a site, and its robots.txt, which says where they are."""
 
-import functools
 import time
-from collections.abc import Awaitable, Callable
 
 import orjson
 
@@ -10,7 +8,6 @@ from corral.domain.crawl.crawl import SITEMAP, SITEMAP_CUT, CrawlPlan, ItemState
 from corral.domain.crawl.item import DiscoveredLink, Item, ItemResult, sitemap_kind, sitemap_level
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import Visit
 from corral.domain.net.canonical import canonical_url, link_to
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Task
@@ -19,12 +16,10 @@ from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadRequest
 from corral.extract.sitemap import MAX_BYTES, sitemap_key
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import PageReader
-from corral.fetch.proxy.route import RunRoute
-from corral.fetch.response import Response
 from corral.fetch.robots import Robots
-from corral.fetch.sessions import credentials_of
 
 _MAX_NAMED = 1_000
 
@@ -36,44 +31,32 @@ class SitemapVisitor:
         self._robots = robots
         self._reader = reader
 
-    async def visit(
-        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunRoute | None = None
-    ) -> ItemResult | Failed:
-        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext) -> ItemResult | Failed:
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         level = sitemap_level(item.kind)
         if level is None:
-            return await self._named(item, target, trusted_hosts, turn, via)
+            return await self._named(item, target, context)
         ask = CrawlReadOptions(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
 
-        async def allows(following: Target) -> Failed | None:
+        async def check(following: Target) -> Failed | None:
             """A redirect leads no further than a link would."""
             is_same = following.host == target.host
             if not is_same and plan.scope.refuses(canonical_url(following), item.depth) is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
             asks = self._robots.refusal if plan.respect_robots else None
-            return await asks(following, trusted_hosts=trusted_hosts, via=via, visit=turn) if asks else None
+            return await asks(following, context) if asks else None
 
-        fetched = functools.partial(
-            self._egress.fetch,
-            trusted_hosts=trusted_hosts,
-            visit=turn,
-            allows=allows,
-            credentials=functools.partial(credentials_of, task),
-            via=via,
-            headers={} if plan.user_agent is None else {"user-agent": plan.user_agent},
-        )
-        return await self._listed(item, target, ask, fetched)
+        headers = {} if plan.user_agent is None else {"user-agent": plan.user_agent}
+        request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, max_bytes=MAX_BYTES)
+        return await self._listed(item, ask, request, context)
 
-    async def _named(
-        self, item: Item, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunRoute | None
-    ) -> ItemResult:
+    async def _named(self, item: Item, target: Target, context: FetchContext) -> ItemResult:
         """Those of robots.txt, and the one that nearly every site has."""
-        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
-        named = [] if verdict.rules is None else list(verdict.rules.sitemaps)[:_MAX_NAMED]
+        rules = await self._robots.load_rules(target, context)
+        named = [] if rules.parser is None else list(rules.parser.sitemaps)[:_MAX_NAMED]
         found: dict[str, DiscoveredLink] = {}
         for reference in [*named, "/sitemap.xml"]:
             link = link_to(target, reference)
@@ -85,10 +68,10 @@ class SitemapVisitor:
         return ItemResult(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
 
     async def _listed(
-        self, item: Item, target: Target, ask: CrawlReadOptions, fetched: Callable[..., Awaitable[Response | Failed]]
+        self, item: Item, ask: CrawlReadOptions, fetch_request: FetchRequest, context: FetchContext
     ) -> ItemResult | Failed:
         began = time.monotonic()
-        answer = await fetched(target.url, timeout_s=self._page_s, max_bytes=MAX_BYTES)
+        answer = await self._egress.fetch(fetch_request, context)
         if isinstance(answer, Failed):
             return answer
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))

@@ -25,8 +25,9 @@ from corral.extract.classify.shells import script_loads_more
 from corral.fetch.browser.crawl_page import Rendering
 from corral.fetch.crawl.page_result import result_of_page
 from corral.fetch.crawl.visit import HttpVisitor, fields_wanted
+from corral.fetch.egress.context import Route
 from corral.fetch.proxy.credentials import open_proxy
-from corral.fetch.proxy.route import Proxies, RunRoute
+from corral.fetch.proxy.route import Proxies
 from corral.fetch.sessions import SessionKeys, judged, open_session
 
 _SCROLL_S = 60.0
@@ -70,8 +71,8 @@ class CrawlVisitor:
         if self._ways.proxies is None:
             yield RunVisitor(self._ways, self._slots, plan, unlocked)
             return
-        async with self._ways.proxies.open_route(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as via:
-            yield RunVisitor(self._ways, self._slots, plan, unlocked, via)
+        async with self._ways.proxies.open_route(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as route:
+            yield RunVisitor(self._ways, self._slots, plan, unlocked, route)
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +81,7 @@ class RunVisitor:
     slots: asyncio.Semaphore  # waited for before the time of a page begins
     plan: CrawlPlan
     task: Task
-    via: RunRoute | None = None
+    route: Route | None = None
     scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
     scripts: dict[str, bool] = field(default_factory=dict)  # script files, by whether they may bring more of a page
     gainless: "Counter[str]" = field(default_factory=Counter)  # by template, pages that were rendered in vain
@@ -118,7 +119,7 @@ class RunVisitor:
         return await self._visit_by_need(item)
 
     async def _fetch(self, item: Item) -> ItemResult | Failed:
-        return await self.ways.http.visit(item, self.plan, self.task, self.via)
+        return await self.ways.http.visit(item, self.plan, self.task, self.route)
 
     async def _visit_by_need(self, item: Item) -> ItemResult | Failed:
         """The cheapest way that brings what was asked for."""
@@ -179,7 +180,7 @@ class RunVisitor:
         known = self.scripts.get(url)
         if known is None and len(self.scripts) < _MAX_SCRIPTS:
             known = self.scripts[url] = script_loads_more(
-                await self.ways.http.script(url, self.plan, self.task, self.via)
+                await self.ways.http.script(url, self.plan, self.task, self.route)
             )
         return bool(known)
 
@@ -237,7 +238,7 @@ class RunVisitor:
         return ItemResult(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
 
     async def _refusal(self, item: Item) -> Failed | None:
-        return await self.ways.http.refusal(item, self.plan, self.task, self.via)
+        return await self.ways.http.refusal(item, self.plan, self.task, self.route)
 
     async def _execute(self, executor: Executor, item: Item, payload: dict[str, Any], timeout_s: float) -> Outcome:
         """One page as a run of its own would get it: past the same gate, with the same login and proxy."""

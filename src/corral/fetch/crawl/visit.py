@@ -2,6 +2,7 @@
 
 import functools
 import time
+from dataclasses import replace
 
 import orjson
 
@@ -20,7 +21,7 @@ from corral.domain.crawl.item_decision import is_of_page
 from corral.domain.crawl.job_pages import Listing
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import NO_GATES, Gates, Visit
+from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
@@ -34,13 +35,12 @@ from corral.fetch.crawl.files import FileKeeper, is_file
 from corral.fetch.crawl.page_result import result_of_page
 from corral.fetch.crawl.sitemaps import SitemapVisitor
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.context import FetchContext, FetchRequest, Route
 from corral.fetch.faults import fault
-from corral.fetch.http import fields_of
+from corral.fetch.http import context_of, fields_of
 from corral.fetch.parsing.pool import PageReader
-from corral.fetch.proxy.route import RunRoute
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots, without_rules
-from corral.fetch.sessions import credentials_of
 
 _MAX_PLANS = 64
 _OK = 200
@@ -70,11 +70,11 @@ class HttpVisitor:
         self._reader = reader
         self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task, via: RunRoute | None = None) -> ItemResult | Failed:
-        """`task` has the login of the crawl, open; `via` leads through its proxy, or takes any certificate."""
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> ItemResult | Failed:
+        """`task` has the opened session of the crawl; `route` leads through its proxy, or accepts any certificate."""
         turn, outcome = self._gates.visit(plan.concurrency, task.order), None
         try:
-            ended = await self._visited(item, plan, task, turn, via)
+            ended = await self._visited(item, plan, task, context_of(task, route, visit=turn))
             outcome = ended if isinstance(ended, Failed) else _WELL
             return ended
         finally:
@@ -82,44 +82,31 @@ class HttpVisitor:
             is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
             turn.end(None if is_old_news else outcome)
 
-    async def _visited(
-        self, item: Item, plan: CrawlPlan, task: Task, turn: Visit, via: RunRoute | None
-    ) -> ItemResult | Failed:
+    async def _visited(self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext) -> ItemResult | Failed:
         began = time.monotonic()
         listing = listing_place(item.kind)
         if item.kind != PAGE and listing is None:
-            return await self._sitemaps.visit(item, plan, task, turn, via)
+            return await self._sitemaps.visit(item, plan, task, context)
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-        is_last = item.attempt >= plan.retry_attempts
-        refusal = functools.partial(self._refusal, trusted_hosts=trusted_hosts, turn=turn, via=via, is_last=is_last)
+        refusal = functools.partial(self._refusal, context=context, is_last=item.attempt >= plan.retry_attempts)
         if plan.respect_robots and (refused := await refusal(target)) is not None:
             return refused
 
-        async def allows(following: Target) -> Failed | None:
+        async def check(following: Target) -> Failed | None:
             rule = None if following.host == target.host else plan.scope.refuses(canonical_url(following), item.depth)
             if rule is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
             return await refusal(following) if plan.respect_robots else None
 
-        fetched = functools.partial(
-            self._egress.fetch,
-            target.url,
-            timeout_s=self._page_s,
-            trusted_hosts=trusted_hosts,
-            visit=turn,
-            allows=allows,
-            body_limit=self._files.body_limit(plan),
-            credentials=functools.partial(credentials_of, task),
-            via=via,
-        )
-        answer = await fetched(headers={**headers_of(plan), **conditions(item)})
+        headers, body_limit = headers_of(plan), self._files.body_limit(plan)
+        request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, body_limit=body_limit)
+        answer = await self._egress.fetch(replace(request, headers={**headers, **conditions(item)}), context)
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # Not the page that is known: its record is another one's.
-            answer = await fetched(headers=headers_of(plan))
+            answer = await self._egress.fetch(request, context)
         if isinstance(answer, Failed):
             is_outside = answer.detail == Refusal.OUT_OF_SCOPE
             return ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else answer
@@ -132,26 +119,16 @@ class HttpVisitor:
             return await self._files.ended(item, plan, answer, _crawl_id(task), noindex=noindex)
         return await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
 
-    async def script(self, url: str, plan: CrawlPlan, task: Task, via: RunRoute | None) -> str:
+    async def script(self, url: str, plan: CrawlPlan, task: Task, route: Route | None) -> str:
         """The text of a script file, or nothing: it is looked at, never run."""
         turn = self._gates.visit(plan.concurrency)
-        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
+        context = context_of(task, route, visit=turn)
         try:
             target = parse_target(url)
-            asks = self._robots.refusal if plan.respect_robots else None
-            if asks is not None and await asks(target, trusted_hosts=trusted_hosts, via=via, visit=turn) is not None:
+            if plan.respect_robots and await self._robots.refusal(target, context) is not None:
                 return ""
-            answer = await self._egress.fetch(
-                target.url,
-                timeout_s=_SCRIPT_S,
-                max_bytes=_SCRIPT_BYTES,
-                truncate=True,
-                trusted_hosts=trusted_hosts,
-                headers=headers_of(plan),
-                credentials=functools.partial(credentials_of, task),
-                via=via,
-                visit=turn,
-            )
+            request = FetchRequest(target.url, _SCRIPT_S, headers_of(plan), max_bytes=_SCRIPT_BYTES, truncate=True)
+            answer = await self._egress.fetch(request, context)
         except BadInput:
             return ""
         finally:
@@ -174,27 +151,24 @@ class HttpVisitor:
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
         return known[1]
 
-    async def refusal(self, item: Item, plan: CrawlPlan, task: Task, via: RunRoute | None = None) -> Failed | None:
+    async def refusal(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> Failed | None:
         """Why robots.txt keeps us from the page of an item, for who gets it by another way."""
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
         turn, is_last = self._gates.visit(plan.concurrency, task.order), item.attempt >= plan.retry_attempts
         try:
-            return await self._refusal(target, trusted_hosts=trusted_hosts, turn=turn, via=via, is_last=is_last)
+            return await self._refusal(target, context_of(task, route, visit=turn), is_last=is_last)
         finally:
             turn.end(None)
 
-    async def _refusal(
-        self, target: Target, trusted_hosts: frozenset[str], turn: Visit, via: RunRoute | None, *, is_last: bool
-    ) -> Failed | None:
+    async def _refusal(self, target: Target, context: FetchContext, *, is_last: bool) -> Failed | None:
         """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
-        verdict = await self._robots.verdict(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
-        if not verdict.is_reachable:
-            return without_rules(target, verdict.failure, is_last=is_last)
-        return await self._robots.refusal(target, trusted_hosts=trusted_hosts, via=via, visit=turn)
+        rules = await self._robots.load_rules(target, context)
+        if not rules.is_reachable:
+            return without_rules(target, rules.failure, is_last=is_last)
+        return await self._robots.refusal(target, context)
 
     async def _read(
         self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlReadOptions, began: float

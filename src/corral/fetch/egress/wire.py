@@ -12,6 +12,7 @@ from typing import Any
 import wreq
 from wreq import exceptions, redirect
 
+from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Failed
 from corral.fetch.body import Body, BodyFault, BodyFull, content_coding
 from corral.fetch.egress.dns import PinnedAddress
@@ -71,6 +72,17 @@ class Head:
     answer: wreq.Response
 
 
+@dataclass(frozen=True, slots=True)
+class HopRequest:
+    """One request without its redirects. With a `body` the method is POST."""
+
+    target: Target
+    pinned: PinnedAddress
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    first_byte_s: float | None = None  # raises FetchLimits.first_byte_s
+
+
 def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
     return {} if verifies_tls else {"tls_verify": False, "tls_verify_hostname": False}
 
@@ -109,35 +121,27 @@ def open_client(
     )
 
 
-async def send(
-    client: wreq.Client,
-    url: str,
-    pinned: PinnedAddress,
-    headers: Mapping[str, str],
-    limits: FetchLimits,
-    *,
-    body: bytes | None = None,
-    first_byte_s: float | None = None,
-) -> Head | Failed:
-    """Ask, and read the answer up to its headers. With a body, by POST. `first_byte_s` raises the client's limit."""
-    # Said only where it differs: for the client's own limit nothing has to be made for each request.
-    more: dict[str, Any] = (
-        {} if first_byte_s is None else {"read_timeout": timedelta(seconds=max(first_byte_s, limits.first_byte_s))}
-    )
+async def send(client: wreq.Client, request: HopRequest, limits: FetchLimits) -> Head | Failed:
+    """Send the request and read the answer up to the end of its headers."""
+    # Passed only if it differs: the client's own limit costs nothing per request.
+    more: dict[str, Any] = {}
+    if request.first_byte_s is not None:
+        more["read_timeout"] = timedelta(seconds=max(request.first_byte_s, limits.first_byte_s))
+    url, headers = request.target.request_url, dict(request.headers)
     try:
-        if body is None:
-            answer = await client.get(url, headers=dict(headers), **more)
+        if request.body is None:
+            answer = await client.get(url, headers=headers, **more)
         else:
-            answer = await client.post(url, headers=dict(headers), body=body, **more)
+            answer = await client.post(url, headers=headers, body=request.body, **more)
     except WIRE_ERRORS as error:
         return fault_of(error)
-    head = _judged_head(answer, pinned, limits)
+    head = _check_head(answer, request.pinned, limits)
     if isinstance(head, Failed):
         await answer.close()
     return head
 
 
-def _judged_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimits) -> Head | Failed:
+def _check_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimits) -> Head | Failed:
     peer = answer.remote_addr
     # Second wall: the pin is in the client, this proves that it held.
     if peer is None or _ip_of(str(peer)) not in pinned.ips:

@@ -56,7 +56,7 @@ class ProxyPass:
     bytes_out: int = 0
     requests: int = 0
     exceeded: str | None = None  # which budget of the run is used up
-    on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # told once, at once
+    on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # called once
     faults: dict[tuple[str, int], Failed] = field(default_factory=dict, repr=False)  # by host and port, the first one
     unreadable: Failed | None = field(default=None, repr=False)  # the last refusal of an address that names no host
     tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
@@ -124,9 +124,11 @@ class ForwardProxy:
         upstream: OpenProxy | None = None,
         *,
         idle_s: float | None = None,
+        on_exceeded: Callable[[str], None] | None = None,
     ) -> ProxyPass:
-        """`idle_s` raises how long a connection of the run may say nothing."""
-        granted = ProxyPass(trusted_hosts, upstream, idle_s=max(idle_s or 0.0, self._limits.idle_s))
+        """`idle_s` raises the idle timeout of connections; `on_exceeded` gets the name of the budget used up first."""
+        idle_s = max(idle_s or 0.0, self._limits.idle_s)
+        granted = ProxyPass(trusted_hosts, upstream, idle_s=idle_s, on_exceeded=on_exceeded)
         self._passes[granted.username] = granted
         return granted
 
