@@ -16,8 +16,8 @@ Drafted = tuple[NewRun, list[EventDraft]]
 async def finished(app: App, runs: list[Drafted]) -> None:
     """Submit them all, and wait until none is left to do."""
     for start in range(0, len(runs), _BULK):
-        await app.store.add_runs(runs[start : start + _BULK])
+        await app.store.runs.add(runs[start : start + _BULK])
         assert app.node is not None
         app.node.look()
-    while any((await app.store.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
         await asyncio.sleep(0.01)

@@ -33,14 +33,14 @@ class Crawl:
             began = time.perf_counter()
             run_id = await self._crawled(app, count)
             took_s = time.perf_counter() - began
-            found, *_ = await app.store.record_statistics(RecordFilter(run_id=run_id))
+            found, *_ = await app.store.records.statistics(RecordFilter(run_id=run_id))
             assert found >= self.least * count, f"{found} records of {count} pages"
         return Result(count / took_s, count, took_s, f"SQLite, synchronous=FULL, {_AT_ONCE} at once; durable, recorded")
 
     async def _crawled(self, app: App, pages: int) -> str:
         plan = {"start_urls": [self._start], "max_depth": 100, "max_pages": pages, "concurrency": _AT_ONCE}
         run, _ = await app.crawls.start(CrawlPlan.of(plan))
-        while not (run := await app.store.run(run.id)).state.is_terminal:
+        while not (run := await app.store.runs.get(run.id)).state.is_terminal:
             await app.pulse.wait(0.02)
         assert run.state.value == "completed" or self.least < 1.0, run
         return run.id

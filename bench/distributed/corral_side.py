@@ -91,7 +91,7 @@ class Corral:
             metrics["bulk_enqueue_per_s"] = count / await _submitted(app, runs)
             await _drained(app)
             seconds = time.perf_counter() - began
-            problems = await app.store.findings()
+            problems = await app.store.maintenance.audit()
         assert not problems, problems
         return seconds
 
@@ -139,7 +139,7 @@ async def _submitted(app: App, runs: Sequence[Drafted]) -> float:
     assert app.hints is not None
     for start in range(0, len(runs), _BULK):
         batch = runs[start : start + _BULK]
-        await app.store.add_runs(batch)
+        await app.store.runs.add(batch)
         app.hints.tell([hint_of(run) for run, _ in batch])
     return time.perf_counter() - began
 
@@ -150,5 +150,5 @@ async def _finished(app: App, runs: Sequence[Drafted]) -> None:
 
 
 async def _drained(app: App) -> None:
-    while any((await app.store.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
         await asyncio.sleep(0.02)

@@ -52,7 +52,7 @@ class Scrape:
 async def _check(app: App, runs: list[Drafted]) -> None:
     wanted = {run.id: title_of(number % COUNT) for number, (run, _) in enumerate(runs)}
     before: str | None = None
-    while page := await app.store.newest_records(RecordFilter(), before, 200):
+    while page := await app.store.records.newest(RecordFilter(), before, 200):
         before = page[-1].id
         for record in page:
             title = wanted.pop(record.run_id, None)

@@ -83,7 +83,7 @@ async def _check(app: App, runs: list[Drafted]) -> None:
     wanted = {run.id: expected[run.payload["url"].rpartition("/")[2]] for run, _ in runs}
     seen: Counter[str] = Counter()
     before: str | None = None
-    while page := await app.store.newest_records(RecordFilter(), before, 200):
+    while page := await app.store.records.newest(RecordFilter(), before, 200):
         before = page[-1].id
         for record in page:
             if record.run_id in wanted:

@@ -57,7 +57,7 @@ class Corral:
             await _warmed(app)
             singly = await self._timed(app, count, self._submit_singly)
             in_bulk = await self._timed(app, count, self._submit_in_bulk)
-            problems = await app.store.findings() if count <= 50_000 and self.name == "corral" else []
+            problems = await app.store.maintenance.audit() if count <= 50_000 and self.name == "corral" else []
         assert not problems, problems
         variants = {"one by one": count / singly, "in batches": count / in_bulk}
         best = min(singly, in_bulk)
@@ -73,14 +73,14 @@ class Corral:
     async def _submit_singly(self, app: App, count: int) -> None:
         async def caller(share: int) -> None:
             for _ in range(share):
-                await app.store.add_runs([_run()])
+                await app.store.runs.add([_run()])
                 app.node.look()  # type: ignore[union-attr]
 
         await asyncio.gather(*(caller(count // _CLIENTS) for _ in range(_CLIENTS)))
 
     async def _submit_in_bulk(self, app: App, count: int) -> None:
         for _ in range(0, count, _BULK):
-            await app.store.add_runs([_run() for _ in range(_BULK)])
+            await app.store.runs.add([_run() for _ in range(_BULK)])
             app.node.look()  # type: ignore[union-attr]
 
     async def extras(self) -> dict[str, float]:
@@ -97,7 +97,7 @@ class Corral:
         store = open_store(load_settings(data_dir=self._data).store_url)
         began = time.perf_counter()
         for _ in range(0, count, _BULK):
-            await store.add_runs([_run() for _ in range(_BULK)])
+            await store.runs.add([_run() for _ in range(_BULK)])
         rate = count / (time.perf_counter() - began)
         await store.close()
         return rate
@@ -162,12 +162,12 @@ def _fill(path: Path, count: int) -> None:
 
 
 async def _warmed(app: App) -> None:
-    await app.store.add_runs([_run() for _ in range(_BULK)])
+    await app.store.runs.add([_run() for _ in range(_BULK)])
     await _drained(app)
 
 
 async def _drained(app: App) -> None:
-    while any((await app.store.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
         await asyncio.sleep(0.01)
 
 

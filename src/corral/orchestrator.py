@@ -192,9 +192,9 @@ async def _started(settings: Settings, sites: Mapping[str, Sequence[str]]) -> di
 async def _progress_of(settings: Settings, run_id: str) -> dict[str, Any]:
     store = open_for_reading(settings.store_url)
     try:
-        run = await store.run(run_id)
+        run = await store.runs.get(run_id)
         if run.kind != CRAWL:
             raise RunNotFound(run_id)
-        return progress(run, (await store.crawl_now(run_id)).counts)
+        return progress(run, (await store.crawls.get(run_id)).counts)
     finally:
         await store.close()

@@ -19,7 +19,7 @@ async def recipe(stack: Stack) -> StoredRecipe:
     """One that a browser run might have taught, for a host of its own."""
     url = stack.environment.get("APP_DATABASE_URL") or load_settings(data_dir=stack.data_dir).store_url
     store = open_store(url)
-    saved = await store.save_recipe(Lesson(f"{new_id()[-12:]}.test", "k", "/shop/*", DOCUMENT, "k"))
+    saved = await store.recipes.save(Lesson(f"{new_id()[-12:]}.test", "k", "/shop/*", DOCUMENT, "k"))
     await store.close()
     assert saved is not None
     return saved

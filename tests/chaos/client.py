@@ -26,19 +26,19 @@ class Client:
         """Wait until nothing is queued or running; how long that took."""
         began = time.monotonic()
         while True:
-            counts = await self.app.store.count_live()
+            counts = await self.app.store.runs.count_live()
             if not counts["queued"] and not counts["running"]:
                 return time.monotonic() - began
             assert time.monotonic() < began + timeout_s, f"not drained after {timeout_s} s: {counts}"
             await asyncio.sleep(0.05)
 
     async def runs(self, ids: Sequence[str] | None = None) -> list[Run]:
-        return [await self.app.store.run(id_) for id_ in (self.answered if ids is None else ids)]
+        return [await self.app.store.runs.get(id_) for id_ in (self.answered if ids is None else ids)]
 
     async def events(self) -> list[Event]:
         """Everything that has happened, in order."""
         found: list[Event] = []
-        while more := await self.app.store.feed(found[-1].position if found else 0, 5000):
+        while more := await self.app.store.events.feed(found[-1].position if found else 0, 5000):
             found += more
         return found
 

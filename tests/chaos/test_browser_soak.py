@@ -112,7 +112,7 @@ async def a_batch(client: Client, site: str, rng: random.Random) -> None:
     ids = await client.submit(*[a_page(f"{site}/shop/{rng.randrange(1, 20)}") for _ in range(AT_ONCE)])
     for id_ in rng.sample(ids, AT_ONCE // 5):
         await asyncio.sleep(rng.uniform(0, 0.4))
-        run = await client.app.store.run(id_)
+        run = await client.app.store.runs.get(id_)
         if not run.state.is_terminal:
             await client.app.submitter.move(RunId(id_), Move.CANCEL)
     await ended(client.app, ids, 90)

@@ -59,21 +59,21 @@ async def test_a_jump_of_the_wall_clock_takes_no_lease_and_delays_no_reclaim(tmp
     async with node_on(store, tmp_path) as node:
         runs = [drill("sleep", seconds=1.5, record=True) for _ in range(5)]
         orphan = drill(record=True)
-        await store.add_runs([(orphan, [EventDraft(EventKind.CREATED)])])
-        await store.claim_one(orphan.id, Owner("a node that is gone"), 2.0)
-        await store.add_runs([(run, [EventDraft(EventKind.CREATED)]) for run in runs])
+        await store.runs.add([(orphan, [EventDraft(EventKind.CREATED)])])
+        await store.runs.claim_one(orphan.id, Owner("a node that is gone"), 2.0)
+        await store.runs.add([(run, [EventDraft(EventKind.CREATED)]) for run in runs])
         node.look()
         await until(lambda: node.executing == 5)
         clock.jumped_ms = jump_ms
         began = time.monotonic()
         await until(lambda: _is_drained(store))
         assert time.monotonic() - began < 15
-        found = [await store.run(run.id) for run in runs]
+        found = [await store.runs.get(run.id) for run in runs]
         assert {(run.state, run.epoch, run.losses) for run in found} == {("completed", 1, 0)}
-        assert ((await store.run(orphan.id)).epoch, (await store.run(orphan.id)).losses) == (2, 0)
+        assert ((await store.runs.get(orphan.id)).epoch, (await store.runs.get(orphan.id)).losses) == (2, 0)
     await store.close()
     assert check(f"sqlite:///{tmp_path}/corral.db", [run.id for run in runs]) == []
 
 
 async def _is_drained(store: Store) -> bool:
-    return not any((await store.count_live()).values())
+    return not any((await store.runs.count_live()).values())

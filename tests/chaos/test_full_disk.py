@@ -56,7 +56,7 @@ async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -
         told = node_of(app).storage_problem or ""
         assert "10 MiB are needed to go on" in told
         assert f"more on the disk of {small_disk}" in told
-        assert all([(await app.store.run(id_)).id == id_ for id_ in ids]), "reading goes on"
+        assert all([(await app.store.runs.get(id_)).id == id_ for id_ in ids]), "reading goes on"
         await asyncio.sleep(1)
         filler.unlink()
         took_s = await until(lambda: node_of(app).storage_problem is None, timeout_s=15)
@@ -64,7 +64,7 @@ async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -
         runs = await ended(app, ids + waiting, timeout_s=60)
         assert {run.state for run in runs} == {RunState.COMPLETED}
         assert {run.losses for run in runs} == {0}
-        assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in ids + waiting])
+        assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in ids + waiting])
         assert check(app.settings.store_url, ids + waiting) == []
 
 

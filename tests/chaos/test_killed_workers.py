@@ -47,7 +47,7 @@ async def keep_fed(client: Client, enough: asyncio.Event) -> None:
     """Always some hundred runs waiting, each as long as a page takes. A cancel would hide what it submitted."""
     rng = seeded()
     while not enough.is_set():
-        if (await client.app.store.count_live())["queued"] < 100:
+        if (await client.app.store.runs.count_live())["queued"] < 100:
             await client.submit(*[drill("sleep", seconds=rng.uniform(0.01, 0.05), record=True) for _ in range(100)])
         await asyncio.sleep(0.05)
 

@@ -71,7 +71,7 @@ async def test_an_owner_that_finishes_while_it_is_reaped_wins_or_writes_nothing(
             wins[await reap_race(owners, reapers, rng)] += 1
         for run in await client.runs():
             if not run.state.is_terminal:
-                await client.app.store.move(run.id, Move.CANCEL)
+                await client.app.store.runs.apply_action(run.id, Move.CANCEL)
         assert check(url, client.answered) == []
     await owners.close()
     await reapers.close()
@@ -81,21 +81,21 @@ async def test_an_owner_that_finishes_while_it_is_reaped_wins_or_writes_nothing(
 
 async def reap_race(owners: Store, reapers: Store, rng: random.Random) -> str:
     """Both at the same expired lease, at once; who got it."""
-    [lease] = await owners.claim(Owner("an owner"), 1, -0.001)
+    [lease] = await owners.runs.claim(Owner("an owner"), 1, -0.001)
     settlement = settlement_of(lease, Fetched(), RetryPolicy(), now=lease.run.created_at, took_s=0)
 
     async def settle() -> bool:
         await asyncio.sleep(rng.choice([0, 0.001, 0.002]))
-        return await owners.settle(settlement)
+        return await owners.runs.settle(settlement)
 
     async def reap() -> int:
         await asyncio.sleep(rng.choice([0, 0.001, 0.002]))
-        return await reapers.reap()
+        return await reapers.runs.reap()
 
     settled, reaped = await asyncio.gather(settle(), reap())
     assert settled == (reaped == 0), "both won, or nobody"
     if reaped:
-        await owners.move(lease.run_id, Move.CANCEL)
+        await owners.runs.apply_action(lease.run_id, Move.CANCEL)
     return "owner" if settled else "reaper"
 
 
@@ -105,18 +105,18 @@ async def test_an_outcome_of_an_earlier_epoch_is_refused_although_its_owner_is_t
     async with client_of(url, tmp_path) as client:
         store = client.app.store
         [id_] = await client.submit(drill())
-        [old] = await store.claim(Owner("the same"), 1, 10)
-        await store.move(id_, Move.PAUSE)
-        await store.move(id_, Move.RESUME)
-        [new] = await store.claim(Owner("the same"), 1, 10)
+        [old] = await store.runs.claim(Owner("the same"), 1, 10)
+        await store.runs.apply_action(id_, Move.PAUSE)
+        await store.runs.apply_action(id_, Move.RESUME)
+        [new] = await store.runs.claim(Owner("the same"), 1, 10)
         found = [Fetched(records=({"by": lease.epoch},)) for lease in (old, new)]
         outcomes = [
             settlement_of(lease, outcome, RetryPolicy(), now=lease.run.created_at, took_s=0)
             for lease, outcome in zip((old, new), found, strict=True)
         ]
-        assert await store.settle_all(outcomes) == [False, True]
-        assert await store.release([old], "shutdown") == 0
-        assert [record.data for record in await store.records_of(id_, "", 10)] == [{"by": 2}]
+        assert await store.runs.settle_all(outcomes) == [False, True]
+        assert await store.runs.release([old], "shutdown") == 0
+        assert [record.data for record in await store.records.of_run(id_, "", 10)] == [{"by": 2}]
         assert check(url, client.answered) == []
 
 

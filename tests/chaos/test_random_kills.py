@@ -54,7 +54,7 @@ async def test_random_kills_lose_nothing_and_quarantine_nothing(file_stack: Stac
 async def keep_fed(client: Client, enough: asyncio.Event) -> None:
     rng = seeded()
     while not enough.is_set():
-        if (await client.app.store.count_live())["queued"] < 100:
+        if (await client.app.store.runs.count_live())["queued"] < 100:
             await client.submit(*[drill("sleep", seconds=rng.uniform(0.01, 0.2), record=True) for _ in range(50)])
         await asyncio.sleep(0.05)
 

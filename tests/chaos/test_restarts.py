@@ -48,7 +48,7 @@ async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None
 
 
 async def is_well_begun(client: Client) -> bool:
-    return (await client.app.store.count_live())["queued"] < QUEUED * 0.9
+    return (await client.app.store.runs.count_live())["queued"] < QUEUED * 0.9
 
 
 def is_first_start(meta: dict[str, object], kind: EventKind) -> bool:

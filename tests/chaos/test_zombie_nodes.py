@@ -105,7 +105,7 @@ def is_stopped(pid: int) -> bool:
 
 
 async def all_claimed(client: Client) -> bool:
-    return (await client.app.store.count_live())["queued"] == 0
+    return (await client.app.store.runs.count_live())["queued"] == 0
 
 
 async def end(*nodes: NodeProcess) -> None:

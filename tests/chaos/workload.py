@@ -50,7 +50,7 @@ async def submit_all(app: App, journal: Journal) -> None:
 
 async def bring_to_an_end(app: App) -> None:
     """Resume what was left paused, cancel what would take for ever, wait for the rest."""
-    for run in await app.store.newest_runs(None, None, None, 100):
+    for run in await app.store.runs.newest(None, None, None, 100):
         if run.state == "held":
             await app.submitter.move(run.id, Move.RESUME)
         if run.payload.get("seconds") == 20 and not run.state.is_terminal:
@@ -59,7 +59,7 @@ async def bring_to_an_end(app: App) -> None:
 
 
 async def _is_drained(app: App) -> bool:
-    return not any((await app.store.count_live()).values())
+    return not any((await app.store.runs.count_live()).values())
 
 
 async def work(settings: Settings, journal: Journal, again: bool) -> None:

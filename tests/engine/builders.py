@@ -68,7 +68,7 @@ def drill(
 
 async def put(app: App, *runs: NewRun) -> list[str]:
     """Submit them in one transaction; their ids."""
-    ids, _ = await app.store.add_runs([(run, [EventDraft(EventKind.CREATED)]) for run in runs])
+    ids, _ = await app.store.runs.add([(run, [EventDraft(EventKind.CREATED)]) for run in runs])
     if app.node is not None:
         app.node.look()
     return ids
@@ -89,36 +89,36 @@ async def ended(app: App, ids: list[str], timeout_s: float = 20) -> list[Run]:
     """The runs, once all of them have ended."""
 
     async def all_ended() -> bool:
-        counts = await app.store.count_live()
+        counts = await app.store.runs.count_live()
         if any(counts.values()) and len(ids) > 50:
             return False
-        return all([(await app.store.run(id_)).state.is_terminal for id_ in ids])
+        return all([(await app.store.runs.get(id_)).state.is_terminal for id_ in ids])
 
     await until(all_ended, timeout_s)
-    return [await app.store.run(id_) for id_ in ids]
+    return [await app.store.runs.get(id_) for id_ in ids]
 
 
 async def quarantined_run(app: App, run_id: str, timeout_s: float = 60) -> Run:
     """The run, once it is held for the workers it killed."""
 
     async def is_held() -> bool:
-        return (await app.store.run(run_id)).hold_reason == "quarantined"
+        return (await app.store.runs.get(run_id)).hold_reason == "quarantined"
 
     await until(is_held, timeout_s)
-    return await app.store.run(run_id)
+    return await app.store.runs.get(run_id)
 
 
 async def started(app: App, *ids: str) -> None:
     """Wait until all of them are being executed."""
 
     async def all_running() -> bool:
-        return all([(await app.store.run(id_)).state == "running" for id_ in ids])
+        return all([(await app.store.runs.get(id_)).state == "running" for id_ in ids])
 
     await until(all_running)
 
 
 async def events(app: App, run_id: str) -> list[Event]:
-    return await app.store.events_of(run_id, 0, 1000)
+    return await app.store.events.of_run(run_id, 0, 1000)
 
 
 async def kinds(app: App, run_id: str) -> list[str]:
@@ -131,11 +131,11 @@ def states(runs: list[Run]) -> dict[str, int]:
 
 async def sound(app: App) -> None:
     """The database finds nothing wrong with itself."""
-    assert await app.store.findings() == []
+    assert await app.store.maintenance.audit() == []
 
 
 class With:
-    """A store with some methods replaced."""
+    """A store with some groups replaced, or a group with some methods replaced."""
 
     def __init__(self, store: object, **methods: object) -> None:
         self._store = store

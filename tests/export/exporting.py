@@ -14,7 +14,7 @@ async def main(url: str, small: str, large: str, kinds: list[str]) -> None:
     store = open_store(url)
     try:
         for run_id in (small, large):
-            run = await store.run(run_id)
+            run = await store.runs.get(run_id)
             for kind in kinds:
                 progress = ExportProgress()
                 async for _ in chunks(store, Export(run, Format(kind)), progress):

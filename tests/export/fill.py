@@ -53,9 +53,9 @@ async def _run(url: str, *, goes_on: bool) -> str:
     store = open_store(url)
     try:
         run = a_run(kind=CRAWL, max_attempts=1, payload={"url": "http://a.test/", "crawl": PLAN})
-        run_id, _ = await store.add_crawl(run, CREATED, [seed(0)])
+        run_id, _ = await store.crawls.add(run, CREATED, [seed(0)])
         if not goes_on:  # so that no node thinks it has to crawl
-            await store.move(run_id, Move.CANCEL)
+            await store.runs.apply_action(run_id, Move.CANCEL)
         return run_id
     finally:
         await store.close()

@@ -25,7 +25,7 @@ WORDS = ("it was a dark and stormy night " * 33)[:1000]
 
 
 async def exported(store: Store, run_id: str, kind: Format, progress: ExportProgress | None = None) -> list[bytes]:
-    return [chunk async for chunk in chunks(store, Export(await store.run(run_id), kind), progress)]
+    return [chunk async for chunk in chunks(store, Export(await store.runs.get(run_id), kind), progress)]
 
 
 def read(kind: Format, data: bytes) -> list[dict[str, Any]]:
@@ -78,20 +78,20 @@ async def test_every_format_has_every_record_in_the_order_it_was_found(opened: O
 async def test_large_records_are_read_a_few_at_a_time(opened: Opened) -> None:
     store, run_id = await opened(40, 500_000)
     sizes, after = [], ""
-    while batch := await store.next_records(run_id, after):
+    while batch := await store.records.next_batch(run_id, after):
         after = batch[-1].id
         sizes.append(len(batch))
     assert sum(sizes) == 40
     # PostgreSQL counts them as it keeps them: compressed.
     assert max(sizes) <= (40 if store._db.is_postgres else 2)
     store, run_id = await opened(1, 5_000_000)
-    assert len(await store.next_records(run_id, "")) == 1
+    assert len(await store.records.next_batch(run_id, "")) == 1
 
 
 async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened: Opened) -> None:
     store, run_id = await opened(1)
-    [record] = await store.next_records(run_id, "")
-    await store.delete_record(record.id)
+    [record] = await store.records.next_batch(run_id, "")
+    await store.records.delete(record.id)
     assert (await exported(store, run_id, Format.CSV))[0].decode() == ",".join(CRAWL_FIELDS) + "\r\n"
     assert reading.parquet(b"".join(await exported(store, run_id, Format.PARQUET))) == []
     assert reading.xlsx(b"".join(await exported(store, run_id, Format.XLSX)))["records"] == [[*CRAWL_FIELDS]]
@@ -100,7 +100,7 @@ async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened
 async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> None:
     store, run_id = await opened(700)
     for kind in RECORD_FORMATS:
-        reader = chunks(store, Export(await store.run(run_id), kind))
+        reader = chunks(store, Export(await store.runs.get(run_id), kind))
         assert await anext(reader)
         await reader.aclose()  # type: ignore[attr-defined]
 

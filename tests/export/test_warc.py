@@ -48,14 +48,14 @@ async def crawled(app: App, url: str, **options: Any) -> str:
     run, _ = await app.crawls.start(plan)
 
     async def ended() -> bool:
-        return (await app.store.run(run.id)).state.is_terminal
+        return (await app.store.runs.get(run.id)).state.is_terminal
 
     await until(ended)
     return run.id
 
 
 async def archived(store: Store, run_id: str, *, packs: bool = True) -> bytes:
-    export = Export(await store.run(run_id), Format.WARC, packs=packs)
+    export = Export(await store.runs.get(run_id), Format.WARC, packs=packs)
     return b"".join([chunk async for chunk in chunks(store, export)])
 
 
@@ -111,7 +111,7 @@ async def test_what_opens_something_is_not_kept(app: App) -> None:
     [(_, url, head, _)] = [each for each in read(data) if each[0] == "response"]
     assert (url, head.get_header("x-plain")) == (f"{site.url}/?token=***", "stays")
     assert [secret for secret in SECRETS if secret.encode() in data] == []
-    [page] = await app.store.next_pages(run_id, 0)
+    [page] = await app.store.pages.next_batch(run_id, 0)
     assert [secret for secret in SECRETS if secret in f"{page.url} {page.headers}"] == []
 
 
@@ -133,22 +133,22 @@ def kept(number: int, size: int = 100) -> dict[str, Any]:
 
 async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(store: Store, shared_url: str) -> None:
     run_id = await _filled(shared_url)
-    [lease] = await store.claim_one(run_id, ME, 10)
-    step = await store.crawl_step(lease, BatchReport((), (), 10), Bounds())
+    [lease] = await store.runs.claim_one(run_id, ME, 10)
+    step = await store.crawls.step(lease, BatchReport((), (), 10), Bounds())
     assert step is not None
     [item] = step.items
     done = ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}, page=kept(0))
     for _ in range(2):  # told twice: the first answer was lost
-        assert await store.crawl_step(lease, BatchReport((done,), (), 0), Bounds()) is not None
-    [page] = await store.next_pages(run_id, 0)
+        assert await store.crawls.step(lease, BatchReport((done,), (), 0), Bounds()) is not None
+    [page] = await store.pages.next_batch(run_id, 0)
     assert (page.url, page.headers, page.body[:6]) == ("http://a.test/0", [["x", "ü"]], b"page 0")
-    assert (await store.count_pages(run_id), await store.next_pages(run_id, page.id)) == (1, [])
-    assert await store.crawl_step(lease._replace(owner=OTHER), BatchReport((done,), (), 0), Bounds()) is None
-    await store.move(run_id, Move.CANCEL)
-    assert await store.prune(Retention(max_finished_runs=0)) == 1
-    while await store.clear_leftovers():
+    assert (await store.pages.count(run_id), await store.pages.next_batch(run_id, page.id)) == (1, [])
+    assert await store.crawls.step(lease._replace(owner=OTHER), BatchReport((done,), (), 0), Bounds()) is None
+    await store.runs.apply_action(run_id, Move.CANCEL)
+    assert await store.maintenance.prune(Retention(max_finished_runs=0)) == 1
+    while await store.maintenance.purge():
         pass
-    assert await store.count_pages(run_id) == 0
+    assert await store.pages.count(run_id) == 0
 
 
 def test_a_report_carries_no_more_pages_than_fit() -> None:

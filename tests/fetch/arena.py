@@ -9,7 +9,7 @@ from typing import Any
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
-from corral.domain.ports import Executor, RunKind
+from corral.domain.ports.execution import Executor, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
 from corral.engine.worker.attempt import perform
 from corral.engine.worker.kinds.page import PageKind

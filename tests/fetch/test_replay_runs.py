@@ -46,12 +46,12 @@ async def run_of(app: App, url: str, fields: tuple[FieldSpec, ...] = FIELDS, str
 
 
 async def record_of(app: App, run: Run) -> object:
-    [record] = await app.store.records_of(run.id, "", 10)
+    [record] = await app.store.records.of_run(run.id, "", 10)
     return record.data
 
 
 async def replay_is_remembered(app: App) -> bool:
-    return any(memory.strategy is Strategy.API_REPLAY for memory in await app.store.site("127.0.0.1"))
+    return any(memory.strategy is Strategy.API_REPLAY for memory in await app.store.sites.memories("127.0.0.1"))
 
 
 async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path) -> None:
@@ -63,12 +63,12 @@ async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path
             first = await run_of(app, f"{site.url}/shop/1", fields)
             assert (first.state, first.resolved_strategy) == (RunState.COMPLETED, Strategy.BROWSER), first
             assert await kinds(app, first.id) == ["created", "started", "recipe_recorded", "completed"]
-            [recipe] = await app.store.recipes_for("127.0.0.1", recipe_key(fields))
+            [recipe] = await app.store.recipes.for_fields("127.0.0.1", recipe_key(fields))
             assert recipe.url_pattern == "/shop/*"
 
             second = await run_of(app, f"{site.url}/shop/2", fields)
             assert (second.state, second.resolved_strategy) == (RunState.COMPLETED, Strategy.API_REPLAY), second
-            [created, *_] = await app.store.events_of(second.id, 0, 10)
+            [created, *_] = await app.store.events.of_run(second.id, 0, 10)
             assert "recorded" in created.meta["reason"]
             assert created.meta["recipe_id"] == recipe.id
             found = products()[1]
@@ -108,7 +108,7 @@ async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, 
         ("browser", "fetched"),
     ]
     assert run.attempts[0]["detail"] == "shape_changed"
-    events = {event.kind: event.meta for event in await app.store.events_of(run.id, 0, 20)}
+    events = {event.kind: event.meta for event in await app.store.events.of_run(run.id, 0, 20)}
     assert events[EventKind.ESCALATED] == {"from": "api_replay", "to": "browser"}
     assert events[EventKind.RECIPE_RECORDED]["version"] == 2
     assert await record_of(app, run) == site.record(3)
@@ -166,13 +166,13 @@ async def test_a_replay_that_is_asked_for_without_a_recipe_goes_to_the_browser(a
 @pytest.mark.long
 async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> None:
     await run_of(app, site.url("/shop/1"))
-    [recipe] = await app.store.recipes_for("127.0.0.1", recipe_key(FIELDS))
-    await app.store.change_recipe(recipe.id, None, pinned=True)
+    [recipe] = await app.store.recipes.for_fields("127.0.0.1", recipe_key(FIELDS))
+    await app.store.recipes.change(recipe.id, None, pinned=True)
     site.is_old = False
     run = await run_of(app, site.url("/shop/2"), strategy=Strategy.BROWSER)
     assert run.state is RunState.COMPLETED
     assert "recipe_recorded" not in await kinds(app, run.id)
-    [kept] = await app.store.recipes_for("127.0.0.1", recipe_key(FIELDS))
+    [kept] = await app.store.recipes.for_fields("127.0.0.1", recipe_key(FIELDS))
     assert (kept.document, kept.version) == (recipe.document, recipe.version)
 
 

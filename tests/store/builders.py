@@ -47,22 +47,22 @@ def a_job(**changed: Any) -> Job:
 
 async def add(store: Store, run: NewRun | None = None) -> str:
     run = run or a_run()
-    await store.add_runs([(run, CREATED)])
+    await store.runs.add([(run, CREATED)])
     return run.id
 
 
 async def add_many(store: Store, runs: Sequence[NewRun]) -> list[str]:
-    ids, _ = await store.add_runs([(run, CREATED) for run in runs])
+    ids, _ = await store.runs.add([(run, CREATED) for run in runs])
     return ids
 
 
 async def claim(store: Store, owner: Owner = ME, lease_s: float = 10) -> Lease:
-    [lease] = await store.claim(owner, 1, lease_s)
+    [lease] = await store.runs.claim(owner, 1, lease_s)
     return lease
 
 
 async def claim_new(store: Store, owner: Owner = ME, lease_s: float = 10) -> Lease:
-    [lease] = await store.claim_one(await add(store), owner, lease_s)
+    [lease] = await store.runs.claim_one(await add(store), owner, lease_s)
     return lease
 
 
@@ -103,11 +103,11 @@ def lost(lease: Lease, blame: Blame = Blame.CERTAIN, stderr_tail: str = "") -> L
 
 
 async def history(store: Store, run_id: str) -> list[EventKind]:
-    return [event.kind for event in await store.events_of(run_id, 0, 1000)]
+    return [event.kind for event in await store.events.of_run(run_id, 0, 1000)]
 
 
 async def check_history(store: Store, run_id: str) -> None:
     """The events of a run have no gap and lead to its state."""
-    events = await store.events_of(run_id, 0, 1000)
+    events = await store.events.of_run(run_id, 0, 1000)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert fold(event.kind for event in events) is (await store.run(run_id)).state
+    assert fold(event.kind for event in events) is (await store.runs.get(run_id)).state

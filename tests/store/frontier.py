@@ -40,12 +40,12 @@ def _ended(item: Item, number: int, urls: int) -> ItemResult:
 
 async def main(path: str, urls: int) -> dict[str, Any]:
     store = open_store(f"sqlite:///{path}")
-    run_id, _ = await store.add_crawl(a_run(kind="crawl", max_attempts=1), CREATED, [_link(0)._replace(depth=0)])
-    [lease] = await store.claim_one(run_id, ME, 10)
+    run_id, _ = await store.crawls.add(a_run(kind="crawl", max_attempts=1), CREATED, [_link(0)._replace(depth=0)])
+    [lease] = await store.runs.claim_one(run_id, ME, 10)
     connection = store._db.connection  # type: ignore[attr-defined]
     connection.execute(_FILL.format(urls=urls, run_id=run_id))
     connection.execute("UPDATE crawls SET pending = pending + ? WHERE run_id = ?", (urls, run_id))
-    step = await store.crawl_step(lease, BatchReport((), (), 1), Bounds())
+    step = await store.crawls.step(lease, BatchReport((), (), 1), Bounds())
     asked: set[str] = set()
     began = 0.0
     for number in range(0, _PAGES, _AT_ONCE):
@@ -53,7 +53,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
         ended = [_ended(item, number + place, urls) for place, item in enumerate(step.items)]
         if number == _AT_ONCE:
             began = time.process_time()
-        step = await store.crawl_step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
+        step = await store.crawls.step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
     cpu_ms = (time.process_time() - began) * 1000 / (_PAGES - 2 * _AT_ONCE)
     # Of this program alone: what getrusage tells begins with what its parent had.
     [peak] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
@@ -61,7 +61,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
     assert step is not None
     connection.set_trace_callback(asked.add)
     ended = [_ended(item, 10**6 + place, urls)._replace(is_late=True) for place, item in enumerate(step.items)]
-    await store.crawl_step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
+    await store.crawls.step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
     connection.set_trace_callback(None)
     spoken = [each for each in asked if each.lstrip().split()[0] in ("SELECT", "UPDATE", "INSERT", "DELETE")]
     plans = {each[:200]: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")] for each in spoken}

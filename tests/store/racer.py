@@ -16,10 +16,10 @@ async def race(url: str, batch: int) -> list[tuple[str, int]]:
     # Begin together: a line on standard input is the starting shot.
     print("ready", flush=True)  # noqa: T201
     await asyncio.to_thread(sys.stdin.readline)
-    while leases := await store.claim(owner, batch, 60):
+    while leases := await store.runs.claim(owner, batch, 60):
         claimed += [lease.key for lease in leases]
-        assert all(await store.settle_all([completed(lease, [{"by": owner}]) for lease in leases]))
-        await store.reap()
+        assert all(await store.runs.settle_all([completed(lease, [{"by": owner}]) for lease in leases]))
+        await store.runs.reap()
     await store.close()
     return claimed
 

@@ -47,7 +47,7 @@ class Worker:
             tuple(ended), tuple(self.held), max(0, want), is_last, self.traps, self.at_once, self.is_done
         )
         self.traps = None
-        step = await self.store.crawl_step(self.lease, report, self.bounds)
+        step = await self.store.crawls.step(self.lease, report, self.bounds)
         assert step is not None, "the lease is ours"
         self.heard = step
         self.at_once = AT_ONCE if step.at_once is None else step.at_once
@@ -62,17 +62,17 @@ class Worker:
 
 async def a_crawl(store: Store, *seeds: DiscoveredLink) -> str:
     run = a_run(kind="crawl", max_attempts=1, payload={"url": "http://h0.test/", "crawl": {}})
-    run_id, _ = await store.add_crawl(run, CREATED, [each._replace(depth=0, rank=0.0) for each in seeds])
+    run_id, _ = await store.crawls.add(run, CREATED, [each._replace(depth=0, rank=0.0) for each in seeds])
     return run_id
 
 
 async def claimed(store: Store, run_id: str, bounds: Bounds = SHARED) -> Worker:
-    [lease] = await store.claim_one(run_id, ME, 10)
+    [lease] = await store.runs.claim_one(run_id, ME, 10)
     return Worker(store, lease, bounds)
 
 
 async def helpers(store: Store, count: int, bounds: Bounds = SHARED, owner: Owner = OTHER) -> list[Worker]:
-    found = [Worker(store, lease, bounds) for lease in await store.claim_helpers(owner, count, 10)]
+    found = [Worker(store, lease, bounds) for lease in await store.crawls.claim_helpers(owner, count, 10)]
     assert len(found) == count
     return found
 

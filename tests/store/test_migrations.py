@@ -67,11 +67,11 @@ async def test_a_database_of_the_first_version_is_brought_up_with_what_is_in_it(
             for statement in (_OLD_RUN, _OLD_EVENT):
                 connection.exec_driver_sql(statement.format(id=run_id))
     store = open_store(empty_url)
-    assert [run.id for run in await store.newest_runs(None, RunState.QUEUED, None, 10)] == [run_id]
-    assert [event.kind for event in await store.events_of(run_id, 0, 10)] == [EventKind.CREATED]
-    assert [event.run_id for event in await store.feed(0, 10)] == [run_id]
-    [lease] = await store.claim(ME, 1, 10)
-    assert await store.settle(completed(lease))
+    assert [run.id for run in await store.runs.newest(None, RunState.QUEUED, None, 10)] == [run_id]
+    assert [event.kind for event in await store.events.of_run(run_id, 0, 10)] == [EventKind.CREATED]
+    assert [event.run_id for event in await store.events.feed(0, 10)] == [run_id]
+    [lease] = await store.runs.claim(ME, 1, 10)
+    assert await store.runs.settle(completed(lease))
     await store.close()
 
 

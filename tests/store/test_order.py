@@ -32,7 +32,7 @@ class ClaimingNode(NamedTuple):
     async def claim(self, limit: int, held: int = 0) -> list[str]:
         """The runs it gets while it executes `held` runs of the site."""
         hosts = self.keeper.room(Counter({SITE: held}))
-        return [lease.run_id for lease in await self.store.claim(self.owner, limit, 10, hosts=hosts)]
+        return [lease.run_id for lease in await self.store.runs.claim(self.owner, limit, 10, hosts=hosts)]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def _keeper(store: Store, owner: Owner) -> Gatekeeper:
     def write(work: Coroutine[Any, Any, Any]) -> None:
         work.close()  # claims ask for nothing to be written
 
-    return Gatekeeper(store, owner, GateRules(), until_stored, write)
+    return Gatekeeper(store.hosts, owner, GateRules(), until_stored, write)
 
 
 def a_page(host: str = SITE) -> NewRun:
@@ -73,7 +73,7 @@ async def test_the_judge_sees_a_run_that_is_passed_over_again(nodes: list[Claimi
     younger = await add_many(node.store, [a_page() for _ in range(2)])
     for run_id in younger:
         assert check_order(shared_url, 0.05) == [], "one claim at the same time as another may overtake it"
-        assert await node.store.claim_one(run_id, node.owner, 10)
+        assert await node.store.runs.claim_one(run_id, node.owner, 10)
         await asyncio.sleep(0.1)
     assert await node.claim(1) == [older]
     assert len(check_order(shared_url, 0.05)) == 1

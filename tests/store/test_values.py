@@ -28,13 +28,13 @@ AWKWARD = {
 async def test_awkward_values_are_stored(store: Store) -> None:
     lease = await claim_new(store)
     failure = Failed(FailureCode.UNKNOWN, "bad \0 \ud800 message % :x", detail="half \ud800")
-    assert await store.settle(builders.partial(lease, [AWKWARD]))
-    [record] = await store.records_of(lease.run_id, "", 10)
+    assert await store.runs.settle(builders.partial(lease, [AWKWARD]))
+    [record] = await store.records.of_run(lease.run_id, "", 10)
     assert record.data == {**AWKWARD, "nul": "ab", "half a pair": "ab", "large": str(2**80)}
 
     other = await claim_new(store)
-    assert await store.settle(builders.failed(other, failure))
-    run = await store.run(other.run_id)
+    assert await store.runs.settle(builders.failed(other, failure))
+    run = await store.runs.get(other.run_id)
     assert (run.error_message, run.failure_detail) == ("bad   message % :x", "half ")
 
 
@@ -43,19 +43,19 @@ async def test_a_nested_bomb_is_stored_to_a_depth(store: Store) -> None:
     for _ in range(2000):
         bomb = [bomb]
     run_id = await add(store, a_run(payload={"bomb": bomb}))
-    assert (await store.run(run_id)).payload["bomb"]
+    assert (await store.runs.get(run_id)).payload["bomb"]
 
 
 async def test_a_long_message_is_cut(store: Store) -> None:
     lease = await claim_new(store)
-    await store.settle(builders.failed(lease, Failed(FailureCode.UNKNOWN, "x" * 1_000_000)))
-    assert len((await store.run(lease.run_id)).error_message or "") == 8192
+    await store.runs.settle(builders.failed(lease, Failed(FailureCode.UNKNOWN, "x" * 1_000_000)))
+    assert len((await store.runs.get(lease.run_id)).error_message or "") == 8192
 
 
 @pytest.mark.parametrize("number", [2**63, 10**30])
 async def test_a_number_no_database_has_is_refused(store: Store, number: int) -> None:
     with pytest.raises((BadInput, StorageError)):
-        await store.feed(number, 10)
+        await store.events.feed(number, 10)
     await add(store)
 
 

@@ -28,7 +28,7 @@ class Metrics:
 
     async def rendered(self, app: App) -> bytes:
         try:
-            for state, number in (await app.store.count_live()).items():
+            for state, number in (await app.store.runs.count_live()).items():
                 self._runs.labels(state).set(number)
             await self._fleet.look(app)
             self._database_up.set(1)

@@ -24,10 +24,10 @@ class FleetMetrics:
         self._messages = gauge("corral_broker_messages", "Messages in the broker, where there is one", "queue")
 
     async def look(self, app: App) -> None:
-        states = [worker.state for worker in await app.store.workers(limit=_MOST_WORKERS)]
+        states = [worker.state for worker in await app.store.nodes.list_all(limit=_MOST_WORKERS)]
         for state in WorkerState:
             self._workers.labels(state.value).set(states.count(state))
-        for queue in await app.store.queues():
+        for queue in await app.store.runs.count_queues():
             self._tell(queue)
         broker = app.broker_now
         for name, number in (broker.messages or {} if broker else {}).items():

@@ -86,8 +86,8 @@ async def run_events(app: App, run_id: str, after: int) -> AsyncIterator[bytes]:
     while not app.draining:
         try:
             # In this order: a run seen ended has all its events written already.
-            ended = (await app.store.run(run_id)).state.is_terminal
-            found = await app.store.events_of(run_id, after, _BATCH)
+            ended = (await app.store.runs.get(run_id)).state.is_terminal
+            found = await app.store.events.of_run(run_id, after, _BATCH)
         except StorageError:
             found, ended = [], False
         for event in found:
@@ -122,7 +122,7 @@ class Wanted:
     async def _job_of(self, run_id: str, store: Store) -> str | None:
         if run_id not in self._jobs:
             try:
-                self._jobs[run_id] = (await store.run(run_id)).job_id
+                self._jobs[run_id] = (await store.runs.get(run_id)).job_id
             except NotFound:  # forgotten since
                 self._jobs[run_id] = None
             if len(self._jobs) > _KNOWN_RUNS:
@@ -137,9 +137,9 @@ async def all_events(app: App, after: int, wanted: Wanted) -> AsyncIterator[byte
     yield b": connected\n\n"
     while not app.draining:
         try:
-            found = await app.store.feed(after, _BATCH)
+            found = await app.store.events.feed(after, _BATCH)
             chosen = [await wanted.has(event, app.store) for event in found]
-            now = await app.store.count_live()
+            now = await app.store.runs.count_live()
         except StorageError:
             found, chosen, now = [], [], counts
         for event, is_wanted in zip(found, chosen, strict=True):

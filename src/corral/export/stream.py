@@ -22,12 +22,21 @@ T = TypeVar("T")
 _ENOUGH = 64 * 1024
 
 
-class ExportStore(Protocol):
-    async def next_records(self, run_id: str, after: str) -> list[Record]:
-        """What follows, as much as fits into memory whatever is in it; nothing at the end."""
-        ...
+class _Records(Protocol):
+    async def next_batch(self, run_id: str, after: str) -> list[Record]: ...
 
-    async def next_pages(self, run_id: str, after: int) -> list[KeptPage]: ...
+
+class _Pages(Protocol):
+    async def next_batch(self, run_id: str, after: int) -> list[KeptPage]: ...
+
+
+class ExportStore(Protocol):
+    """Batches of a run, each as large as fits into memory; an empty one at the end."""
+
+    @property
+    def records(self) -> _Records: ...
+    @property
+    def pages(self) -> _Pages: ...
 
 
 @dataclass(slots=True)
@@ -117,14 +126,14 @@ async def _columns(store: ExportStore, export: Export, progress: ExportProgress)
 
 async def _data(store: ExportStore, run_id: str) -> AsyncIterator[list[dict[str, Any]]]:
     after = ""
-    while batch := await store.next_records(run_id, after):
+    while batch := await store.records.next_batch(run_id, after):
         after = batch[-1].id
         yield [record.data for record in batch]
 
 
 async def _pages(store: ExportStore, run_id: str) -> AsyncIterator[list[KeptPage]]:
     after = 0
-    while batch := await store.next_pages(run_id, after):
+    while batch := await store.pages.next_batch(run_id, after):
         after = batch[-1].id
         yield batch
 

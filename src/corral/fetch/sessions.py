@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.net.url import Target
-from corral.domain.ports import Executor
+from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.secret import without
 from corral.domain.sites.session import SealedSession, SessionState

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from corral.domain.jobs.survey import READING_S, Survey
-from corral.domain.ports import Executor
+from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.browser.executor import BrowserExecutor

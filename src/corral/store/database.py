@@ -1,20 +1,31 @@
-"""What every database offers the store: operations, each in one transaction."""
+"""The interface of a database backend: it runs operations, each in one transaction."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
+from corral.domain.errors import StorageMoved
 from corral.store.damage import Damage
 from corral.store.tx import Tx
+
+T = TypeVar("T")
 
 
 class Database(Protocol):
     is_postgres: bool
     damage: Damage
 
-    async def write(self, op: Callable[[Tx], Any], *, essential: bool = False) -> Any: ...
-    def write_from_thread(self, op: Callable[[Tx], Any]) -> Any: ...
-    async def read(self, op: Callable[[Tx], Any]) -> Any: ...
-    async def read_slow(self, op: Callable[[Tx], Any]) -> Any: ...
+    async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T: ...
+    def write_from_thread(self, op: Callable[[Tx], T]) -> T: ...
+    async def read(self, op: Callable[[Tx], T]) -> T: ...
+    async def read_slow(self, op: Callable[[Tx], T]) -> T: ...
     async def close(self) -> None: ...
     def close_now(self) -> None: ...
     def relay_ballast(self) -> None: ...
+
+
+async def write_unless_moved(database: Database, op: Callable[[Tx], T], lost: T) -> T:
+    """Write with a lease. `lost` if the database was migrated: its runs are queued there, so every lease is lost."""
+    try:
+        return await database.write(op, essential=True)
+    except StorageMoved:
+        return lost

@@ -17,7 +17,7 @@ from corral.domain.hosts.limiter import NO_GATES
 from corral.domain.ids import Owner
 from corral.domain.net.address import EgressPolicy
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
-from corral.domain.ports import Prober
+from corral.domain.ports.execution import Prober
 from corral.domain.runs.node import BrokerNow, WorkerCard, WorkerRole
 from corral.domain.runs.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
@@ -120,7 +120,7 @@ class App:
         """What somebody changes over HTTP holds on every node, also on those without an API."""
         while True:
             with contextlib.suppress(StorageError):
-                self.limits.most = (await self.store.job_defaults()).max_concurrent_runs
+                self.limits.most = (await self.store.jobs.defaults()).max_concurrent_runs
             await asyncio.sleep(_FOLLOW_S)
 
     async def stop_work(self) -> None:
@@ -173,7 +173,7 @@ async def opened(
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
     served, role = ((), WorkerRole.SINGLE) if only_run else (queues, WorkerRole.WORKER if hears_messages else role)
     transport = Transport.CELERY if hears_messages else Transport.EMBEDDED
-    door = Doorman(store, gate_rules(settings)) if serves and not works else None
+    door = Doorman(store.hosts, gate_rules(settings)) if serves and not works else None
     gates = turns if works or serves else NO_GATES
     try:
         keys = await checked_keys(settings, store)
@@ -184,7 +184,7 @@ async def opened(
             if asked is not None and app.node is not None:
                 asked.wake = app.node.look
             if app.node is not None:
-                app.roll = Roll(store, worker_card(settings, app.node.owner, served, transport, role), app.node)
+                app.roll = Roll(store.nodes, worker_card(settings, app.node.owner, served, transport, role), app.node)
             async with _present(settings, store, app.node):
                 await app.start_work()
                 try:
@@ -221,11 +221,11 @@ async def _present(settings: Settings, store: Store, node: Node | None) -> Async
     presence = Presence(settings.data_dir / "nodes")
     gone = presence.gone()
     for owner in gone:
-        await store.expire(owner)
+        await store.runs.expire(owner)
     if gone:
-        await store.reap()
+        await store.runs.reap()
     for owner in gone:
-        await store.strike_worker(owner)
+        await store.nodes.remove(owner)
         presence.forget(owner)
     if node is None:
         yield
@@ -294,7 +294,7 @@ async def checked_keys(settings: Settings, store: Store) -> Keyring:
     """The keys of the vault; BadConfiguration where sessions are stored that they do not open."""
     vault = vault_of(settings)
     keys = vault.keys()
-    check_keys(keys, await store.session_kids(), vault.place)
+    check_keys(keys, await store.sessions.count_keys(), vault.place)
     return keys
 
 
@@ -342,7 +342,7 @@ def _assembled(
     vault = vault_of(settings)
     processes = None if work is None else work.processes
     options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes)
-    lessons = Lessons(store, learning.flush)
+    lessons = Lessons(store.recipes, learning.flush)
     node = None
     if work is not None:
         parts = (store, retry_policy(settings), options, pulse, learning.note)
@@ -373,4 +373,4 @@ def _assembled(
     sessions = Sessions(store, vault, errands.perform, offers, wake=bell.wake)
     previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
     made = (settings, store, jobs, submitter, sessions, pulse, folder, tidying, node, sweeper, learning)
-    return App(*made, previews, FieldMaps(store, jobs), crawls, errands, door, limits=options.limits)
+    return App(*made, previews, FieldMaps(store.jobs, jobs), crawls, errands, door, limits=options.limits)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.net.address import EgressPolicy
-from corral.domain.ports import Prober
+from corral.domain.ports.execution import Prober
 from corral.settings import Settings
 from corral.wiring.options import worker_config
 

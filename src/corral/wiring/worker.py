@@ -10,7 +10,7 @@ from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.http_cache import CacheMode
-from corral.domain.ports import Executor, RunKind
+from corral.domain.ports.execution import Executor, RunKind
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import WITH_ITEMS
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind

@@ -53,7 +53,7 @@ async def test_a_second_demo_goes_on_with_the_jobs_of_the_first_at_another_port(
             for demo_job in DEMO_JOBS:
                 stored = await job_for(app, demo_job, site)
                 assert stored.job.target_url == site.url + demo_job.path
-            assert len(await app.store.newest_jobs(None, 100)) == len(DEMO_JOBS)
+            assert len(await app.store.jobs.newest(None, 100)) == len(DEMO_JOBS)
 
 
 async def test_the_demo_allows_exactly_its_site_beside_what_is_configured(tmp_path: Path) -> None:

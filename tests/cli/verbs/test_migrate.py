@@ -190,18 +190,18 @@ def test_runs_in_flight_go_on_at_the_new_place_and_none_is_lost_or_doubled(
 async def _check(url: str, ids: list[str], moved_events: int) -> None:
     store = open_store(url)
     for run_id in ids:
-        run = await store.run(run_id)
-        events = await store.events_of(run_id, 0, 1000)
+        run = await store.runs.get(run_id)
+        events = await store.events.of_run(run_id, 0, 1000)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert fold(event.kind for event in events) is run.state
         assert run.attempt == 1, "no attempt was counted for the move"
         assert run.losses == 0
-        records = await store.records_of(run_id, "", 1000)
+        records = await store.records.of_run(run_id, "", 1000)
         assert len({record.item_key for record in records}) == len(records) >= 1
         if run.kind == "page":
             assert len(records) == 1
-    feed = await store.feed(0, 10_000)
+    feed = await store.events.feed(0, 10_000)
     assert [event.position for event in feed] == sorted({event.position for event in feed})
     assert len(feed) > moved_events
-    assert await store.findings() == []
+    assert await store.maintenance.audit() == []
     await store.close()

@@ -22,8 +22,8 @@ def taught(corral: Corral) -> Corral:
         corral.data.mkdir(parents=True)
         store = open_store(f"sqlite:///{corral.data}/corral.db")
         seen = Observation("shop.test", "k", Strategy.BROWSER, succeeded=True, asked=1, found=1, cost_ms=900)
-        await store.learn([seen] * 4)
-        await store.save_recipe(Lesson("shop.test", "k", "/shop/*", DOCUMENT, "k"))
+        await store.sites.learn([seen] * 4)
+        await store.recipes.save(Lesson("shop.test", "k", "/shop/*", DOCUMENT, "k"))
         await store.close()
 
     asyncio.run(teach())

@@ -127,9 +127,9 @@ def test_the_broker_is_shown_with_its_messages_and_missed_when_it_is_away(
 async def _held(corral: Corral, owner: Owner, count: int) -> list[str]:
     store = open_store(f"sqlite:///{corral.data}/corral.db")
     card = WorkerCard(owner, "box", 77, WorkerRole.WORKER, "embedded", ("http",), 50, "1.2.3")
-    await store.worker_seen(card, 4, is_stopping=False)
+    await store.nodes.heartbeat(card, 4, is_stopping=False)
     ids = await add_many(store, [a_run() for _ in range(count)])
-    await store.claim(owner, count, 10)
+    await store.runs.claim(owner, count, 10)
     await store.close()
     return ids
 

@@ -32,7 +32,7 @@ def store() -> Store:
 
 async def named(store: Store, *artifacts: Artifact) -> str:
     lease = await claim_new(store)
-    await store.settle(leaving(failed(lease), *artifacts))
+    await store.runs.settle(leaving(failed(lease), *artifacts))
     return lease.run_id
 
 
@@ -84,7 +84,7 @@ async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path:
     made = [aged(folder, folder.keep(ArtifactKind.HTML, b"x" * 100), 100 - number) for number in range(10)]
     run_id = await named(store, *made)
     await Tidying(store, folder, 550, FileFolder(tmp_path / "files")).tidy()
-    left = {each.artifact.id for each in await store.artifacts_of(run_id)}
+    left = {each.artifact.id for each in await store.artifacts.of_run(run_id)}
     assert left == {each.id for each in made[6:]}
     assert {file.id for file in folder.list_files()} == left
     await store.close()

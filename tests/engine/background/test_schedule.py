@@ -42,14 +42,14 @@ def a_sweeper(app: App, retention: Retention | None = None) -> Sweeper:
 
 
 async def runs_of(app: App, job: Job) -> list[Run]:
-    return await app.store.newest_runs(job.id, None, None, 100)
+    return await app.store.runs.newest(job.id, None, None, 100)
 
 
 async def test_two_nodes_fire_a_slot_once(shared_settings: Settings) -> None:
     async with opened(shared_settings, works=False) as first, opened(shared_settings, works=False) as second:
         jobs = [a_job() for _ in range(20)]
         for job in jobs:
-            await first.store.add_job(job, slot_before(0))
+            await first.store.jobs.add(job, slot_before(0))
         fired = await asyncio.gather(*(sweeping(app) for app in (first, second, first, second)))
         assert sum(fired) == 20
         assert [len(await runs_of(first, job)) for job in jobs] == [1] * 20
@@ -63,7 +63,7 @@ async def test_slots_missed_while_nobody_ran_become_one_run_that_says_so(setting
     first = slot_before(7)
     async with opened(settings, works=False) as app:
         job = a_job()
-        await app.store.add_job(job, first)
+        await app.store.jobs.add(job, first)
     async with working(settings) as app:
         await until(lambda: has_run(app, job))
         run = (await runs_of(app, job))[-1]
@@ -84,8 +84,8 @@ async def has_run(app: App, job: Job) -> bool:
 async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings: Settings) -> None:
     async with opened(settings, works=False) as app:
         broken, sound = replace(a_job(), strategy=Strategy.AUTO), a_job()
-        await app.store.add_job(broken, slot_before(1))
-        await app.store.add_job(sound, slot_before(0))
+        await app.store.jobs.add(broken, slot_before(1))
+        await app.store.jobs.add(sound, slot_before(0))
 
         async def refuses(*_: object, **__: object) -> object:
             raise BadInput("not today")
@@ -98,7 +98,7 @@ async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings
 async def test_many_schedules_due_at_once_ask_their_targets_side_by_side(settings: Settings) -> None:
     async with opened(settings, works=False) as app:
         for _ in range(40):
-            await app.store.add_job(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
+            await app.store.jobs.add(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
         asking, most = 0, 0
 
         async def slow(*_: object, **__: object) -> object:
@@ -119,7 +119,7 @@ async def test_a_schedule_asleep_for_a_year_fires_once_and_says_how_much_it_miss
     first = slot_before(year)
     async with opened(settings, works=False) as app:
         job = a_job()
-        await app.store.add_job(job, first)
+        await app.store.jobs.add(job, first)
         assert await sweeping(app) == 1
         [run] = await runs_of(app, job)
         [created, missed] = await events(app, run.id)
@@ -133,8 +133,8 @@ async def test_a_schedule_asleep_for_a_year_fires_once_and_says_how_much_it_miss
 async def test_a_schedule_that_is_no_longer_accepted_does_not_hold_up_the_others(settings: Settings) -> None:
     async with opened(settings, works=False) as app:
         old, sound = replace(a_job(), frequency="0 0 L * *"), a_job()
-        await app.store.add_job(old, slot_before(1))
-        await app.store.add_job(sound, slot_before(0))
+        await app.store.jobs.add(old, slot_before(1))
+        await app.store.jobs.add(sound, slot_before(0))
         assert await sweeping(app) == 1
         assert len(await runs_of(app, sound)) == 1
 
@@ -142,7 +142,7 @@ async def test_a_schedule_that_is_no_longer_accepted_does_not_hold_up_the_others
 async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Settings) -> None:
     async with opened(settings, works=False) as app:
         [run_id] = await put(app, drill())
-        await app.store.add_job(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
+        await app.store.jobs.add(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
 
         async def slow(*_: object, **__: object) -> object:
             await asyncio.sleep(60)
@@ -151,9 +151,9 @@ async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Se
         app.submitter._prober = slow  # type: ignore[assignment]
         sweeper = asyncio.create_task(a_sweeper(app).run())
         await asyncio.sleep(0.5)
-        await app.store.claim_one(run_id, "somebody", 0.1)  # type: ignore[arg-type]
+        await app.store.runs.claim_one(run_id, "somebody", 0.1)  # type: ignore[arg-type]
         await asyncio.sleep(2)
-        assert (await app.store.run(run_id)).state == "queued"
+        assert (await app.store.runs.get(run_id)).state == "queued"
         sweeper.cancel()
         await asyncio.gather(sweeper, return_exceptions=True)
 
@@ -164,10 +164,10 @@ async def test_retention_forgets_what_is_too_many_and_keeps_the_records(settings
         await ended(app, ids)
         keeper = a_sweeper(app, Retention(None, 20))
         await keeper.sweep()
-        left = await app.store.newest_runs(None, None, None, 500)
+        left = await app.store.runs.newest(None, None, None, 500)
         assert [run.id for run in left] == ids[:-21:-1]
         assert await kinds(app, ids[0]) == []
-        assert len(await app.store.records_of(ids[0], "", 10)) == 1
+        assert len(await app.store.records.of_run(ids[0], "", 10)) == 1
 
 
 async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: Settings) -> None:
@@ -176,10 +176,10 @@ async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: 
         sweeper = a_sweeper(app)
         await sweeper.reap()
         sweeper._looked -= 30  # as after a suspended machine, or a database that was gone
-        [lease] = await app.store.claim_one(run_id, "somebody", 0.0)  # type: ignore[arg-type]
+        [lease] = await app.store.runs.claim_one(run_id, "somebody", 0.0)  # type: ignore[arg-type]
         await asyncio.sleep(0.01)
         await sweeper.reap()
-        assert app.store.renew_from_thread([lease.key], lease.owner, 0.0) == {lease.key}
+        assert app.store.runs.renew_from_thread([lease.key], lease.owner, 0.0) == {lease.key}
         sweeper._reap_from = 0
         await asyncio.sleep(0.01)
         await sweeper.reap()
@@ -194,9 +194,9 @@ async def test_a_list_is_collected_when_its_time_has_come_and_is_not_forgotten_a
         async with working(allowed) as app:
             job = replace(a_job(), target_url=f"{site.url}/list", frequency="0 0 1 1 *", crawl_mode=CrawlMode.LIST)
             job = replace(job, list_config={"item_links": {"css": "h2 > a"}})
-            await app.store.add_job(job, slot_before(0))
+            await app.store.jobs.add(job, slot_before(0))
             assert await sweeping(app) == 1
             [run] = await ended(app, [(await runs_of(app, job))[0].id])
             assert (run.kind, run.state) == ("crawl", RunState.COMPLETED)
-            assert len(await app.store.records_of(run.id, "", 10)) == 3
-            assert await app.store.is_kept(run.id)
+            assert len(await app.store.records.of_run(run.id, "", 10)) == 3
+            assert await app.store.runs.is_kept(run.id)

@@ -17,8 +17,8 @@ async def start(app: App, url: str, **options: Any) -> str:
 
 async def ended(app: App, run_id: str, within_s: float = 30.0) -> Run:
     deadline = time.monotonic() + within_s
-    while not (run := await app.store.run(run_id)).state.is_terminal:
-        assert time.monotonic() < deadline, f"{run.state}: {await app.store.crawl_now(run_id)}"
+    while not (run := await app.store.runs.get(run_id)).state.is_terminal:
+        assert time.monotonic() < deadline, f"{run.state}: {await app.store.crawls.get(run_id)}"
         await asyncio.sleep(0.02)
     return run
 
@@ -26,13 +26,13 @@ async def ended(app: App, run_id: str, within_s: float = 30.0) -> Run:
 async def crawled(app: App, url: str, **options: Any) -> tuple[Run, dict[str, dict[str, Any]], Counts]:
     """The run, its records by path, and how many items it has where."""
     run = await ended(app, await start(app, url, **options))
-    now = await app.store.crawl_now(run.id)
+    now = await app.store.crawls.get(run.id)
     assert now.counts.leased == 0
     return run, await records(app, run.id, url), now.counts
 
 
 async def records(app: App, run_id: str, url: str) -> dict[str, dict[str, Any]]:
-    found = await app.store.records_of(run_id, "", 1000)
+    found = await app.store.records.of_run(run_id, "", 1000)
     root = "/".join(url.split("/")[:3])
     by_path = {record.data["url"].removeprefix(root): record.data for record in found}
     assert len(by_path) == len(found), "a page has two records"
@@ -40,4 +40,4 @@ async def records(app: App, run_id: str, url: str) -> dict[str, dict[str, Any]]:
 
 
 async def reasons(app: App, run_id: str) -> dict[str, int]:
-    return {reason: count for _, reason, count in await app.store.crawl_reasons(run_id)}
+    return {reason: count for _, reason, count in await app.store.crawls.count_reasons(run_id)}

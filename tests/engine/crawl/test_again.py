@@ -78,9 +78,9 @@ async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
         assert (counts.failed, run.stats["reasons"]) == (0, {"gone": 1})
         # What was not sent is what was recorded then.
         assert found["/same"] == {**before["/same"], "change": "unchanged"}
-        gone, *_ = await app.store.way_to(run.id, short_key(url_key(parse_target(f"{site.url}/gone"))))
+        gone, *_ = await app.store.crawls.path_to(run.id, short_key(url_key(parse_target(f"{site.url}/gone"))))
         assert (gone.state, gone.reason, gone.change) == (ItemState.MISSING, "gone", "gone")
-        assert await app.store.crawl_gone(run.id, 10) == [gone.url]
+        assert await app.store.crawls.missing_urls(run.id, 10) == [gone.url]
         # And again, compared with the second: nothing new, and all of it is there.
         third, found, _ = await crawled(app, f"{site.url}/", since="last")
         assert third.payload["crawl"]["since"] == run.id

@@ -66,7 +66,7 @@ async def test_over_http_alone_they_are_named_and_the_crawl_is_not_complete(app:
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"application_shell": 2})
         assert set(found) == {"/", "/app/1", "/blank"}
         assert await reasons(app, run.id) == {"application_shell": 2}
-        done = await app.store.crawl_items(run.id, ItemState.DONE, 0, 10)
+        done = await app.store.crawls.items(run.id, ItemState.DONE, 0, 10)
         assert any("--strategy auto" in (each.message or "") for each in done)
         run, found = await crawled(app, site, path="/app/1", strategy="browser", max_depth=1)
         assert found["/app/1"]["full_text"].startswith("All of 1")
@@ -129,10 +129,10 @@ async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(app: A
     with served(_feed(50, listens, button)) as site:
         # It is no shell, and its script gives it away.
         run, _ = await crawled(app, site, max_pages=1, max_depth=1)
-        counts = (await app.store.crawl_now(run.id)).counts
+        counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, counts.pending) == (RunState.COMPLETED, 50), run.stats
         run, _ = await crawled(app, site, strategy="browser", max_pages=1, max_depth=1, max_scrolls=2)
-        counts = (await app.store.crawl_now(run.id)).counts
+        counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert counts.pending == 30
 
@@ -168,13 +168,13 @@ async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(app: App
     with served(_virtual(200, is_inner=is_inner)) as site:
         options: dict[str, Any] = {"strategy": "browser", "max_pages": 1, "max_depth": 1}
         run, found = await crawled(app, site, **options)
-        counts = (await app.store.crawl_now(run.id)).counts
+        counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, counts.pending) == (RunState.COMPLETED, 200), run.stats
         cells = [f"cell {row}-{column}." for row in range(200) for column in range(6)]
         assert re.findall(r"cell \d+-\d\.", found["/"]["full_text"]) == cells
         # Bounded: what was not reached is said.
         run, _ = await crawled(app, site, **options, max_scrolls=1)
-        counts = (await app.store.crawl_now(run.id)).counts
+        counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert 20 < counts.pending < 200
 

@@ -175,7 +175,7 @@ async def test_a_robots_txt_that_breaks_off_is_asked_again_and_then_allows_nothi
 
     with served({"/": Page(), "/robots.txt": Page(on_ask=hangs_up)}) as site:
         run, _, _ = await crawled(app, f"{site.url}/", respect_robots=True, retry_attempts=tries)
-        [page] = await app.store.crawl_items(run.id, ItemState.FAILED, 0, 5)
+        [page] = await app.store.crawls.items(run.id, ItemState.FAILED, 0, 5)
         assert (page.reason, page.attempt, site.hits["/"]) == ("policy:robots_unreachable", tries, 0)
         assert "closed the connection" in (page.message or "")
 
@@ -227,7 +227,7 @@ async def test_cancelled_it_keeps_what_it_has(app: App) -> None:
         run_id = await start(app, f"{site.url}/", concurrency=2)
         await until(lambda: len(site.hits) >= 6)
         await app.submitter.move(run_id, Move.CANCEL)
-        assert (await app.store.run(run_id)).state is RunState.CANCELLED
+        assert (await app.store.runs.get(run_id)).state is RunState.CANCELLED
         await asyncio.sleep(0.5)
         asked = sum(site.hits.values())
         await asyncio.sleep(0.3)
@@ -240,7 +240,7 @@ async def test_crawls_wait_for_their_turn(app: App) -> None:
     with served(pages) as site:
         ids = [await start(app, f"{site.url}{path}") for path in pages]
         await asyncio.sleep(0.5)
-        states = Counter([(await app.store.run(each)).state for each in ids])
+        states = Counter([(await app.store.runs.get(each)).state for each in ids])
         assert states == {RunState.RUNNING: 5, RunState.QUEUED: 2}
         for each in ids:
             await ended(app, each)

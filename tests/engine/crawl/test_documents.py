@@ -113,7 +113,7 @@ async def test_files_are_listed_and_kept_where_that_is_asked_for(app: App) -> No
         run, found, counts = await crawled(app, f"{site.url}/", retry_attempts=1)
         assert set(found) == {"/"}
         assert ((await reasons(app, run.id))["not_a_page"], counts.failed) == (4, 1)
-        skipped = await app.store.crawl_items(run.id, ItemState.SKIPPED, 0, 10)
+        skipped = await app.store.crawls.items(run.id, ItemState.SKIPPED, 0, 10)
         assert any("save_files" in (each.message or "") for each in skipped)
         run, found, _ = await crawled(app, f"{site.url}/", save_files=True, retry_attempts=1)
         assert set(found) == {"/", "/paper.pdf", "/download?id=1", "/sheet"}

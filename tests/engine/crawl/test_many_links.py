@@ -33,7 +33,7 @@ async def _watch(app: App, figures: dict[str, float]) -> None:
         began = time.monotonic()
         await asyncio.sleep(0.01)
         slept = time.monotonic()
-        await app.store.change_job_defaults({})
+        await app.store.jobs.change_defaults({})
         found = {"loop s": slept - began - 0.01, "write s": time.monotonic() - slept}
         for each in us.children(recursive=True):
             with contextlib.suppress(psutil.Error):
@@ -50,7 +50,7 @@ async def test_every_link_of_a_large_index_is_known_and_the_node_stays_responsiv
         run = await ended(app, await start(app, f"{site.url}/", max_pages=1, max_depth=1), within_s=120 * SLACK)
         took_s = time.monotonic() - began
         watch.cancel()
-        counts = (await app.store.crawl_now(run.id)).counts
+        counts = (await app.store.crawls.get(run.id)).counts
     assert (counts.pending, counts.done, run.stats["links_dropped"]) == (MANY, 1, 0)
     assert max(figures["loop s"], figures["write s"]) < 5 * SLACK
     told = ", ".join(f"{name} {value:.2f}" for name, value in sorted(figures.items()))

@@ -49,7 +49,7 @@ async def test_so_many_pages_of_one_host_and_the_others_go_on(app: App) -> None:
         site.pages["/"] = Page(["/0", "/1", "/2", f"{other.url}/"])
         options = {"scope": {"mode": "any"}, "max_per_host": 5}
         run = await ended_run(app, await start(app, f"{site.url}/", **options))
-        counts = (await app.store.crawl_now(run.id)).counts
+        counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["stopped_by"], run.stats["budget"]) == (
             RunState.COMPLETED,
             "budget",

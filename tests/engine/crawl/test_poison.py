@@ -37,7 +37,7 @@ async def test_a_page_that_kills_its_worker_three_times_has_failed_and_the_other
         with served(pages) as site:
             run = await ended_run(app, await start(app, f"{site.url}/", concurrency=4), within_s=60)
             assert (run.state, site.hits["/2"]) == (RunState.PARTIAL, 3)
-            [failed] = await app.store.crawl_items(run.id, ItemState.FAILED, 0, 10)
+            [failed] = await app.store.crawls.items(run.id, ItemState.FAILED, 0, 10)
             assert (failed.url, failed.reason, failed.losses) == (f"{site.url}/2", "worker_lost:poison", 3)
             below = {f"/2/{number}" for number in range(6)}
             assert set(await records(app, run.id, site.url)) == set(pages) - below - {"/2"}

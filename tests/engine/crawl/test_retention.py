@@ -14,13 +14,13 @@ A_MOMENT = 1e-6
 
 async def finished(app: App, url: str, *, keep: bool) -> str:
     run, _ = await app.crawls.start(CrawlPlan.of({"start_urls": [url]}), keep=keep)
-    while not (await app.store.run(run.id)).state.is_terminal:
+    while not (await app.store.runs.get(run.id)).state.is_terminal:
         await app.pulse.wait(0.02)
     return run.id
 
 
 async def left(app: App) -> list[str]:
-    return [run.id for run, _ in await app.store.newest_crawls(None, 10)]
+    return [run.id for run, _ in await app.store.crawls.newest(None, 10)]
 
 
 async def test_finished_crawls_are_forgotten_after_their_time_unless_they_are_kept(tmp_path: Path) -> None:
@@ -37,5 +37,5 @@ async def test_finished_crawls_are_forgotten_after_their_time_unless_they_are_ke
             await app.sweeper.sweep()
             await app.sweeper._prune()
             assert await left(app) == expected
-            records = await app.store.newest_records(RecordFilter(), None, 10)
+            records = await app.store.records.newest(RecordFilter(), None, 10)
             assert sorted(record.run_id for record in records) == sorted(expected)

@@ -43,7 +43,7 @@ async def status(app: App) -> dict[str, Any]:
 
 
 async def queued(app: App) -> str:
-    run_id, _ = await app.store.add_crawl(a_run(kind="crawl"), CREATED, [url(number) for number in range(10)])
+    run_id, _ = await app.store.crawls.add(a_run(kind="crawl"), CREATED, [url(number) for number in range(10)])
     return run_id
 
 
@@ -65,8 +65,8 @@ async def test_every_number_is_what_there_is(app: App) -> None:
     assert (nothing["status"], nothing["total_tasks"], nothing["error_rate"]) == ("healthy", 0, 0)
     await crawling(app, good=4, bad=4)
     await queued(app)
-    await app.store.move(await queued(app), Move.CANCEL)
-    await app.store.move(await queued(app), Move.PAUSE)
+    await app.store.runs.apply_action(await queued(app), Move.CANCEL)
+    await app.store.runs.apply_action(await queued(app), Move.PAUSE)
     told = await status(app)
     assert told["task_status_distribution"] == {
         "pending": 2,
@@ -88,11 +88,11 @@ async def test_it_is_at_capacity_while_every_slot_is_taken(app: App) -> None:
     await queued(app)
     told = await status(app)
     assert (told["status"], told["active_tasks"], told["available_task_slots"]) == ("at_capacity", 3, 0)
-    await app.store.move(leases[0].run_id, Move.CANCEL)
+    await app.store.runs.apply_action(leases[0].run_id, Move.CANCEL)
     assert (await status(app))["status"] == "healthy"
-    load = await app.store.crawl_load("another node")
+    load = await app.store.crawls.load("another node")
     assert load.active == 0, "what others hold takes no room of ours"
-    assert (await app.store.crawl_load(leases[0].owner)).active == 2
+    assert (await app.store.crawls.load(leases[0].owner)).active == 2
 
 
 async def test_it_is_degraded_while_most_pages_fail_and_no_longer(app: App) -> None:

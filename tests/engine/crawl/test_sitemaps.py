@@ -76,7 +76,7 @@ async def test_pages_that_only_sitemaps_name_are_crawled(app: App) -> None:
             "bad_response:sitemap": 1,
             "too_deep": 1,
         }
-        items = await app.store.crawl_items(run.id, ItemState.DONE, 0, 100)
+        items = await app.store.crawls.items(run.id, ItemState.DONE, 0, 100)
         assert {item.lastmod for item in items if item.url.endswith("/dated")} == {"2026-01-02"}
         _, found, _ = await crawled(app, f"{site.url}/", max_depth=1)
         assert set(found) == {"/", "/linked"}

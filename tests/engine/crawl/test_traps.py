@@ -249,7 +249,7 @@ async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> No
         assert held[0]["example"].startswith(f"{site.url}/day?date=")
         count = sum(each["count"] for each in held)
         assert count == run.stats["left_out"]["endless_growth"] == run.stats["skipped"]
-        assert len(await app.store.crawl_items(run.id, ItemState.DEFERRED, 0, 10_000)) == count
+        assert len(await app.store.crawls.items(run.id, ItemState.DEFERRED, 0, 10_000)) == count
         run, _, counts = await crawled(app, f"{site.url}/", avoid_traps=False, **options)
         assert (run.state, run.stats["stopped_by"], counts.done) == (RunState.COMPLETED, "budget", 1_500)
 

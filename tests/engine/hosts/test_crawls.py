@@ -39,7 +39,7 @@ async def test_a_crawl_goes_on_with_other_hosts_while_one_is_left_alone_and_come
             await until(lambda: place(bad) in node_of(app).gate.watched)
             await until(lambda: sum(good.hits.values()) >= 21)
             hits = sum(bad.hits.values())
-            way = await app.store.way_to(run_id, (await _a_waiting_key(app, run_id)))
+            way = await app.store.crawls.path_to(run_id, (await _a_waiting_key(app, run_id)))
             assert way[0].reason == "waiting:breaker"
             assert way[0].due_in_s > 0
             for name in broken:
@@ -99,7 +99,7 @@ async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Pat
 async def test_a_crawl_keeps_the_pace_a_person_has_set(tmp_path: Path) -> None:
     with served(a_site(6)) as site:
         async with working(gated(tmp_path)) as app:
-            await app.store.say_pace(place(site), SitePace(2, 0.2))
+            await app.store.hosts.set_pace(place(site), SitePace(2, 0.2))
             await until(lambda: place(site) in node_of(app).gate.watched)
             run = await finished(app, await start(app, f"{site.url}/", concurrency=8, respect_robots=False))
     gaps = [later - earlier for (_, earlier), (_, later) in pairwise(site.asked_at)]

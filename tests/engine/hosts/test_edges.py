@@ -129,15 +129,15 @@ async def _page_that_waits(corral: Corral, url: str) -> None:
     store = open_store(f"sqlite:///{corral.data}/corral.db")
     plan = CrawlPlan.of({"start_urls": [url]})
     seed = DiscoveredLink(url, short_key(url_key(parse_target(url))), "shop.test", 0)
-    await store.add_crawl(a_run(kind="crawl", payload={"crawl": plan.document()}), CREATED, [seed])
+    await store.crawls.add(a_run(kind="crawl", payload={"crawl": plan.document()}), CREATED, [seed])
     lease = await claim(store)
-    step = await store.crawl_step(lease, BatchReport((), (), 1), Bounds(10))
+    step = await store.crawls.step(lease, BatchReport((), (), 1), Bounds(10))
     assert step is not None
     refused = waiting("shop.test", WaitReason.BREAKER, 90)
     ended = ItemResult(
         step.items[0].id, seed.key, ItemState.PENDING, "waiting:breaker", refused.message, 90, counts=False
     )
-    await store.crawl_step(lease, BatchReport((ended,), (), 1), Bounds(10))
+    await store.crawls.step(lease, BatchReport((ended,), (), 1), Bounds(10))
     await store.close()
 
 

@@ -37,7 +37,7 @@ def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
 
 
 async def waiting(app: App, ids: list[str]) -> list[str | None]:
-    return [(await app.store.run(id_)).waiting_reason for id_ in ids]
+    return [(await app.store.runs.get(id_)).waiting_reason for id_ in ids]
 
 
 def all_done(runs: list[Run]) -> bool:
@@ -107,7 +107,7 @@ async def _one_waits(app: App, ids: list[str]) -> bool:
 async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
     with served({"/": Page()}) as slow, served({"/": Page()}) as other:
         async with working(gated(tmp_path)) as app:
-            await app.store.say_pace(slow.url.partition("//")[2], SitePace(1, 0.4))
+            await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(1, 0.4))
             await until(lambda: host_of(app, slow).said is not None)
             sites = [slow, other, slow, other, slow, other]
             await ended(app, await put(app, *[a_page(f"{site.url}/") for site in sites]))
@@ -130,7 +130,7 @@ async def test_retry_after_holds_up_every_run_of_the_host(tmp_path: Path) -> Non
 
 
 async def _waits(app: App, run_id: str, reason: str) -> bool:
-    return (await app.store.run(run_id)).waiting_reason == reason
+    return (await app.store.runs.get(run_id)).waiting_reason == reason
 
 
 async def test_a_host_that_suffers_is_slowed_down_and_recovers(tmp_path: Path) -> None:
@@ -150,12 +150,12 @@ async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
     with served({"/": Page()}) as slow, served({"/": Page()}) as other:
         settings = gated(tmp_path, workers=1, runs_per_process=1)
         async with working(settings) as app:
-            await app.store.say_pace(slow.url.partition("//")[2], SitePace(delay_s=30))
+            await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(delay_s=30))
             await until(lambda: host_of(app, slow).said is not None)
             first, *late = await put(app, *[a_page(f"{slow.url}/") for _ in range(5)])
             [quick] = await put(app, a_page(f"{other.url}/"))
             assert all_done(await ended(app, [first, quick]))
-            assert [(await app.store.run(id_)).state for id_ in late] == [RunState.QUEUED] * 4
+            assert [(await app.store.runs.get(id_)).state for id_ in late] == [RunState.QUEUED] * 4
             assert await waiting(app, late) == ["pace"] * 4
             assert (await kinds(app, late[0])).count("host_waits") == 1
             await sound(app)
@@ -188,12 +188,12 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
             assert sum(run.attempt for run in runs[5:]) <= len(queued) + 1
             assert (await events(app, queued[-1]))[1].meta["waiting_reason"] == "breaker"
             assert (await kinds(app, queued[-1])).count("started") == 1, "it was claimed when it could run"
-            assert await app.store.stored_host(host.place) is not None
+            assert await app.store.hosts.get(host.place) is not None
             await sound(app)
 
 
 async def _all_wait(app: App, place: str, count: int) -> bool:
-    return (await app.store.waiting_counts())[0].get(place) == count
+    return (await app.store.hosts.count_waiting())[0].get(place) == count
 
 
 @pytest.mark.skipif(not LEVEL, reason="long")
@@ -210,7 +210,7 @@ async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings
             await until(lambda: site.hits["/"] > before)
             assert time.monotonic() - began > 1
             assert site.at_once <= 1
-            ids = [str(run.id) for run in await one.store.newest_runs(None, None, None, 50)]
+            ids = [str(run.id) for run in await one.store.runs.newest(None, None, None, 50)]
             assert all_done(await ended(one, ids))
             await until(lambda: all(place not in node_of(each).gate.watched for each in (one, two)))
 
@@ -272,7 +272,7 @@ async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks
         async with opened(gated(tmp_path), works=False, serves=True) as app:
             seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
             hits = site.hits["/"]
-            await app.store.open_breaker(site.url.partition("//")[2], 5, 0)
+            await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)
             await until(lambda: bool(app.door and app.door.gate.watched))
             with pytest.raises(CannotLook, match="not asked for now"):
                 await app.previews.look(f"{site.url}/", Survey.PAGE)

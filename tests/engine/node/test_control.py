@@ -20,7 +20,7 @@ async def test_a_run_stops_within_two_seconds_and_writes_no_record(app: App, mov
     await app.submitter.move(run_id, move)
     assert await until(lambda: node_of(app).executing == 0) < 2
     await asyncio.sleep(3.2)
-    assert await app.store.records_of(run_id, "", 10) == []
+    assert await app.store.records.of_run(run_id, "", 10) == []
     assert (await kinds(app, run_id))[-1] in ("cancelled", "paused")
     await sound(app)
 
@@ -32,7 +32,7 @@ async def test_another_process_stops_a_run_within_two_seconds(app: App, settings
     async with opened(settings, works=False) as other:
         await other.submitter.move(run_id, move)
     assert await until(lambda: node_of(app).executing == 0) < 2
-    assert await app.store.records_of(run_id, "", 10) == []
+    assert await app.store.records.of_run(run_id, "", 10) == []
 
 
 async def test_a_stalled_run_that_is_cancelled_loses_its_worker_and_hurts_nobody(settings: Settings) -> None:
@@ -56,7 +56,7 @@ async def test_a_resumed_run_goes_on_with_a_higher_epoch_and_the_same_attempt(ap
     await app.submitter.move(run_id, Move.RESUME)
     [run] = await ended(app, [run_id])
     assert (run.state, run.attempt, run.epoch) == (RunState.COMPLETED, 1, 2)
-    assert len(await app.store.records_of(run_id, "", 10)) == 1
+    assert len(await app.store.records.of_run(run_id, "", 10)) == 1
     assert (await kinds(app, run_id)) == ["created", "started", "paused", "resumed", "started", "completed"]
 
 
@@ -64,8 +64,8 @@ async def test_a_late_stop_does_not_touch_the_execution_after_a_resume(app: App)
     """Between a pause and the word to the workers, the run may have been resumed and claimed anew."""
     [run_id] = await put(app, drill("sleep", seconds=3, record=True))
     await started(app, run_id)
-    await app.store.move(run_id, Move.PAUSE)
-    await app.store.move(run_id, Move.RESUME)
+    await app.store.runs.apply_action(run_id, Move.PAUSE)
+    await app.store.runs.apply_action(run_id, Move.RESUME)
     node_of(app).look()
     await until(lambda: len(node_of(app)._assignment.keys_of(run_id)) == 2)
     began = time.monotonic()

@@ -26,13 +26,13 @@ class Record:
     worker_count: int = 2
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def worker_seen(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None:
+    async def heartbeat(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None:
         assert card is CARD
         await self._answer()
         self.seen.append((processes, is_stopping))
         self.told.set()
 
-    async def strike_worker(self, owner: Owner) -> None:
+    async def remove(self, owner: Owner) -> None:
         await self._answer()
         self.struck.append(owner)
 

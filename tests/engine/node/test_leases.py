@@ -55,7 +55,7 @@ async def reap_for(seconds: float, url: str) -> None:
     store = open_store(url)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        await store.reap()
+        await store.runs.reap()
         await asyncio.sleep(0.5)
     await store.close()
 
@@ -95,28 +95,29 @@ class Outage:
 
         def renew(leases: Sequence[tuple[str, int]], *rest: object) -> object:
             self._check()
-            return store.renew_from_thread(leases, *rest)  # type: ignore[arg-type]
+            return store.runs.renew_from_thread(leases, *rest)  # type: ignore[arg-type]
 
         async def claim(*args: object) -> object:
             self._check()
-            return await store.claim(*args)  # type: ignore[arg-type]
+            return await store.runs.claim(*args)  # type: ignore[arg-type]
 
         async def settle_all(*args: object) -> object:
             self._check(settling=True)
-            return await store.settle_all(*args)  # type: ignore[arg-type]
+            return await store.runs.settle_all(*args)  # type: ignore[arg-type]
 
         async def release(*args: object) -> object:
             self._check()
-            return await store.release(*args)  # type: ignore[arg-type]
+            return await store.runs.release(*args)  # type: ignore[arg-type]
 
         async def reap(limit: int = 500) -> int:
             self._check()
             return await real_reap(limit)
 
-        real_reap = store.reap
-        store.reap = reap  # type: ignore[method-assign]
-        cut = With(store, renew_from_thread=renew, claim=claim, settle_all=settle_all, release=release)
-        node._store = node._renewer._store = cut
+        real_reap = store.runs.reap
+        store.runs.reap = reap  # type: ignore[method-assign]
+        cut = With(store.runs, renew_from_thread=renew, claim=claim, settle_all=settle_all, release=release)
+        node._renewer._store = cut
+        node._store = With(store, runs=cut)
 
     def _check(self, *, settling: bool = False) -> None:
         if self.is_on and (settling or not self.only_settling):
@@ -140,7 +141,7 @@ async def test_a_node_without_confirmed_renewals_starts_nothing_and_then_lets_go
     [run] = await ended(app, [waiting])
     assert run.losses == 0
     await until(lambda: _is_history(app, running, ["created", "started", "released", "started"]))
-    assert (await app.store.run(running)).losses == 0
+    assert (await app.store.runs.get(running)).losses == 0
     await sound(app)
 
 
@@ -159,6 +160,6 @@ async def test_what_was_done_during_an_outage_is_kept_and_nobody_is_blamed(app: 
     outage.is_on = False
     runs = await ended(app, ids)
     assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
-    assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in ids])
+    assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in ids])
     await until(lambda: node_of(app).storage_problem is None)
     await sound(app)

@@ -39,7 +39,7 @@ async def test_a_run_is_executed_and_settled_with_its_record(app: App) -> None:
     assert run.state is RunState.COMPLETED
     assert (run.attempt, run.epoch, run.losses) == (1, 1, 0)
     assert await kinds(app, run_id) == ["created", "started", "completed"]
-    assert [record.data for record in await app.store.records_of(run_id, "", 10)] == [{"drill": "done"}]
+    assert [record.data for record in await app.store.records.of_run(run_id, "", 10)] == [{"drill": "done"}]
     await sound(app)
 
 
@@ -54,11 +54,12 @@ async def test_a_failure_is_retried_until_the_attempts_are_used_up(app: App) -> 
 async def test_a_blocked_attempt_escalates_to_the_browser(app: App) -> None:
     [run_id] = await put(app, drill("sleep", seconds=30))
     await started(app, run_id)
-    lease = Lease(await app.store.run(run_id), node_of(app).owner)
+    lease = Lease(await app.store.runs.get(run_id), node_of(app).owner)
     blocked = Failed(FailureCode.BLOCKED, "the target answered 403", "http_403", http_status=403)
-    landed = await app.store.settle(settlement_of(lease, blocked, RetryPolicy(), now=lease.run.created_at, took_s=0))
+    settlement = settlement_of(lease, blocked, RetryPolicy(), now=lease.run.created_at, took_s=0)
+    [landed] = await app.store.runs.settle_all([settlement])
     assert landed
-    run = await app.store.run(run_id)
+    run = await app.store.runs.get(run_id)
     assert (run.state, run.attempt, run.resolved_strategy) == (RunState.QUEUED, 2, Strategy.BROWSER)
     assert (await kinds(app, run_id))[-2:] == ["escalated", "retry_scheduled"]
 
@@ -85,7 +86,7 @@ async def test_no_more_browsers_are_at_work_than_allowed_and_the_others_do_not_w
         await ended(app, [*by_browser, *over_http])
         assert await highest_at_once(app, by_browser) == 2
         assert await highest_at_once(app, over_http) > 2
-        order = [event.run_id for event in await app.store.feed(0, 1000) if event.kind == "started"]
+        order = [event.run_id for event in await app.store.events.feed(0, 1000) if event.kind == "started"]
         assert order[-1] in by_browser, "what needs no browser came first although it was asked for last"
 
 
@@ -93,7 +94,7 @@ async def highest_at_once(app: App, ids: set[str]) -> int:
     """By the history, which leaves out no moment that anybody could have seen in the database."""
     change = {"started": 1, "completed": -1}
     at_once = highest = 0
-    for event in await app.store.feed(0, 1000):
+    for event in await app.store.events.feed(0, 1000):
         at_once += change.get(event.kind, 0) if event.run_id in ids else 0
         highest = max(highest, at_once)
     return highest
@@ -107,7 +108,7 @@ async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:
         runs = [drill(priority=band) for band in bands]
         ids = await put(app, *runs)
         await ended(app, ids)
-        feed = await app.store.feed(0, 1000)
+        feed = await app.store.events.feed(0, 1000)
         order = [event.run_id for event in feed if event.kind == "started" and event.run_id != blocker]
         wanted = sorted(runs, key=lambda run: (run.priority, run.id))
         assert order == [run.id for run in wanted]
@@ -124,7 +125,7 @@ async def test_a_stalled_run_is_killed_at_its_deadline_and_its_neighbours_are_gi
         assert time.monotonic() - began < 15
         assert {(run.state, run.attempt, run.losses) for run in runs[1:]} == {(RunState.COMPLETED, 1, 0)}
         assert all([await kinds(app, id_) == GIVEN_BACK for id_ in neighbours])
-        assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in neighbours])
+        assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in neighbours])
         await sound(app)
 
 
@@ -177,13 +178,13 @@ async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings
         assert quarantined.meta["exit"] == "killed by SIGSEGV"
         assert "drill: this worker kills itself now" in quarantined.meta["stderr"]
         await until(lambda: _all_completed(app, good), timeout_s=60)
-        assert {(await app.store.run(id_)).losses for id_ in good} == {0}
-        assert all([len(await app.store.records_of(id_, "", 10)) == 1 for id_ in good])
+        assert {(await app.store.runs.get(id_)).losses for id_ in good} == {0}
+        assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in good])
         await sound(app)
 
 
 async def _all_completed(app: App, ids: list[str]) -> bool:
-    return {(await app.store.run(id_)).state for id_ in ids} == {RunState.COMPLETED}
+    return {(await app.store.runs.get(id_)).state for id_ in ids} == {RunState.COMPLETED}
 
 
 async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(settings: Settings) -> None:
@@ -195,7 +196,7 @@ async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(
         run = await quarantined_run(app, poison)
         assert run.losses == 3
         await until(lambda: _all_completed(app, good), timeout_s=60)
-        assert {(await app.store.run(id_)).losses for id_ in good} == {0}
+        assert {(await app.store.runs.get(id_)).losses for id_ in good} == {0}
 
 
 async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None:
@@ -207,11 +208,11 @@ async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None
         quick = await put(app, *[drill(record=True) for _ in range(50)])
         await until(lambda: _all_completed(app, quick), timeout_s=15)
         for id_ in [*held, *slow, poison]:
-            await app.store.move(id_, Move.CANCEL)
+            await app.store.runs.apply_action(id_, Move.CANCEL)
 
 
 async def _is_suspect(app: App, run_id: str) -> bool:
-    return (await app.store.run(run_id)).losses > 0
+    return (await app.store.runs.get(run_id)).losses > 0
 
 
 def replaced(settings: Settings, **changed: object) -> Settings:
@@ -223,17 +224,17 @@ async def test_only_the_named_run_is_executed_by_a_node_for_one_run(settings: Se
         first, second = await put(app, drill(), drill())
     async with opened(settings, works=True, only_run=second) as app:
         await until(lambda: _is_done(app, second))
-        assert (await app.store.run(first)).state is RunState.QUEUED
+        assert (await app.store.runs.get(first)).state is RunState.QUEUED
 
 
 async def _is_done(app: App, run_id: str) -> bool:
-    return (await app.store.run(run_id)).state.is_terminal
+    return (await app.store.runs.get(run_id)).state.is_terminal
 
 
 async def test_an_outcome_the_database_refuses_fails_the_run_and_not_its_company(app: App) -> None:
     """One result nobody can write down must not be tried for ever, nor keep others from being written."""
     node = node_of(app)
-    real = node._store.settle_all
+    real = node._store.runs.settle_all
     ids = await put(app, drill("sleep", seconds=0.5), drill("sleep", seconds=0.5))
 
     async def picky(settlements: Sequence[Settlement]) -> list[bool]:
@@ -241,7 +242,7 @@ async def test_an_outcome_the_database_refuses_fails_the_run_and_not_its_company
             raise StorageError("refused a row")
         return await real(settlements)
 
-    node._store = With(app.store, settle_all=picky)
+    node._store = With(app.store, runs=With(app.store.runs, settle_all=picky))
     bad, good = await ended(app, ids)
     assert good.state is RunState.COMPLETED
     assert (bad.state, bad.failure_code, bad.failure_detail) == (RunState.FAILED, "unknown", "bug")

@@ -27,7 +27,7 @@ async def test_workers_that_die_while_starting_cost_no_run_anything(
         ids = await put(app, *[drill(record=True) for _ in range(10)])
         await asyncio.sleep(2.5)
         assert node_of(app).worker_count == 0
-        assert {(await app.store.run(id_)).losses for id_ in ids} == {0}
+        assert {(await app.store.runs.get(id_)).losses for id_ in ids} == {0}
         monkeypatch.setattr(sys, "executable", whole)
         runs = await ended(app, ids)
         assert {(run.state, run.losses) for run in runs} == {(RunState.COMPLETED, 0)}

@@ -89,10 +89,10 @@ async def test_the_order_of_the_database_decides_not_that_of_messages(app: App, 
 async def test_a_run_that_a_dead_worker_left_is_claimed_before_newer_ones_with_messages(app: App, told: Told) -> None:
     lost, *newer = [drill() for _ in range(4)]
     await put(app, lost)
-    [lease] = await app.store.claim(ME, 1, 10.0)
+    [lease] = await app.store.runs.claim(ME, 1, 10.0)
     await put(app, *newer)
     told.name(*newer)
-    await app.store.lose([Loss(lease, Blame.NONE, "killed by SIGKILL")])
+    await app.store.runs.lose([Loss(lease, Blame.NONE, "killed by SIGKILL")])
     assert (await told.claim(room=1)) == [lost.id]
 
 
@@ -150,7 +150,7 @@ async def test_whoever_serves_one_queue_leaves_the_others_alone(app: App) -> Non
 async def test_due_again_are_those_that_wait_for_a_second_time(app: App) -> None:
     fresh, again = drill(), drill()
     await put(app, fresh, again)
-    [lease] = await app.store.claim_one(again.id, ME, 10.0)
-    await app.store.release([lease], "test")
-    assert [hint.run_id for hint in await app.store.due_again(10.0, 100)] == [again.id]
-    assert await app.store.due_again(10.0, 0) == []
+    [lease] = await app.store.runs.claim_one(again.id, ME, 10.0)
+    await app.store.runs.release([lease], "test")
+    assert [hint.run_id for hint in await app.store.runs.due_again(10.0, 100)] == [again.id]
+    assert await app.store.runs.due_again(10.0, 0) == []

@@ -33,8 +33,8 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
             node.signal(signal.SIGTERM)
             assert await asyncio.to_thread(node.wait) == 0
             assert 1 <= time.monotonic() - began < 30, "nobody waits for what takes a minute"
-            assert (await app.store.count_live())["running"] == 0
-            runs = [await app.store.run(id_) for id_ in ids[:50]]
+            assert (await app.store.runs.count_live())["running"] == 0
+            runs = [await app.store.runs.get(id_) for id_ in ids[:50]]
             assert {(run.state, run.attempt, run.losses) for run in runs} == {(RunState.QUEUED, 1, 0)}
             for id_ in ids[:50]:
                 last = (await events(app, id_))[-1]
@@ -53,12 +53,12 @@ async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None
         await until(lambda: _all_completed(app, ids))
         node_of(app).hurry()
         await stopping
-        assert (await app.store.count_live())["running"] == 0
+        assert (await app.store.runs.count_live())["running"] == 0
         await sound(app)
 
 
 async def _all_completed(app: App, ids: list[str]) -> bool:
-    return all([(await app.store.run(id_)).state is RunState.COMPLETED for id_ in ids])
+    return all([(await app.store.runs.get(id_)).state is RunState.COMPLETED for id_ in ids])
 
 
 @pytest.mark.long
@@ -87,7 +87,7 @@ async def _submit(settings: Settings, count: int) -> None:
 async def _live(settings: Settings) -> dict[str, int]:
     store = open_store(settings.store_url)
     try:
-        return await store.count_live()
+        return await store.runs.count_live()
     finally:
         await store.close()
 
@@ -98,7 +98,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
         node = node_of(app)
         await until(lambda: node.worker_count == 2)
         under_way = asyncio.Event()
-        real = app.store.claim
+        real = app.store.runs.claim
 
         async def slow(*args: object) -> object:
             leases = await real(*args)  # type: ignore[arg-type]
@@ -106,13 +106,13 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
             await asyncio.sleep(delay_s)
             return leases
 
-        node._source = Oldest(With(app.store, claim=slow))
+        node._source = Oldest(With(app.store, runs=With(app.store.runs, claim=slow)))
         [run_id] = await put(app, drill("sleep", seconds=60))
-        while (await app.store.run(run_id)).state is not RunState.RUNNING:
+        while (await app.store.runs.get(run_id)).state is not RunState.RUNNING:
             under_way.clear()
             await asyncio.wait_for(under_way.wait(), 5)
         await node.stop()
-        assert (await app.store.run(run_id)).state is RunState.QUEUED
+        assert (await app.store.runs.get(run_id)).state is RunState.QUEUED
         assert (await kinds(app, run_id))[-1] == "released"
 
 
@@ -135,7 +135,7 @@ async def test_a_worker_lost_while_the_node_stops_does_not_leave_its_run_running
         for pid in node_of(app).worker_pids:
             psutil.Process(pid).kill()
         await stopping
-        assert (await app.store.count_live())["running"] == 0
+        assert (await app.store.runs.count_live())["running"] == 0
 
 
 async def test_a_store_that_is_gone_does_not_keep_the_node_from_ending_its_workers(settings: Settings) -> None:
@@ -148,7 +148,7 @@ async def test_a_store_that_is_gone_does_not_keep_the_node_from_ending_its_worke
         [run_id] = await put(app, drill("sleep", seconds=60))
         await started(app, run_id)
         children = [psutil.Process(pid) for pid in node_of(app).worker_pids]
-        node_of(app)._store = With(app.store, release=gone)
+        node_of(app)._store = With(app.store, runs=With(app.store.runs, release=gone))
         async with asyncio.timeout(10):
             await node_of(app).stop()
         assert not [child for child in children if child.is_running()]

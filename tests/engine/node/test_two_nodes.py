@@ -14,7 +14,7 @@ async def test_two_nodes_execute_each_run_once(shared_settings: Settings) -> Non
         node_of(second).look()
         runs = await ended(first, ids, timeout_s=60)
         assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
-        records = Counter([len(await first.store.records_of(id_, "", 10)) for id_ in ids])
+        records = Counter([len(await first.store.records.of_run(id_, "", 10)) for id_ in ids])
         assert records == {1: 300}
         nodes = [node_of(app) for app in (first, second)]
         # A node counts when it hears that its write has landed.

@@ -20,7 +20,7 @@ async def test_a_key_lost_while_we_run_is_not_replaced_by_a_new_one(tmp_path: Pa
     key = settings.data_dir / "vault.key"
     async with opened(settings, works=False) as app:
         job = Job(JobId(new_id()), "http://a.test/", (FieldSpec("title"),), datetime.now(UTC), requires_auth=True)
-        await app.store.add_job(job, None)
+        await app.store.jobs.add(job, None)
         await app.sessions.put(job.id, DRAFT)
         kept = key.read_bytes()
         key.unlink()

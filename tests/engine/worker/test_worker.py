@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import orjson
 
-from corral.domain.ports import FrontierClient, RunKind
+from corral.domain.ports.execution import FrontierClient, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
 from corral.engine.worker import messages
 from corral.engine.worker.worker import Worker

@@ -39,7 +39,7 @@ async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Pa
             assert run.resolved_strategy is Strategy.BROWSER
             [run] = await ended(app, [run.id])
             assert (run.state, run.attempt) == (RunState.COMPLETED, 1), run
-            [record] = await app.store.records_of(run.id, "", 10)
+            [record] = await app.store.records.of_run(run.id, "", 10)
             assert record.data["price"].endswith("EUR")
 
             run = await start(app, a_job(site, "/blocked", "title", strategy=Strategy.HTTP))
@@ -105,7 +105,7 @@ async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
             history = await events(app, run.id)
             assert [event.kind for event in history] == ["created", "started", "released", "started", "completed"]
             assert (history[2].meta["reason"], history[2].meta["failure_code"]) == ("browser_crash", "unknown")
-            assert len(await app.store.records_of(run.id, "", 10)) == 1
+            assert len(await app.store.records.of_run(run.id, "", 10)) == 1
         await sound(app)
 
 

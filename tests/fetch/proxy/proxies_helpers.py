@@ -8,7 +8,7 @@ import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import parse_proxy
-from corral.domain.ports import Executor
+from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, Outcome, Task
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser.executor import BrowserExecutor

@@ -58,9 +58,9 @@ async def test_a_jump_of_the_wall_clock_neither_ends_nor_prolongs_a_lease(
     await claim_new(store, lease_s=10)
     clock.pass_time(5)
     clock.wall += jump_ms
-    assert await store.reap() == 0
+    assert await store.runs.reap() == 0
     clock.pass_time(6)
-    assert await store.reap() == 1
+    assert await store.runs.reap() == 1
     await store.close()
 
 
@@ -72,10 +72,10 @@ async def test_a_store_opened_after_a_jump_agrees_with_those_from_before(
     lease = await claim_new(before, lease_s=10)
     clock.wall += jump_ms
     after = _open(tmp_path, clock)
-    assert await after.reap() == 0
-    assert after.renew_from_thread([lease.key], ME, 10) == {lease.key}
+    assert await after.runs.reap() == 0
+    assert after.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
     clock.pass_time(11)
-    assert await after.reap() == 1
+    assert await after.runs.reap() == 1
     await before.close()
     await after.close()
 
@@ -85,12 +85,12 @@ async def test_a_retry_is_due_when_its_time_has_passed_whatever_the_wall_clock_s
     tmp_path: Path, clock: FakeClock, jump_ms: int
 ) -> None:
     store = _open(tmp_path, clock)
-    await store.settle(builders.retried(await claim_new(store), due_in_s=30))
+    await store.runs.settle(builders.retried(await claim_new(store), due_in_s=30))
     clock.wall += jump_ms
     clock.pass_time(29)
-    assert await store.claim(ME, 1, 10) == []
+    assert await store.runs.claim(ME, 1, 10) == []
     clock.pass_time(1)
-    assert len(await store.claim(ME, 1, 10)) == 1
+    assert len(await store.runs.claim(ME, 1, 10)) == 1
     await store.close()
 
 
@@ -99,7 +99,7 @@ async def test_new_runs_can_be_claimed_at_once_after_a_jump(tmp_path: Path, cloc
     for jump_ms in (HOUR_MS, -DAY_MS, 2 * DAY_MS):
         clock.wall += jump_ms
         await add(store)
-        assert len(await store.claim(ME, 1, 10)) == 1
+        assert len(await store.runs.claim(ME, 1, 10)) == 1
     await store.close()
 
 
@@ -109,10 +109,10 @@ async def test_a_reboot_voids_every_lease_at_once(tmp_path: Path, clock: FakeClo
     await store.close()
     clock.reboot()
     store = _open(tmp_path, clock)
-    assert await store.reap() == 2
-    run = await store.run(leases[0].run_id)
+    assert await store.runs.reap() == 2
+    run = await store.runs.get(leases[0].run_id)
     assert (run.state, run.attempt, run.interruptions) == (RunState.QUEUED, 1, 1)
-    assert len(await store.claim(ME, 10, 10)) == 2
+    assert len(await store.runs.claim(ME, 10, 10)) == 2
     await store.close()
 
 
@@ -122,7 +122,7 @@ async def test_a_clock_corrected_by_a_reboot_starves_nobody(tmp_path: Path, cloc
     await store.close()
     clock.reboot()  # from now on everything is dated a day ahead
     store = _open(tmp_path, clock)
-    await store.settle(builders.retried(await claim_new(store), due_in_s=60))
+    await store.runs.settle(builders.retried(await claim_new(store), due_in_s=60))
     fresh = await add(store)
     await store.close()
 
@@ -131,7 +131,7 @@ async def test_a_clock_corrected_by_a_reboot_starves_nobody(tmp_path: Path, cloc
     store = _open(tmp_path, clock)
     assert (await claim(store)).run_id == fresh
     clock.pass_time(3600)
-    assert len(await store.claim(ME, 1, 10)) == 1
+    assert len(await store.runs.claim(ME, 1, 10)) == 1
     await store.close()
 
 
@@ -139,13 +139,13 @@ async def test_slots_follow_the_wall_clock_and_fire_once(tmp_path: Path, clock: 
     store = _open(tmp_path, clock)
     job = a_job(frequency="hourly")
     slot = START_MS + HOUR_MS
-    await store.add_job(job, slot)
-    assert await store.due_jobs(10) == []
+    await store.jobs.add(job, slot)
+    assert await store.jobs.due(10) == []
     clock.wall += HOUR_MS
-    [due] = await store.due_jobs(10)
-    assert await store.fire(due, slot, slot + HOUR_MS, a_run(job.id), CREATED)
+    [due] = await store.jobs.due(10)
+    assert await store.jobs.fire(due, slot, slot + HOUR_MS, a_run(job.id), CREATED)
     clock.wall -= DAY_MS
-    assert await store.due_jobs(10) == []
+    assert await store.jobs.due(10) == []
     clock.wall += DAY_MS
-    assert await store.due_jobs(10) == []
+    assert await store.jobs.due(10) == []
     await store.close()

@@ -25,7 +25,7 @@ from tests.store.builders import ME, a_run, add, claim_new, history
 async def test_one_that_fails_does_not_take_the_others_with_it(store: Store) -> None:
     async def one(number: int) -> str:
         if number % 7 == 3:
-            await store.move(new_id(), Move.CANCEL)
+            await store.runs.apply_action(new_id(), Move.CANCEL)
         return await add(store)
 
     answers = await asyncio.gather(*(one(number) for number in range(70)), return_exceptions=True)
@@ -51,19 +51,19 @@ async def test_what_was_asked_for_before_closing_is_done(shared_url: str) -> Non
     ids = [await write for write in writes]
     again = open_store(shared_url)
     for run_id in ids:
-        await again.run(run_id)
+        await again.runs.get(run_id)
     await again.close()
 
 
 async def test_a_closed_store_says_so(store: Store) -> None:
     await store.close()
     await store.close()
-    for attempt in (store.ping(), store.run(new_id()), store.findings()):
+    for attempt in (store.ping(), store.runs.get(new_id()), store.maintenance.audit()):
         with pytest.raises(StorageUnavailable, match="closed"):
             async with asyncio.timeout(2):
                 await attempt
     with pytest.raises(StorageUnavailable, match="closed"):
-        store.renew_from_thread([], ME, 1)
+        store.runs.renew_from_thread([], ME, 1)
 
 
 def test_a_store_outlives_a_loop_that_was_closed_on_the_way(shared_url: str) -> None:
@@ -78,7 +78,7 @@ def test_a_store_outlives_a_loop_that_was_closed_on_the_way(shared_url: str) -> 
 
     async def go_on() -> None:
         async with asyncio.timeout(5):
-            await store.run(await add(store))
+            await store.runs.get(await add(store))
             await store.close()
 
     asyncio.run(go_on())
@@ -90,7 +90,7 @@ async def test_leases_are_renewed_while_the_loop_stalls(store: Store) -> None:
     answers: list[set[tuple[str, int]]] = []
 
     def renew() -> None:
-        answers.extend(store.renew_from_thread([lease.key], ME, 10) for _ in range(5))
+        answers.extend(store.runs.renew_from_thread([lease.key], ME, 10) for _ in range(5))
         done.set()
 
     writes = [asyncio.ensure_future(add(store)) for _ in range(20)]
@@ -105,11 +105,11 @@ async def test_leases_are_renewed_while_the_loop_stalls(store: Store) -> None:
 
 async def test_many_write_at_once(store: Store) -> None:
     await asyncio.gather(*(add(store, a_run()) for _ in range(1000)))
-    leases = await store.claim(ME, 1000, 30)
+    leases = await store.runs.claim(ME, 1000, 30)
     assert len(leases) == 1000
-    settled = await asyncio.gather(*(store.settle(builders.completed(lease)) for lease in leases))
+    settled = await asyncio.gather(*(store.runs.settle(builders.completed(lease)) for lease in leases))
     assert all(settled)
-    assert await store.findings() == []
+    assert await store.maintenance.audit() == []
 
 
 async def test_another_program_that_holds_the_lock_is_waited_for(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_another_program_that_holds_the_lock_is_waited_for(tmp_path: Path)
     other.execute("BEGIN IMMEDIATE")
     writes = [asyncio.ensure_future(add(store)) for _ in range(10)]
     await asyncio.sleep(0.2)
-    assert await store.newest_runs(None, None, None, 10) == [], "readers do not wait"
+    assert await store.runs.newest(None, None, None, 10) == [], "readers do not wait"
     other.execute("COMMIT")
     other.close()
     await asyncio.gather(*writes)
@@ -164,15 +164,15 @@ async def test_lists_do_not_depend_on_the_collation_of_the_server(postgres: obje
         )
     store = open_store(postgres.url(name))
     job = builders.a_job()
-    await store.add_job(job, None)
+    await store.jobs.add(job, None)
     ids = [await add(store, a_run(job.id)) for _ in range(3)]
-    assert [run.id for run in await store.newest_runs(None, None, None, 2)] == ids[:0:-1]
-    assert [run.id for run in await store.newest_runs(None, None, ids[1], 2)] == ids[:1]
-    assert len(await store.newest_jobs(None, 10)) == 1
-    [lease] = await store.claim(ME, 1, 10)
-    await store.settle(builders.completed(lease, [{"n": 1}]))
-    assert len(await store.records_of(lease.run_id, "", 10)) == 1
-    assert await store.findings() == []
+    assert [run.id for run in await store.runs.newest(None, None, None, 2)] == ids[:0:-1]
+    assert [run.id for run in await store.runs.newest(None, None, ids[1], 2)] == ids[:1]
+    assert len(await store.jobs.newest(None, 10)) == 1
+    [lease] = await store.runs.claim(ME, 1, 10)
+    await store.runs.settle(builders.completed(lease, [{"n": 1}]))
+    assert len(await store.records.of_run(lease.run_id, "", 10)) == 1
+    assert await store.maintenance.audit() == []
     await store.close()
 
 

@@ -78,17 +78,17 @@ async def test_a_full_disk_stops_new_work_and_nothing_else(small_disk: Path) -> 
     with pytest.raises(StorageFull):
         async with asyncio.timeout(1):
             await _write_until_full(store)
-    assert (await store.run(leases[0].run_id)).state is RunState.RUNNING
-    assert (await store.count_live())["running"] == 20
+    assert (await store.runs.get(leases[0].run_id)).state is RunState.RUNNING
+    assert (await store.runs.count_live())["running"] == 20
     assert _integrity(path) == "ok"
 
     # What was running is written into the reserve.
-    assert store.renew_from_thread([leases[0].key], ME, 60) == {leases[0].key}
+    assert store.runs.renew_from_thread([leases[0].key], ME, 60) == {leases[0].key}
     settled = await asyncio.gather(
-        *(store.settle(builders.completed(lease, [{"text": "y" * 5000}])) for lease in leases)
+        *(store.runs.settle(builders.completed(lease, [{"text": "y" * 5000}])) for lease in leases)
     )
     assert all(settled)
-    assert (await store.run(leases[0].run_id)).state is RunState.COMPLETED
+    assert (await store.runs.get(leases[0].run_id)).state is RunState.COMPLETED
     assert not (small_disk / "corral.db-ballast").exists()
     assert _integrity(path) == "ok"
     with pytest.raises(StorageFull):
@@ -102,13 +102,13 @@ async def test_a_full_disk_stops_new_work_and_nothing_else(small_disk: Path) -> 
     _leave_free(filler, 11 * MIB)
     await _small_writes_work(store)
     assert (small_disk / "corral.db-ballast").stat().st_size == 8 * MIB
-    assert await store.findings() == []
+    assert await store.maintenance.audit() == []
     await store.close()
 
 
 async def _small_writes_work(store: Store) -> None:
     run_id = await add(store)
-    assert (await store.run(run_id)).state is RunState.QUEUED
+    assert (await store.runs.get(run_id)).state is RunState.QUEUED
 
 
 async def test_a_group_on_a_full_disk_is_told_one_by_one(small_disk: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_group_on_a_full_disk_is_told_one_by_one(small_disk: Path) -> No
     large = {"text": "x" * 100_000}
     answers = await asyncio.gather(
         *(add(store, a_run(payload=large)) for _ in range(5)),
-        store.settle(builders.completed(lease)),
+        store.runs.settle(builders.completed(lease)),
         return_exceptions=True,
     )
     assert [type(answer) for answer in answers[:5]] == [StorageFull] * 5
@@ -241,8 +241,8 @@ async def _crashed(tmp_path: Path) -> tuple[Path, list[str]]:
 
 async def _found(path: Path) -> list[str]:
     store = open_store(f"sqlite:///{path}")
-    assert await store.findings() == []
-    ids: list[str] = [run.id for run in await store.newest_runs(None, None, None, 100)]
+    assert await store.maintenance.audit() == []
+    ids: list[str] = [run.id for run in await store.runs.newest(None, None, None, 100)]
     await add(store)
     await store.close()
     assert _integrity(path) == "ok"

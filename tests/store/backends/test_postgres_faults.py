@@ -62,20 +62,20 @@ async def test_a_server_that_is_gone_is_told_at_once_and_found_again_when_it_is_
     try:
         started = time.monotonic()
         answers = await asyncio.gather(
-            store.run(run_id),
-            store.settle(builders.completed(lease)),
-            asyncio.to_thread(store.renew_from_thread, [lease.key], ME, 10),
+            store.runs.get(run_id),
+            store.runs.settle(builders.completed(lease)),
+            asyncio.to_thread(store.runs.renew_from_thread, [lease.key], ME, 10),
             *(add(store) for _ in range(300)),
-            *(store.run(run_id) for _ in range(50)),
+            *(store.runs.get(run_id) for _ in range(50)),
             return_exceptions=True,
         )
         assert time.monotonic() - started < 3 * SLACK
         assert all(isinstance(answer, StorageUnavailable) for answer in answers)
     finally:
         cluster.start()
-    assert (await store.run(run_id)).state is RunState.QUEUED
-    assert store.renew_from_thread([lease.key], ME, 10) == {lease.key}
-    assert await store.settle(builders.completed(lease))
+    assert (await store.runs.get(run_id)).state is RunState.QUEUED
+    assert store.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
+    assert await store.runs.settle(builders.completed(lease))
     await check_history(store, lease.run_id)
 
 
@@ -90,7 +90,7 @@ async def test_every_id_that_was_answered_survives_crashes_of_the_server(
             run = a_run()
             while True:
                 try:
-                    await store.add_runs([(run, CREATED)])
+                    await store.runs.add([(run, CREATED)])
                 except StorageUnavailable:
                     await asyncio.sleep(0.02)
                 else:
@@ -109,7 +109,7 @@ async def test_every_id_that_was_answered_survives_crashes_of_the_server(
     assert len(answered) == len(set(answered)) > 10
     for run_id in answered:
         assert await history(store, run_id) == [EventKind.CREATED]
-    assert await store.findings() == []
+    assert await store.maintenance.audit() == []
 
 
 async def test_a_server_that_says_nothing_is_not_waited_for_long(proxied: Store, proxy: Proxy) -> None:
@@ -125,13 +125,13 @@ async def test_a_server_that_says_nothing_is_not_waited_for_long(proxied: Store,
 async def test_connections_cut_by_the_server_are_replaced(proxied: Store, postgres_url: str) -> None:
     run_id = await add(proxied)
     for _ in range(3):
-        await asyncio.gather(*(proxied.run(run_id) for _ in range(8)), *(add(proxied) for _ in range(4)))
+        await asyncio.gather(*(proxied.runs.get(run_id) for _ in range(8)), *(add(proxied) for _ in range(4)))
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-        await asyncio.gather(*(proxied.run(run_id) for _ in range(8)), *(add(proxied) for _ in range(4)))
+        await asyncio.gather(*(proxied.runs.get(run_id) for _ in range(8)), *(add(proxied) for _ in range(4)))
 
 
 # -- a commit that is never answered ---------------------------------------------------------------------
@@ -144,7 +144,7 @@ async def _settle(store: Store, settlement_of: Callable[..., object]) -> tuple[C
     settlement = settlement_of(lease)
 
     async def act() -> None:
-        assert await store.settle(settlement)  # type: ignore[arg-type]
+        assert await store.runs.settle(settlement)  # type: ignore[arg-type]
 
     async def check() -> None:
         kinds = await history(store, lease.run_id)
@@ -158,7 +158,7 @@ async def _add(store: Store) -> tuple[Check, Check]:
     run = a_run()
 
     async def act() -> None:
-        assert await store.add_runs([(run, CREATED)]) == ([run.id], False)
+        assert await store.runs.add([(run, CREATED)]) == ([run.id], False)
 
     async def check() -> None:
         assert await history(store, run.id) == [EventKind.CREATED]
@@ -170,7 +170,7 @@ async def _claim(store: Store) -> tuple[Check, Check]:
     run_id = await add(store)
 
     async def act() -> None:
-        [lease] = await store.claim(ME, 10, 10)
+        [lease] = await store.runs.claim(ME, 10, 10)
         assert (lease.run_id, lease.epoch) == (run_id, 1)
 
     async def check() -> None:
@@ -183,11 +183,11 @@ def _moving(move: Move, state: RunState) -> Callable[[Store], Awaitable[tuple[Ch
     async def prepare(store: Store) -> tuple[Check, Check]:
         run_id = await add(store)
         if move is Move.RESUME:
-            await store.move(run_id, Move.PAUSE)
+            await store.runs.apply_action(run_id, Move.PAUSE)
         before = len(await history(store, run_id))
 
         async def act() -> None:
-            assert (await store.move(run_id, move)).state is state
+            assert (await store.runs.apply_action(run_id, move)).state is state
 
         async def check() -> None:
             assert len(await history(store, run_id)) == before + 1
@@ -202,7 +202,7 @@ async def _release(store: Store) -> tuple[Check, Check]:
     lease = await claim_new(store)
 
     async def act() -> None:
-        assert await store.release([lease], "shutdown") == 1
+        assert await store.runs.release([lease], "shutdown") == 1
 
     async def check() -> None:
         assert (await history(store, lease.run_id))[2:] == [EventKind.RELEASED]
@@ -214,10 +214,10 @@ async def _lose(store: Store) -> tuple[Check, Check]:
     lease = await claim_new(store)
 
     async def act() -> None:
-        assert await store.lose([builders.lost(lease)]) == 1
+        assert await store.runs.lose([builders.lost(lease)]) == 1
 
     async def check() -> None:
-        assert (await store.run(lease.run_id)).losses == 1
+        assert (await store.runs.get(lease.run_id)).losses == 1
         assert (await history(store, lease.run_id))[2:] == [EventKind.WORKER_LOST]
 
     return act, check
@@ -225,14 +225,14 @@ async def _lose(store: Store) -> tuple[Check, Check]:
 
 async def _fire(store: Store) -> tuple[Check, Check]:
     job = a_job(frequency="hourly")
-    await store.add_job(job, 1000)
-    [due] = await store.due_jobs(1)
+    await store.jobs.add(job, 1000)
+    [due] = await store.jobs.due(1)
 
     async def act() -> None:
-        assert await store.fire(due, 1000, 2**52, a_run(job.id), CREATED)
+        assert await store.jobs.fire(due, 1000, 2**52, a_run(job.id), CREATED)
 
     async def check() -> None:
-        assert len(await store.newest_runs(job.id, None, None, 10)) == 1
+        assert len(await store.runs.newest(job.id, None, None, 10)) == 1
 
     return act, check
 
@@ -264,7 +264,7 @@ async def test_a_commit_without_an_answer_counts_exactly_once(
     await act()
     assert proxy.broken == 1
     await check()
-    assert await proxied.findings() == []
+    assert await proxied.maintenance.audit() == []
 
 
 # -- deadlocks -------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ async def test_two_that_block_each_other_both_succeed(postgres_url: str) -> None
         asyncio.to_thread(store._db.write_from_thread, in_order(second, first)),
     )
     assert max(tries) > 1
-    assert [(await store.run(run_id)).losses for run_id in (first, second)] == [2, 2]
+    assert [(await store.runs.get(run_id)).losses for run_id in (first, second)] == [2, 2]
     await store.close()
 
 
@@ -304,10 +304,10 @@ async def test_a_row_locked_by_somebody_else_is_given_up_in_time(postgres_url: s
         other.execute("SELECT id FROM runs FOR UPDATE")
         started = time.monotonic()
         with pytest.raises(StorageUnavailable):
-            await store.move(run_id, Move.CANCEL)
+            await store.runs.apply_action(run_id, Move.CANCEL)
         assert 1.5 < time.monotonic() - started < 5 * SLACK
-        assert await store.claim(ME, 10, 10) == [], "a claim skips what is locked"
-    await store.move(run_id, Move.CANCEL)
+        assert await store.runs.claim(ME, 10, 10) == [], "a claim skips what is locked"
+    await store.runs.apply_action(run_id, Move.CANCEL)
     await store.close()
 
 

@@ -33,17 +33,17 @@ def beside(path: Path) -> set[str]:
 async def test_what_is_there_is_read_and_nothing_left_behind(database: Path) -> None:
     before = beside(database)
     store = open_for_reading(f"sqlite:///{database}")
-    assert len(await store.newest_runs(None, None, None, 100)) == 50
-    assert await store.findings() == []
+    assert len(await store.runs.newest(None, None, None, 100)) == 50
+    assert await store.maintenance.audit() == []
     with pytest.raises(StorageUnavailable, match="reading only"):
-        await store.add_runs([(a_run(), [])])
+        await store.runs.add([(a_run(), [])])
     await store.close()
     assert beside(database) == before
 
 
 async def test_nothing_is_created_where_nothing_is(tmp_path: Path) -> None:
     store = open_for_reading(f"sqlite:///{tmp_path}/data/corral.db")
-    assert await store.newest_runs(None, None, None, 100) == []
+    assert await store.runs.newest(None, None, None, 100) == []
     await store.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -104,10 +104,10 @@ class AnHourAhead(SystemClock):
 async def test_who_only_looks_goes_by_the_clock_of_those_who_write(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/corral.db")
     card = WorkerCard(new_owner(), "here", 1, WorkerRole.WORKER, "embedded", (), 1, "1")
-    await store.worker_seen(card, 1, is_stopping=False)
+    await store.nodes.heartbeat(card, 1, is_stopping=False)
     looking = Store(ReadOnlyFile(tmp_path / "corral.db", clock=AnHourAhead()))
 
-    [worker] = await looking.workers()
+    [worker] = await looking.nodes.list_all()
 
     assert worker.state is WorkerState.LIVE
     await store.close()

@@ -14,48 +14,48 @@ HTML = Artifact("b" * 32, ArtifactKind.HTML, 200)
 
 async def test_what_an_attempt_left_is_named_with_its_settlement(store: Store) -> None:
     lease = await claim_new(store)
-    assert await store.settle(leaving(retried(lease), HTML, SHOT))
-    [again] = await store.claim_one(lease.run_id, ME, 10)
+    assert await store.runs.settle(leaving(retried(lease), HTML, SHOT))
+    [again] = await store.runs.claim_one(lease.run_id, ME, 10)
     later = Artifact("c" * 32, ArtifactKind.HTML, 5)
-    assert await store.settle(leaving(failed(again), later))
-    kept = await store.artifacts_of(lease.run_id)
+    assert await store.runs.settle(leaving(failed(again), later))
+    kept = await store.artifacts.of_run(lease.run_id)
     assert [(each.attempt, each.artifact) for each in kept] == [(1, SHOT), (1, HTML), (2, later)]
-    assert await store.artifact(lease.run_id, SHOT.id) == kept[0]
-    assert await store.artifact_ids() == {SHOT.id, HTML.id, later.id}
-    await store.forget_artifacts([SHOT.id, later.id])
-    assert await store.artifact_ids() == {HTML.id}
+    assert await store.artifacts.get(lease.run_id, SHOT.id) == kept[0]
+    assert await store.artifacts.list_ids() == {SHOT.id, HTML.id, later.id}
+    await store.artifacts.forget([SHOT.id, later.id])
+    assert await store.artifacts.list_ids() == {HTML.id}
 
 
 async def test_an_artifact_is_found_only_under_its_own_run(store: Store) -> None:
     lease, other = await claim_new(store), await claim_new(store)
-    await store.settle(leaving(failed(lease), SHOT))
+    await store.runs.settle(leaving(failed(lease), SHOT))
     for run_id, artifact_id in ((other.run_id, SHOT.id), (lease.run_id, HTML.id), (lease.run_id, "../../etc/passwd")):
         with pytest.raises(ArtifactNotFound):
-            await store.artifact(run_id, artifact_id)
-    assert await store.artifacts_of(other.run_id) == []
+            await store.artifacts.get(run_id, artifact_id)
+    assert await store.artifacts.of_run(other.run_id) == []
 
 
 async def test_what_a_lost_lease_left_is_named_by_nobody(store: Store) -> None:
     old = await claim_new(store, lease_s=-1)
-    await store.reap()
-    assert not await store.settle(leaving(completed(old), SHOT))
-    assert await store.artifact_ids() == frozenset()
+    await store.runs.reap()
+    assert not await store.runs.settle(leaving(completed(old), SHOT))
+    assert await store.artifacts.list_ids() == frozenset()
 
 
 async def test_artifacts_are_forgotten_with_their_run_whether_or_not_its_records_are(store: Store) -> None:
     lease = await claim_new(store)
-    await store.settle(leaving(failed(lease), SHOT, HTML))
-    assert await store.prune(Retention(max_finished_runs=0, keep_records=True)) == 1
-    assert await store.artifact_ids() == frozenset()
+    await store.runs.settle(leaving(failed(lease), SHOT, HTML))
+    assert await store.maintenance.prune(Retention(max_finished_runs=0, keep_records=True)) == 1
+    assert await store.artifacts.list_ids() == frozenset()
 
 
 async def test_an_intervention_shows_the_screenshot_of_its_attempt_while_it_is_kept(store: Store) -> None:
     lease = await claim_new(store)
-    assert await store.settle(leaving(waiting(lease), HTML, SHOT))
-    [opened] = await store.newest_interventions(None, None, 10)
+    assert await store.runs.settle(leaving(waiting(lease), HTML, SHOT))
+    [opened] = await store.interventions.newest(None, None, 10)
     assert opened.screenshot == SHOT.id
-    assert await store.intervention(opened.id) == opened
-    await store.forget_artifacts([SHOT.id])
-    assert (await store.intervention(opened.id)).screenshot is None
-    closed, _ = await store.resolve_intervention(opened.id)
+    assert await store.interventions.get(opened.id) == opened
+    await store.artifacts.forget([SHOT.id])
+    assert (await store.interventions.get(opened.id)).screenshot is None
+    closed, _ = await store.interventions.resolve(opened.id)
     assert (closed.screenshot, closed.status.value) == (None, "resolved")

@@ -15,10 +15,10 @@ from tests.store.conftest import Sql
 
 async def test_a_released_run_is_queued_where_it_stood(store: Store) -> None:
     lease = await claim_new(store)
-    assert await store.release([lease], "shutdown") == 1
-    run = await store.run(lease.run_id)
+    assert await store.runs.release([lease], "shutdown") == 1
+    run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.losses, run.due_at) == (RunState.QUEUED, 1, 0, lease.run.due_at)
-    last = (await store.events_of(run.id, 0, 10))[-1]
+    last = (await store.events.of_run(run.id, 0, 10))[-1]
     assert (last.kind, last.meta) == (EventKind.RELEASED, {"reason": "shutdown"})
     await check_history(store, run.id)
 
@@ -27,56 +27,56 @@ async def test_a_run_given_back_after_an_attempt_has_it_on_record_and_none_count
     lease = await claim_new(store)
     crash = Failed(FailureCode.UNKNOWN, "the browser crashed", "browser_crash")
     given_back = builders.settlement(lease, Move.RELEASE, EventKind.RELEASED, failure=crash)
-    assert await store.settle(given_back)
-    run = await store.run(lease.run_id)
+    assert await store.runs.settle(given_back)
+    run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.losses, run.due_at) == (RunState.QUEUED, 1, 0, lease.run.due_at)
     assert (run.failure_detail, run.attempts) == ("browser_crash", ({"attempt": 1},))
-    assert await store.settle(given_back), "said twice because the answer was lost"
+    assert await store.runs.settle(given_back), "said twice because the answer was lost"
     again = await claim(store, owner=OTHER)
     assert (again.run_id, again.epoch, again.run.attempts) == (run.id, lease.epoch + 1, run.attempts)
-    assert not await store.settle(given_back)
+    assert not await store.runs.settle(given_back)
     await check_history(store, run.id)
 
 
 async def test_only_what_is_still_held_is_released(store: Store) -> None:
     gone, mine = await claim_new(store), await claim_new(store)
-    await store.settle(builders.completed(gone))
-    assert await store.release([gone, mine], "shutdown") == 1
-    assert await store.release([mine], "shutdown") == 0
-    assert await store.release([], "shutdown") == 0
+    await store.runs.settle(builders.completed(gone))
+    assert await store.runs.release([gone, mine], "shutdown") == 1
+    assert await store.runs.release([mine], "shutdown") == 0
+    assert await store.runs.release([], "shutdown") == 0
     assert EventKind.RELEASED not in await history(store, gone.run_id)
 
 
 async def test_an_interruption_counts_nothing_and_keeps_the_place_in_the_queue(store: Store) -> None:
     lease = await claim_new(store)
-    assert await store.lose([lost(lease, Blame.NONE)]) == 1
-    run = await store.run(lease.run_id)
+    assert await store.runs.lose([lost(lease, Blame.NONE)]) == 1
+    run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.losses, run.suspect) == (RunState.QUEUED, 1, 0, 0)
     assert (run.interruptions, run.due_at) == (1, lease.run.due_at)
     assert (await history(store, run.id))[-1] is EventKind.INTERRUPTED
-    assert await store.lose([lost(lease, Blame.NONE)]) == 0
+    assert await store.runs.lose([lost(lease, Blame.NONE)]) == 0
     await check_history(store, run.id)
 
 
 async def test_a_run_is_never_quarantined_for_interruptions_and_waits_longer_after_many(store: Store, sql: Sql) -> None:
     lease = await claim_new(store)
     for _ in range(40):
-        await store.lose([lost(lease, Blame.NONE)])
+        await store.runs.lose([lost(lease, Blame.NONE)])
         sql(f"UPDATE runs SET due_at = 0 WHERE id = '{lease.run_id}'")
         lease = await claim(store)
-    await store.lose([lost(lease, Blame.NONE)])
-    run = await store.run(lease.run_id)
+    await store.runs.lose([lost(lease, Blame.NONE)])
+    run = await store.runs.get(lease.run_id)
     assert (run.state, run.losses, run.interruptions) == (RunState.QUEUED, 0, 41)
-    assert await store.claim(ME, 10, 10) == [], "it waits a moment"
+    assert await store.runs.claim(ME, 10, 10) == [], "it waits a moment"
     sql(f"UPDATE runs SET due_at = 0 WHERE id = '{lease.run_id}'")
-    await store.settle(builders.retried(await claim(store)))
-    assert (await store.run(lease.run_id)).interruptions == 0
+    await store.runs.settle(builders.retried(await claim(store)))
+    assert (await store.runs.get(lease.run_id)).interruptions == 0
 
 
 async def _lose_times(store: Store, times: int) -> Lease:
     lease = await claim_new(store)
     for _ in range(times):
-        await store.lose([lost(lease)])
+        await store.runs.lose([lost(lease)])
         lease = await claim(store)
     return lease
 
@@ -84,33 +84,33 @@ async def _lose_times(store: Store, times: int) -> Lease:
 async def test_after_a_certain_loss_a_run_is_tried_alone(store: Store) -> None:
     lease = await _lose_times(store, 1)
     assert (lease.run.losses, lease.run.suspect) == (1, Suspicion.ALONE)
-    await store.settle(builders.retried(lease))
-    assert not (await store.run(lease.run_id)).suspect
+    await store.runs.settle(builders.retried(lease))
+    assert not (await store.runs.get(lease.run_id)).suspect
 
 
 async def test_suspects_are_tried_in_groups_and_then_alone(store: Store) -> None:
     leases = [await claim_new(store) for _ in range(2 * GROUP_SIZE)]
-    await store.lose([lost(lease, Blame.SUSPECTED) for lease in leases])
+    await store.runs.lose([lost(lease, Blame.SUSPECTED) for lease in leases])
     [good] = await builders.add_many(store, [builders.a_run()])
-    assert [lease.run_id for lease in await store.claim(ME, 10, 10, Lanes(suspects=0))] == [good]
-    group = await store.claim(ME, 0, 10)
+    assert [lease.run_id for lease in await store.runs.claim(ME, 10, 10, Lanes(suspects=0))] == [good]
+    group = await store.runs.claim(ME, 0, 10)
     assert [lease.run_id for lease in group] == [lease.run_id for lease in leases[:GROUP_SIZE]]
     assert {(lease.run.losses, lease.run.suspect) for lease in group} == {(0, Suspicion.GROUP)}
-    await store.lose([lost(lease, Blame.SUSPECTED) for lease in group])
-    assert [len(await store.claim(ME, 0, 10)) for _ in range(GROUP_SIZE + 1)] == [1] * GROUP_SIZE + [GROUP_SIZE]
+    await store.runs.lose([lost(lease, Blame.SUSPECTED) for lease in group])
+    assert [len(await store.runs.claim(ME, 0, 10)) for _ in range(GROUP_SIZE + 1)] == [1] * GROUP_SIZE + [GROUP_SIZE]
 
 
 async def test_a_run_that_kills_three_workers_is_held_with_the_evidence(store: Store) -> None:
     lease = await _lose_times(store, 2)
-    assert await store.lose([lost(lease, stderr_tail="Segmentation fault")]) == 1
-    run = await store.run(lease.run_id)
+    assert await store.runs.lose([lost(lease, stderr_tail="Segmentation fault")]) == 1
+    run = await store.runs.get(lease.run_id)
     assert (run.state, run.hold_reason, run.losses, run.attempt) == (RunState.HELD, HoldReason.QUARANTINED, 3, 1)
     assert (run.failure_code, run.failure_detail) == ("worker_lost", "poison")
     assert "killed by SIGSEGV" in (run.error_message or "")
-    quarantined = (await store.events_of(run.id, 0, 100))[-1]
+    quarantined = (await store.events.of_run(run.id, 0, 100))[-1]
     assert quarantined.kind is EventKind.QUARANTINED
     assert (quarantined.meta["stderr"], quarantined.meta["exit"]) == ("Segmentation fault", "killed by SIGSEGV")
-    [intervention] = await store.newest_interventions(InterventionStatus.OPEN, None, 10)
+    [intervention] = await store.interventions.newest(InterventionStatus.OPEN, None, 10)
     assert (intervention.run_id, intervention.kind) == (run.id, InterventionKind.QUARANTINE)
     await check_history(store, run.id)
 
@@ -118,23 +118,23 @@ async def test_a_run_that_kills_three_workers_is_held_with_the_evidence(store: S
 @pytest.mark.parametrize("by", ["run", "intervention"])
 async def test_a_person_resumes_a_quarantined_run(store: Store, by: str) -> None:
     lease = await _lose_times(store, 2)
-    await store.lose([lost(lease)])
+    await store.runs.lose([lost(lease)])
     if by == "run":
-        await store.move(lease.run_id, Move.RESUME)
+        await store.runs.apply_action(lease.run_id, Move.RESUME)
     else:
-        [intervention] = await store.newest_interventions(InterventionStatus.OPEN, None, 10)
-        await store.resolve_intervention(intervention.id)
+        [intervention] = await store.interventions.newest(InterventionStatus.OPEN, None, 10)
+        await store.interventions.resolve(intervention.id)
     again = await claim(store)
     assert (again.run_id, again.run.losses, again.run.suspect) == (lease.run_id, 0, Suspicion.ALONE)
-    assert await store.newest_interventions(InterventionStatus.OPEN, None, 10) == []
-    assert await store.settle(builders.completed(again))
+    assert await store.interventions.newest(InterventionStatus.OPEN, None, 10) == []
+    assert await store.runs.settle(builders.completed(again))
     await check_history(store, lease.run_id)
 
 
 async def test_suspicion_alone_never_quarantines(store: Store) -> None:
     lease = await claim_new(store)
     for _ in range(6):
-        await store.lose([lost(lease, Blame.SUSPECTED)])
+        await store.runs.lose([lost(lease, Blame.SUSPECTED)])
         lease = await claim(store)
     assert (lease.run.losses, lease.run.suspect) == (0, Suspicion.ALONE)
 
@@ -142,9 +142,9 @@ async def test_suspicion_alone_never_quarantines(store: Store) -> None:
 async def test_what_a_dead_worker_wrote_is_kept_in_bounds(store: Store) -> None:
     lease = await _lose_times(store, 2)
     noise = "\0\x1b\ud800é" * 100_000
-    await store.lose([lost(lease, stderr_tail=noise + "the end")])
+    await store.runs.lose([lost(lease, stderr_tail=noise + "the end")])
     [quarantined] = [
-        event for event in await store.events_of(lease.run_id, 0, 100) if event.kind is EventKind.QUARANTINED
+        event for event in await store.events.of_run(lease.run_id, 0, 100) if event.kind is EventKind.QUARANTINED
     ]
     tail = quarantined.meta["stderr"]
     assert tail.endswith("the end")
@@ -153,32 +153,32 @@ async def test_what_a_dead_worker_wrote_is_kept_in_bounds(store: Store) -> None:
 
 async def test_only_expired_leases_are_reaped(store: Store) -> None:
     expired, live = await claim_new(store, ME, lease_s=-1), await claim_new(store, OTHER)
-    assert await store.reap() == 1
-    assert (await store.run(expired.run_id)).state is RunState.QUEUED
-    assert (await store.run(expired.run_id)).interruptions == 1
-    assert await store.run(live.run_id) == live.run
-    assert await store.reap() == 0
+    assert await store.runs.reap() == 1
+    assert (await store.runs.get(expired.run_id)).state is RunState.QUEUED
+    assert (await store.runs.get(expired.run_id)).interruptions == 1
+    assert await store.runs.get(live.run_id) == live.run
+    assert await store.runs.reap() == 0
     await check_history(store, expired.run_id)
 
 
 async def test_reaping_stops_at_its_limit(store: Store) -> None:
     for _ in range(5):
         await claim_new(store, lease_s=-1)
-    assert [await store.reap(limit=2) for _ in range(4)] == [2, 2, 1, 0]
+    assert [await store.runs.reap(limit=2) for _ in range(4)] == [2, 2, 1, 0]
 
 
 async def test_an_owner_that_renewed_is_not_reaped(store: Store) -> None:
     lease = await claim_new(store, lease_s=-1)
-    assert store.renew_from_thread([lease.key], ME, 10) == {lease.key}
-    assert await store.reap() == 0
-    assert await store.settle(builders.completed(lease))
+    assert store.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
+    assert await store.runs.reap() == 0
+    assert await store.runs.settle(builders.completed(lease))
 
 
 async def test_an_owner_that_finished_is_not_reaped(store: Store) -> None:
     lease = await claim_new(store, lease_s=-1)
-    assert await store.settle(builders.completed(lease))
-    assert await store.reap() == 0
-    assert (await store.run(lease.run_id)).state is RunState.COMPLETED
+    assert await store.runs.settle(builders.completed(lease))
+    assert await store.runs.reap() == 0
+    assert (await store.runs.get(lease.run_id)).state is RunState.COMPLETED
 
 
 @pytest.mark.parametrize("together", [1, 3])
@@ -186,10 +186,10 @@ async def test_a_node_that_vanishes_blames_none_of_its_runs(store: Store, sql: S
     """Seven times, with one run or with several: the shape of a sweep says nothing about them."""
     ids = [(await claim_new(store, Owner("node-0"), lease_s=-1)).run_id for _ in range(together)]
     for number in range(7):
-        assert await store.reap() == together
+        assert await store.runs.reap() == together
         sql("UPDATE runs SET due_at = 0")
         for run_id in ids:
-            await store.claim_one(run_id, Owner(f"node-{number}"), -1)
-    runs = [await store.run(run_id) for run_id in ids]
+            await store.runs.claim_one(run_id, Owner(f"node-{number}"), -1)
+    runs = [await store.runs.get(run_id) for run_id in ids]
     assert {(run.losses, run.suspect, run.state) for run in runs} == {(0, 0, RunState.RUNNING)}
     assert {run.interruptions for run in runs} == {7}

@@ -19,23 +19,23 @@ def a_card(owner: str | None = None, queues: tuple[str, ...] = ALL) -> WorkerCar
 
 
 async def seen(store: Store, card: WorkerCard, *, is_stopping: bool = False) -> None:
-    await store.worker_seen(card, 2, is_stopping=is_stopping)
+    await store.nodes.heartbeat(card, 2, is_stopping=is_stopping)
 
 
 async def test_a_node_is_on_record_from_its_first_sign_of_life_until_it_is_struck(store: Store) -> None:
     card = a_card()
-    assert await store.workers() == []
+    assert await store.nodes.list_all() == []
 
     await seen(store, card)
-    [first] = await store.workers()
+    [first] = await store.nodes.list_all()
     await seen(store, card, is_stopping=True)
-    [second] = await store.workers()
-    await store.strike_worker(card.owner)
+    [second] = await store.nodes.list_all()
+    await store.nodes.remove(card.owner)
 
     assert (first.card, first.processes, first.state, first.holding) == (card, 2, WorkerState.LIVE, 0)
     assert second.state is WorkerState.STOPPING
     assert second.started_at == first.started_at
-    assert await store.workers() == []
+    assert await store.nodes.list_all() == []
 
 
 async def test_one_that_is_not_seen_is_lost_and_after_an_hour_forgotten(store: Store, sql: Sql) -> None:
@@ -47,7 +47,7 @@ async def test_one_that_is_not_seen_is_lost_and_after_an_hour_forgotten(store: S
 
     await seen(store, alive)
 
-    states = {worker.card.owner: worker.state for worker in await store.workers()}
+    states = {worker.card.owner: worker.state for worker in await store.nodes.list_all()}
     assert states == {lost.owner: WorkerState.LOST, alive.owner: WorkerState.LIVE}
 
 
@@ -59,11 +59,11 @@ async def test_what_a_node_holds_is_read_from_the_runs(store: Store) -> None:
     leases = [await claim(store, card.owner) for _ in ids]
     await add(store)
     await claim(store, other.owner)
-    await store.settle(completed(leases[0]))
+    await store.runs.settle(completed(leases[0]))
 
-    mine, theirs = await store.workers()
-    page = await store.held_by(card.owner, "", 10)
-    rest = await store.held_by(card.owner, page[-1].id, 100)
+    mine, theirs = await store.nodes.list_all()
+    page = await store.nodes.runs_of(card.owner, "", 10)
+    rest = await store.nodes.runs_of(card.owner, page[-1].id, 100)
 
     assert (mine.holding, len(mine.runs), theirs.holding) == (22, 20, 1)
     assert [run.id for run in (*page, *rest)] == sorted(ids[1:])
@@ -76,8 +76,8 @@ async def test_what_a_node_holds_is_read_from_the_runs(store: Store) -> None:
 async def test_workers_are_listed_page_by_page(store: Store) -> None:
     for digit in "abc":
         await seen(store, a_card(digit * 32))
-    first = await store.workers("", 2)
-    second = await store.workers(first[-1].card.owner, 2)
+    first = await store.nodes.list_all("", 2)
+    second = await store.nodes.list_all(first[-1].card.owner, 2)
     assert [worker.card.owner[0] for worker in (*first, *second)] == ["a", "b", "c"]
 
 
@@ -88,18 +88,18 @@ def depth(queue: QueueNow, priority: Priority) -> tuple[int, int, int]:
 
 async def test_the_depth_of_queues_by_priority_and_state(store: Store, sql: Sql) -> None:
     await add_many(store, [a_run(priority=Priority.HIGH) for _ in range(3)])
-    await store.settle(retried(await claim(store), due_in_s=60))
+    await store.runs.settle(retried(await claim(store), due_in_s=60))
     await claim(store)
     await add(store, a_run(kind="crawl", priority=Priority.HIGH))
     paused = await add(store, a_run(resolved_strategy=Strategy.BROWSER))
-    await store.move(paused, Move.PAUSE)
+    await store.runs.apply_action(paused, Move.PAUSE)
     waiting = await add(store, a_run(resolved_strategy=Strategy.BROWSER))
     parked = "waiting_host = 'x', waiting_reason = 'breaker', due_at = due_at + 60000"
     sql(f"UPDATE runs SET {parked} WHERE id = '{waiting}'")
     await add(store, a_run(resolved_strategy=Strategy.BROWSER, priority=Priority.LOW))
     sql("UPDATE runs SET due_at = due_at - 40000 WHERE priority = 1 AND state = 'queued' AND kind = 'crawl'")
 
-    http, browser, script = await store.queues()
+    http, browser, script = await store.runs.count_queues()
 
     assert depth(http, Priority.HIGH) == (2, 1, 0)
     assert (http.running, browser.running) == (1, 0)
@@ -113,19 +113,19 @@ async def test_the_depth_of_queues_by_priority_and_state(store: Store, sql: Sql)
 async def test_due_work_that_nobody_alive_serves_is_neglected(store: Store, sql: Sql) -> None:
     await add(store, a_run(resolved_strategy=Strategy.BROWSER, priority=Priority.LOW))
     sql("UPDATE runs SET due_at = due_at - 40000")
-    assert [each.queue for each in await store.neglected(30)] == [Queue.BROWSER]
-    assert await store.neglected(50) == []
+    assert [each.queue for each in await store.runs.find_neglected(30)] == [Queue.BROWSER]
+    assert await store.runs.find_neglected(50) == []
 
     card = a_card(queues=("http",))
     await seen(store, card)
-    [found] = await store.neglected(30)
+    [found] = await store.runs.find_neglected(30)
     assert isinstance(found, Neglect)
     assert re.search(r"have waited for [4-9]\d s and no worker serves it", found.sentence)
     full = a_card()
     await seen(store, full)
-    assert await store.neglected(30) == []
+    assert await store.runs.find_neglected(30) == []
     await seen(store, full, is_stopping=True)
-    assert await store.neglected(30) != []
+    assert await store.runs.find_neglected(30) != []
     await seen(store, full)
     sql("UPDATE workers SET seen_at = seen_at - 11000")
-    assert await store.neglected(30) != []
+    assert await store.runs.find_neglected(30) != []

@@ -100,64 +100,64 @@ async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it
     store = await opened(path)
     ids = await add_many(store, [a_run("job", max_attempts=2) for _ in range(3)])
     ended, retry, running = [await claim(store, lease_s=60) for _ in ids]
-    assert await store.settle(completed(ended, [{"a": 1}]))
-    assert await store.settle(retried(retry, due_in_s=100))
+    assert await store.runs.settle(completed(ended, [{"a": 1}]))
+    assert await store.runs.settle(retried(retry, due_in_s=100))
 
     done = move(path, target, silent)
 
     assert done.requeued == 1
     # The node that held it is told as if it had lost the lease, and writes nothing.
-    assert await store.settle_all([completed(running, [{"b": 1}])]) == [False]
-    assert store.renew_from_thread([running.key], ME, 10) == set()
+    assert await store.runs.settle_all([completed(running, [{"b": 1}])]) == [False]
+    assert store.runs.renew_from_thread([running.key], ME, 10) == set()
     with pytest.raises(StorageMoved, match=r"was moved to PostgreSQL on .*; set APP_DATABASE_URL"):
-        await store.claim(ME, 1, 10)
+        await store.runs.claim(ME, 1, 10)
     with pytest.raises(StorageMoved):
         await add(store)
     await store.close()
 
     new = open_store(target)
-    assert (await new.run(running.run_id)).state is RunState.QUEUED
-    events = await new.events_of(running.run_id, 0, 100)
+    assert (await new.runs.get(running.run_id)).state is RunState.QUEUED
+    events = await new.events.of_run(running.run_id, 0, 100)
     assert [event.kind for event in events] == [EventKind.CREATED, EventKind.STARTED, EventKind.RELEASED]
     assert events[-1].meta == {"reason": "moved"}
-    [lease] = await new.claim(OTHER, 10, 10)
+    [lease] = await new.runs.claim(OTHER, 10, 10)
     assert (lease.run_id, lease.epoch, lease.run.attempt, lease.run.losses) == (running.run_id, 2, 1, 0)
-    assert not await new.settle(completed(running))
-    assert await new.settle(completed(lease))
-    waits_s = ((await new.run(retry.run_id)).due_at.timestamp() * 1000 - _now_ms(target)) / 1000
+    assert not await new.runs.settle(completed(running))
+    assert await new.runs.settle(completed(lease))
+    waits_s = ((await new.runs.get(retry.run_id)).due_at.timestamp() * 1000 - _now_ms(target)) / 1000
     assert 60 < waits_s <= 100
     for run_id in ids:
         await check_history(new, run_id)
     late = await add(new)
-    feed = await new.feed(0, 100)
+    feed = await new.events.feed(0, 100)
     assert len({event.position for event in feed}) == len(feed)
     assert feed[-1].run_id == late
-    assert await new.findings() == []
+    assert await new.maintenance.audit() == []
     await new.close()
 
 
 async def test_pages_of_a_crawl_that_were_being_read_are_read_at_the_new_place(path: Path, target: str) -> None:
     store = await opened(path)
     seeds = [DiscoveredLink(f"http://a.test/{number}", f"key-{number}", "a.test", 0, None, 0.0) for number in range(4)]
-    run_id, _ = await store.add_crawl(a_run(kind="crawl", max_attempts=1), CREATED, seeds)
+    run_id, _ = await store.crawls.add(a_run(kind="crawl", max_attempts=1), CREATED, seeds)
     old = await claim(store)
-    step = await store.crawl_step(old, BatchReport((), (), 3), Bounds())
+    step = await store.crawls.step(old, BatchReport((), (), 3), Bounds())
     assert step is not None
     ended = [ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}) for item in step.items]
-    await store.crawl_step(old, BatchReport((ended[0],), tuple(item.id for item in step.items[1:]), 0), Bounds())
+    await store.crawls.step(old, BatchReport((ended[0],), tuple(item.id for item in step.items[1:]), 0), Bounds())
 
     move(path, target, silent)
 
-    assert await store.crawl_step(old, BatchReport((ended[1],), (), 1), Bounds()) is None
+    assert await store.crawls.step(old, BatchReport((ended[1],), (), 1), Bounds()) is None
     await store.close()
     new = open_store(target)
-    now = await new.crawl_now(run_id)
+    now = await new.crawls.get(run_id)
     assert (now.counts.pending, now.counts.leased, now.counts.done) == (3, 0, 1)
     lease = await claim(new)
-    step = await new.crawl_step(lease, BatchReport((), (), 10), Bounds())
+    step = await new.crawls.step(lease, BatchReport((), (), 10), Bounds())
     assert step is not None
     assert len(step.items) == 3
-    assert await new.findings() == []
+    assert await new.maintenance.audit() == []
     await new.close()
 
 
@@ -176,16 +176,16 @@ async def test_due_times_are_translated_from_one_clock_to_the_other(path: Path, 
     clock = AnHourAhead()
     store = open_store(f"sqlite:///{path}", clock=clock)
     await add(store)
-    assert await store.settle(retried(await claim(store), due_in_s=50))
-    await store.open_breaker("example.test", 5, 40)
+    assert await store.runs.settle(retried(await claim(store), due_in_s=50))
+    await store.hosts.open_breaker("example.test", 5, 40)
     await store.close()
 
     move(path, target, silent, clock=clock)
 
     new = open_store(target)
-    [run] = await new.newest_runs(None, None, None, 10)
+    [run] = await new.runs.newest(None, None, None, 10)
     assert 30 < run.due_at.timestamp() - _now_ms(target) / 1000 <= 50
-    [host] = await new.watched_hosts()
+    [host] = await new.hosts.list_watched()
     assert 20 < host.blocked_for_s <= 40
     assert host.opened_ago_s is not None
     assert host.opened_ago_s < 60
@@ -237,11 +237,11 @@ async def test_killed_anywhere_one_place_counts_and_the_next_move_ends_it(path: 
         move(path, target, silent)
 
     new = open_store(target)
-    runs = await new.newest_runs(None, None, None, 100)
+    runs = await new.runs.newest(None, None, None, 100)
     assert len(runs) == (6 if live == [f"sqlite:///{path}"] else 5)
-    assert (await new.run(running.run_id)).state is RunState.QUEUED
+    assert (await new.runs.get(running.run_id)).state is RunState.QUEUED
     assert not await has_runs(f"sqlite:///{path}")
-    assert await new.findings() == []
+    assert await new.maintenance.audit() == []
     await new.close()
     again = move(path, target, silent)
     assert again.was_done_before
@@ -253,7 +253,7 @@ async def has_runs(url: str) -> bool:
         store = open_store(url)
     except StorageUnusable:
         return False
-    found = await store.newest_runs(None, None, None, 1)
+    found = await store.runs.newest(None, None, None, 1)
     await store.close()
     return bool(found)
 
@@ -275,7 +275,7 @@ async def test_an_interrupted_move_leaves_the_old_place_as_it_was_and_the_new_on
     assert (await claim(store)).run_id == run_id
     await store.close()
     new = open_store(target)
-    assert await new.newest_runs(None, None, None, 10) == []
+    assert await new.runs.newest(None, None, None, 10) == []
     await new.close()
 
 

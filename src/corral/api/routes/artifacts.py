@@ -26,15 +26,15 @@ _CONTENT = {200: {"content": {"image/png": {}, "text/plain": {}}, "description":
 
 @router.get("/jobs/runs/{run_id}/artifacts", response_model=list[ArtifactRead])
 async def list_artifacts(run_id: Id, corral: Corral) -> Response:
-    await corral.store.run(str(run_id))
-    found = await corral.store.artifacts_of(str(run_id))
+    await corral.store.runs.get(str(run_id))
+    found = await corral.store.artifacts.of_run(str(run_id))
     return render.answer([artifact_read(each) for each in found])
 
 
 @router.get("/jobs/runs/{run_id}/artifacts/{artifact_id}", response_class=Response, responses=_CONTENT)  # type: ignore[arg-type]
 async def read_artifact(run_id: Id, artifact_id: Annotated[str, Path(max_length=64)], corral: Corral) -> Response:
     # Looked up before any file is: what no run names has no path.
-    artifact = (await corral.store.artifact(str(run_id), artifact_id)).artifact
+    artifact = (await corral.store.artifacts.get(str(run_id), artifact_id)).artifact
     data = await asyncio.to_thread(corral.artifacts.read, artifact)
     if data is None:
         raise ArtifactNotFound(artifact_id)

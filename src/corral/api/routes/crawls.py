@@ -22,7 +22,7 @@ router = make_router("crawls", prefix="/scraping/tasks/{task_id}")
 
 
 async def _task(corral: Corral, task_id: Id) -> Run:
-    run = await corral.store.run(str(task_id))
+    run = await corral.store.runs.get(str(task_id))
     if run.kind != CRAWL:
         raise RunNotFound(str(task_id))
     return run
@@ -31,11 +31,11 @@ async def _task(corral: Corral, task_id: Id) -> Run:
 @router.get("", response_model=CrawlRead)
 async def read_crawl(corral: Corral, task_id: Id) -> Response:
     run = await _task(corral, task_id)
-    now = await corral.store.crawl_now(run.id)
+    now = await corral.store.crawls.get(run.id)
     hours = corral.settings.crawl_retention_hours
     is_idle = run.state is RunState.RUNNING and now.counts.pending and not now.counts.leased
-    waits = await corral.store.crawl_waiting(run.id) if is_idle else None
-    kept = await corral.store.is_kept(run.id)
+    waits = await corral.store.crawls.wait_reason(run.id) if is_idle else None
+    kept = await corral.store.runs.is_kept(run.id)
     return render.answer(crawl_read(run, now, kept=kept, keep_hours=hours, waits=waits))
 
 
@@ -43,7 +43,7 @@ async def read_crawl(corral: Corral, task_id: Id) -> Response:
 async def reasons(corral: Corral, task_id: Id) -> Response:
     """How many pages are in which state for which reason. Of a large crawl it takes a while to count them."""
     run = await _task(corral, task_id)
-    found = await corral.store.crawl_reasons(run.id)
+    found = await corral.store.crawls.count_reasons(run.id)
     told = [{"state": state, "reason": reason, "count": count} for state, reason, count in found]
     return render.answer(sorted(told, key=lambda each: -int(str(each["count"]))))
 
@@ -58,7 +58,7 @@ async def pages(
 ) -> Response:
     """In the order they were found in."""
     run = await _task(corral, task_id)
-    found = await corral.store.crawl_pages(run.id, state, after, limit)
+    found = await corral.store.crawls.items(run.id, state, after, limit)
     return render.answer([{"id": each.id, **page_shape(each)} for each in found])
 
 
@@ -67,10 +67,10 @@ async def why(corral: Corral, task_id: Id, url: Annotated[str, Query(max_length=
     """What became of a URL, and by which way it was found."""
     run = await _task(corral, task_id)
     kept = plan_of(run).counting_params
-    way = await corral.store.way_to(run.id, short_key(url_key(parse_target(url, field="url"), kept)))
+    way = await corral.store.crawls.path_to(run.id, short_key(url_key(parse_target(url, field="url"), kept)))
     if not way:
         raise PageNotSeen(url)
-    told = because(run, await corral.store.crawl_now(run.id), way[0])
+    told = because(run, await corral.store.crawls.get(run.id), way[0])
     first, *rest = (page_shape(each) for each in way)
     return render.answer({"task_id": run.id, "page": first, "because": told, "way": rest})
 
@@ -80,5 +80,5 @@ async def keep(corral: Corral, task_id: Id, body: KeepRequest | None = None) -> 
     """Do not forget it, and its records, when its time is over; or do."""
     run = await _task(corral, task_id)
     is_kept = body is None or body.keep
-    await corral.store.keep_run(run.id, keep=is_kept)
+    await corral.store.runs.keep(run.id, keep=is_kept)
     return render.answer({"task_id": run.id, "keep": is_kept})

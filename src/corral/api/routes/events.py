@@ -27,14 +27,14 @@ async def list_events(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> Response:
-    await corral.store.run(str(run_id))
-    found = await corral.store.events_of(str(run_id), after, limit)
+    await corral.store.runs.get(str(run_id))
+    found = await corral.store.events.of_run(str(run_id), after, limit)
     return render.answer([render.event(event) for event in found])
 
 
 @router.get("/jobs/runs/{run_id}/events/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_run(request: Request, run_id: Id, corral: Corral, last_event_id: LastEventId = None) -> Response:
-    await corral.store.run(str(run_id))
+    await corral.store.runs.get(str(run_id))
     return _streaming(request, run_events(corral, str(run_id), _number(last_event_id) or 0))
 
 
@@ -55,7 +55,7 @@ async def stream_all(
 ) -> Response:
     """Everything from now on, or from the event named by `Last-Event-ID`."""
     after = _number(last_event_id)
-    start = await corral.store.last_position() if after is None else after
+    start = await corral.store.events.last_position() if after is None else after
     return _streaming(request, all_events(corral, start, wanted))
 
 

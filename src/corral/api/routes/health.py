@@ -22,8 +22,8 @@ _ANSWER_S = 2.0
 async def _database(corral: Corral) -> dict[str, Any]:
     try:
         async with asyncio.timeout(_ANSWER_S):
-            counts = await corral.store.count_live()
-            await corral.store.check_damage()
+            counts = await corral.store.runs.count_live()
+            await corral.store.maintenance.check_damage()
     except (CorralError, TimeoutError) as error:
         return {"status": "down", "reason": str(error) or "no answer in time"}
     return {"status": "up", "runs": counts}
@@ -33,7 +33,7 @@ async def _neglect(corral: Corral) -> str | None:
     """Due work that nobody alive would take."""
     try:
         async with asyncio.timeout(_ANSWER_S):
-            found = await corral.store.neglected(NEGLECTED_AFTER_S)
+            found = await corral.store.runs.find_neglected(NEGLECTED_AFTER_S)
     except (CorralError, TimeoutError):
         return None  # the database has just been asked, and is told of by itself
     return "; ".join([*(each.sentence for each in found), REMEDY]) if found else None
@@ -43,7 +43,7 @@ async def _others(corral: Corral) -> dict[str, Any]:
     """Who works, where this process only serves."""
     try:
         async with asyncio.timeout(_ANSWER_S):
-            found = [each for each in await corral.store.workers() if each.state is WorkerState.LIVE]
+            found = [each for each in await corral.store.nodes.list_all() if each.state is WorkerState.LIVE]
     except (CorralError, TimeoutError):
         return {}
     executing = sum(each.holding for each in found)

@@ -22,13 +22,13 @@ async def list_interventions(
     cursor: Cursor = None,
     status: Annotated[InterventionStatus | None, Query()] = None,
 ) -> Response:
-    found = await corral.store.newest_interventions(status, render.cursor_id(cursor), limit)
+    found = await corral.store.interventions.newest(status, render.cursor_id(cursor), limit)
     return render.page([intervention_read(each) for each in found], found[-1].id if found else None, limit)
 
 
 @router.get("/interventions/{intervention_id}", response_model=InterventionRead)
 async def read_intervention(intervention_id: Id, corral: Corral) -> Response:
-    return render.answer(intervention_read(await corral.store.intervention(str(intervention_id))))
+    return render.answer(intervention_read(await corral.store.interventions.get(str(intervention_id))))
 
 
 @router.post("/interventions/{intervention_id}/resolve", response_model=InterventionRead)

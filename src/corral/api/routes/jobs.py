@@ -20,7 +20,7 @@ router = make_router("jobs")
 
 @router.post("/jobs", response_model=JobRead)
 async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
-    defaults = await corral.store.job_defaults()
+    defaults = await corral.store.jobs.defaults()
     said = {name for name in body.model_fields_set if getattr(body, name) is not None}
     job = defaults.over(_job_of(body, corral), said)
     stored, replayed = await corral.jobs.create(job, key, probes=body.checks_target)
@@ -55,13 +55,13 @@ def _revealed(text: SecretStr | None) -> str | None:
 
 @router.get("/jobs", response_model=list[JobRead])
 async def list_jobs(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    found = await corral.store.newest_jobs(render.cursor_id(cursor), limit)
+    found = await corral.store.jobs.newest(render.cursor_id(cursor), limit)
     return render.page([render.job(each) for each in found], found[-1].job.id if found else None, limit)
 
 
 @router.get("/jobs/{job_id}", response_model=JobRead)
 async def read_job(job_id: Id, corral: Corral) -> Response:
-    return render.answer(render.job(await corral.store.job(str(job_id))))
+    return render.answer(render.job(await corral.store.jobs.get(str(job_id))))
 
 
 @router.patch("/jobs/{job_id}", response_model=JobRead)
@@ -100,7 +100,7 @@ def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
 
 @router.delete("/jobs/{job_id}", response_model=Deleted)
 async def delete_job(job_id: Id, corral: Corral) -> Response:
-    await corral.store.delete_job(str(job_id))
+    await corral.store.jobs.delete(str(job_id))
     return render.answer({"message": f"job {job_id} is deleted; its runs and records stay"})
 
 

@@ -35,25 +35,25 @@ Wanted = Annotated[RecordFilter, Depends(_wanted)]
 
 @router.get("/jobs/runs/{run_id}/records", response_model=list[RecordRead])
 async def list_records_of_run(run_id: Id, corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    await corral.store.run(str(run_id))
-    found = await corral.store.newest_records(RecordFilter(run_id=str(run_id)), render.cursor_id(cursor), limit)
+    await corral.store.runs.get(str(run_id))
+    found = await corral.store.records.newest(RecordFilter(run_id=str(run_id)), render.cursor_id(cursor), limit)
     return render.page([render.record(each) for each in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/records", response_model=list[RecordRead])
 async def list_records(corral: Corral, wanted: Wanted, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    found = await corral.store.newest_records(wanted, render.cursor_id(cursor), limit)
+    found = await corral.store.records.newest(wanted, render.cursor_id(cursor), limit)
     return render.page([render.record(each) for each in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/records/stats", response_model=RecordStats)
 async def record_statistics(corral: Corral, wanted: Wanted) -> Response:
-    total, runs, jobs, first_ms, last_ms = await corral.store.record_statistics(wanted)
+    total, runs, jobs, first_ms, last_ms = await corral.store.records.statistics(wanted)
     times = [None if ms is None else datetime.fromtimestamp(ms / 1000, UTC) for ms in (first_ms, last_ms)]
     return render.answer({"total": total, "runs": runs, "jobs": jobs, "first_at": times[0], "last_at": times[1]})
 
 
 @router.delete("/jobs/records/{record_id}", response_model=Deleted)
 async def delete_record(record_id: Id, corral: Corral) -> Response:
-    await corral.store.delete_record(str(record_id))
+    await corral.store.records.delete(str(record_id))
     return render.answer({"message": f"record {record_id} is deleted"})

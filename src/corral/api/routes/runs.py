@@ -57,7 +57,7 @@ async def _shown(corral: Corral, run: Run) -> dict[str, Any]:
     counts: Counts | None = None
     if run.kind == CRAWL and Counts._fields[0] not in run.stats:
         with contextlib.suppress(RunNotFound):  # cleared away since it was listed
-            counts = (await corral.store.crawl_now(run.id)).counts
+            counts = (await corral.store.crawls.get(run.id)).counts
     return render.run(run, counts)
 
 
@@ -67,10 +67,10 @@ async def _newest(
     state = None if status is None else RunState.HELD if status in _HELD else RunState(status)
     before = render.cursor_id(cursor)
     if status not in _HELD:
-        return await corral.store.newest_runs(job_id, state, before, limit)
+        return await corral.store.runs.newest(job_id, state, before, limit)
     # What holds a run is chosen here, so that a page has to be filled from as many as it takes.
     found: list[Run] = []
-    while len(found) < limit and (batch := await corral.store.newest_runs(job_id, state, before, _BATCH)):
+    while len(found) < limit and (batch := await corral.store.runs.newest(job_id, state, before, _BATCH)):
         found += [run for run in batch if run.hold_reason == status]
         before = batch[-1].id
     return found[:limit]
@@ -78,14 +78,14 @@ async def _newest(
 
 @router.get("/jobs/{job_id}/runs", response_model=list[RunRead])
 async def list_runs_of_job(job_id: Id, corral: Corral, limit: Limit = 25, cursor: Cursor = None) -> Response:
-    await corral.store.job(str(job_id))
+    await corral.store.jobs.get(str(job_id))
     found = await _newest(corral, str(job_id), None, cursor, limit)
     return render.page([await _shown(corral, run) for run in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/runs/{run_id}", response_model=RunRead)
 async def read_run(run_id: Id, corral: Corral) -> Response:
-    run = await corral.store.run(str(run_id))
+    run = await corral.store.runs.get(str(run_id))
     return render.answer(await _shown(corral, run))
 
 

@@ -70,19 +70,19 @@ async def _access(corral: Corral, body: AsyncScrapeRequest) -> CrawlAccess:
     if draft is not None:
         login = corral.sessions.sealed_for_crawl(body.url, draft)
     elif body.session_id is not None:
-        login = await corral.store.sealed_session(body.session_id)
+        login = await corral.store.sessions.get_sealed(body.session_id)
     policy = corral.jobs.proxy_policy(None if proxy is None else proxy.get_secret_value())
     return CrawlAccess(login, policy, body.verify_tls)
 
 
 async def _task(corral: Corral, task_id: Id) -> Run:
-    return crawl_of(await corral.store.run(str(task_id)))
+    return crawl_of(await corral.store.runs.get(str(task_id)))
 
 
 @router.get("/tasks/{task_id}/status", response_model=TaskProgress)
 async def status(corral: Corral, task_id: Id) -> Response:
     run = await _task(corral, task_id)
-    return render.answer(progress_read(run, await corral.store.crawl_now(run.id)))
+    return render.answer(progress_read(run, await corral.store.crawls.get(run.id)))
 
 
 @router.get("/tasks", response_model=list[TaskProgress])
@@ -92,7 +92,7 @@ async def tasks(
     limit: Limit = 50,
 ) -> Response:
     states = None if status_filter is None else _STATES.get(status_filter) or (RunState(status_filter),)
-    found = await corral.store.newest_crawls(states, limit)
+    found = await corral.store.crawls.newest(states, limit)
     return render.answer([progress_read(run, now) for run, now in found])
 
 
@@ -114,12 +114,12 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
     head = {"task_id": run.id, "status": status_of(run.state.value)}
     yield render.dumps(head)[:-1] + b',"results":['
     count, after = 0, ""
-    while batch := await corral.store.next_records(run.id, after):
+    while batch := await corral.store.records.next_batch(run.id, after):
         after = batch[-1].id
         piece = b",".join(render.dumps(record.data) for record in batch)
         yield b"," + piece if count else piece
         count += len(batch)
-    now = await corral.store.crawl_now(run.id)
+    now = await corral.store.crawls.get(run.id)
     details = await _error_details(corral, run) if include_errors else None
     rest: dict[str, Any] = {
         "summary": summary_read(run, now, count),
@@ -128,10 +128,10 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
         "metadata": _metadata(run),
     }
     if include_errors:
-        missing = await corral.store.crawl_items(run.id, ItemState.MISSING, 0, _MAX_ERRORS)
+        missing = await corral.store.crawls.items(run.id, ItemState.MISSING, 0, _MAX_ERRORS)
         rest["metadata"]["missing"] = [item.url for item in missing]
     if plan_of(run).since is not None:
-        gone = await corral.store.crawl_gone(run.id, _MAX_ERRORS)
+        gone = await corral.store.crawls.missing_urls(run.id, _MAX_ERRORS)
         rest["metadata"]["gone"] = [redact_result_url(url) for url in gone]
     yield b"]," + render.dumps(rest)[1:]
 
@@ -142,9 +142,9 @@ def _metadata(run: Run) -> dict[str, Any]:
 
 
 async def _error_details(corral: Corral, run: Run) -> list[dict[str, Any]]:
-    failed = await corral.store.crawl_items(run.id, ItemState.FAILED, 0, _MAX_ERRORS)
+    failed = await corral.store.crawls.items(run.id, ItemState.FAILED, 0, _MAX_ERRORS)
     # Of a crawl whose start page is skipped nothing is read: that is its error, although no page failed.
-    skipped = await corral.store.crawl_items(run.id, ItemState.SKIPPED, 0, _MAX_STARTS)
+    skipped = await corral.store.crawls.items(run.id, ItemState.SKIPPED, 0, _MAX_STARTS)
     starts = {seed.url for seed in seeds_of(plan_of(run)) if seed.kind == PAGE}
     return [
         {
@@ -166,15 +166,15 @@ def _error_type(item: StoredItem) -> str:
 
 @router.get("/status", response_model=ScrapingStatus)
 async def service(corral: Corral) -> Response:
-    seen = await corral.store.crawl_statistics()
-    hosts = await corral.store.watched_hosts()
-    _, blocked = await corral.store.waiting_counts()
+    seen = await corral.store.crawls.statistics()
+    hosts = await corral.store.hosts.list_watched()
+    _, blocked = await corral.store.hosts.count_waiting()
     most = corral.settings.max_crawls
     states = Counter[str]()
     for state, count in seen.states.items():
         states[status_of(state)] += count
     # Of the node in this process, where there is one: what others have claimed takes up no room here.
-    load = await corral.store.crawl_load(None if corral.node is None else corral.node.owner)
+    load = await corral.store.crawls.load(None if corral.node is None else corral.node.owner)
     fetched = seen.done + seen.failed
     rate = seen.failed / fetched if fetched else 0.0
     timeouts = seen.reasons[FailureCode.TIMEOUT]

@@ -14,7 +14,7 @@ router = make_router("sessions")
 
 @router.get("/jobs/sessions", response_model=list[SessionRead])
 async def list_sessions(corral: Corral, limit: Limit = 50, cursor: Cursor = None, job_id: Id | None = None) -> Response:
-    found = await corral.store.newest_sessions(str(job_id) if job_id else None, render.cursor_id(cursor), limit)
+    found = await corral.store.sessions.newest(str(job_id) if job_id else None, render.cursor_id(cursor), limit)
     return render.page([session_read(each) for each in found], found[-1].id if found else None, limit)
 
 
@@ -27,7 +27,7 @@ async def put_session(body: SessionCreate, corral: Corral, key: Key) -> Response
 
 @router.delete("/jobs/sessions/{session_id}", response_model=Deleted)
 async def delete_session(session_id: Id, corral: Corral) -> Response:
-    await corral.store.delete_session(str(session_id))
+    await corral.store.sessions.delete(str(session_id))
     return render.answer({"message": f"session {session_id} is deleted"})
 
 

@@ -12,11 +12,11 @@ router = make_router("settings")
 
 @router.get("/settings", response_model=SettingsRead)
 async def read_settings(corral: Corral) -> Response:
-    return render.answer(settings_read(await corral.store.job_defaults(), corral.settings))
+    return render.answer(settings_read(await corral.store.jobs.defaults(), corral.settings))
 
 
 @router.put("/settings", response_model=SettingsRead)
 async def change_settings(body: SettingsChange, corral: Corral) -> Response:
     """They are kept, and hold for jobs that are created from now on; a number of runs holds within seconds."""
-    changed = await corral.store.change_job_defaults(body.changes())
+    changed = await corral.store.jobs.change_defaults(body.changes())
     return render.answer(settings_read(changed, corral.settings))

@@ -20,13 +20,13 @@ Host = Annotated[str, Path(max_length=255)]
 @router.get("/sites/statistics", response_model=list[SiteStatisticsRead])
 async def list_statistics(corral: Corral, limit: Limit = 50) -> Response:
     """The hosts that crawls have been to, the latest first."""
-    return render.answer([site_statistics_read(each) for each in await corral.store.latest_site_statistics(limit)])
+    return render.answer([site_statistics_read(each) for each in await corral.store.sites.latest_statistics(limit)])
 
 
 @router.get("/sites/{host}/statistics", response_model=SiteStatisticsRead)
 async def read_statistics(host: Host, corral: Corral) -> Response:
     name = parse_target(f"http://{host}", field="host").host
-    found = await corral.store.site_statistics(name)
+    found = await corral.store.sites.statistics(name)
     if found is None:
         raise SiteNotFound(name)
     return render.answer(site_statistics_read(found))

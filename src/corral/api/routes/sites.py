@@ -27,15 +27,15 @@ Url = Annotated[str, Query(max_length=MAX_URL_CHARS)]
 async def domain_intelligence(corral: Corral, url: Url) -> Response:
     """Per strategy: attempts, success rate, yield and cost, and which one is proven for which set of fields."""
     host = parse_target(url, field="url").host
-    return render.answer(intelligence(host, await corral.store.site(host)))
+    return render.answer(intelligence(host, await corral.store.sites.memories(host)))
 
 
 @router.get("/sites/gates", response_model=list[SiteGateRead])
 async def gates(corral: Corral) -> Response:
     """Hosts that fail, are left alone, or have a pace of their own; all others are asked as the settings say."""
-    waiting, _ = await corral.store.waiting_counts()
+    waiting, _ = await corral.store.hosts.count_waiting()
     rules = gate_rules(corral.settings).breaker
-    hosts = await corral.store.watched_hosts()
+    hosts = await corral.store.hosts.list_watched()
     return render.answer([gate_read(host, rules, waiting.get(host.place, 0)) for host in hosts])
 
 
@@ -43,8 +43,8 @@ async def gates(corral: Corral) -> Response:
 async def set_pace(corral: Corral, url: Url, body: SitePaceChange) -> Response:
     """How fast the host of this address may be asked; every node goes by it within two seconds."""
     place = place_of(parse_target(url, field="url"))
-    await corral.store.say_pace(place, SitePace(body.concurrency, body.delay_s))
-    stored = await corral.store.stored_host(place)
+    await corral.store.hosts.set_pace(place, SitePace(body.concurrency, body.delay_s))
+    stored = await corral.store.hosts.get(place)
     assert stored is not None
     return render.answer(gate_read(stored, gate_rules(corral.settings).breaker))
 
@@ -57,13 +57,13 @@ async def list_recipes(
     cursor: Cursor = None,
 ) -> Response:
     host = None if url is None else parse_target(url, field="url").host
-    found = await corral.store.newest_recipes(host, render.cursor_id(cursor), limit)
+    found = await corral.store.recipes.newest(host, render.cursor_id(cursor), limit)
     return render.page([recipe_read(each) for each in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/recipes/{recipe_id}", response_model=RecipeRead)
 async def read_recipe(recipe_id: Id, corral: Corral) -> Response:
-    return render.answer(recipe_read(await corral.store.recipe(str(recipe_id))))
+    return render.answer(recipe_read(await corral.store.recipes.get(str(recipe_id))))
 
 
 @router.put("/jobs/recipes/{recipe_id}", response_model=RecipeRead)
@@ -71,15 +71,15 @@ async def change_recipe(recipe_id: Id, body: RecipeChange, corral: Corral) -> Re
     """Edit what is called and where the fields stand, or pin the recipe, so that no run overwrites it."""
     if body.document is None and body.pinned is None:
         raise BadInput("nothing is to be changed", field="document", hint="send a document, pinned, or both")
-    stored = await corral.store.recipe(str(recipe_id))
+    stored = await corral.store.recipes.get(str(recipe_id))
     policy = EgressPolicy(corral.settings.egress_allow)
     document = None if body.document is None else edited(stored, body.document, policy)
     # What a person wrote is not for the next browser run to replace.
     pinned = True if body.pinned is None else body.pinned
-    return render.answer(recipe_read(await corral.store.change_recipe(stored.id, document, pinned=pinned)))
+    return render.answer(recipe_read(await corral.store.recipes.change(stored.id, document, pinned=pinned)))
 
 
 @router.delete("/jobs/recipes/{recipe_id}", response_model=Deleted)
 async def delete_recipe(recipe_id: Id, corral: Corral) -> Response:
-    await corral.store.delete_recipe(str(recipe_id))
+    await corral.store.recipes.delete(str(recipe_id))
     return render.answer({"message": f"recipe {recipe_id} is deleted; the next browser run may record it again"})

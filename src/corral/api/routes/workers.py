@@ -23,7 +23,7 @@ router = make_router("workers")
 @router.get("/workers", response_model=list[WorkerRead])
 async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The nodes on record. One that died is shown as lost for an hour, or until somebody took back what it held."""
-    found = await corral.store.workers(render.cursor_owner(cursor), limit)
+    found = await corral.store.nodes.list_all(render.cursor_owner(cursor), limit)
     return render.page([worker_read(each) for each in found], found[-1].card.owner if found else None, limit)
 
 
@@ -35,7 +35,7 @@ async def held_runs(
     cursor: Cursor = None,
 ) -> Response:
     """All runs that one node holds now, the oldest first; nothing for one that holds none."""
-    found = await corral.store.held_by(owner, render.cursor_id(cursor) or "", limit)
+    found = await corral.store.nodes.runs_of(owner, render.cursor_id(cursor) or "", limit)
     return render.page([held_run_read(each) for each in found], found[-1].id if found else None, limit)
 
 
@@ -43,4 +43,4 @@ async def held_runs(
 async def list_queues(corral: Corral) -> Response:
     """What is due, queued for later, held and running in each queue, by priority, and for how long the oldest waits."""
     broker = corral.broker_now
-    return render.answer([queue_read(each, broker) for each in await corral.store.queues()])
+    return render.answer([queue_read(each, broker) for each in await corral.store.runs.count_queues()])

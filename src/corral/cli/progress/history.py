@@ -43,7 +43,7 @@ async def followed(
     """Every event of a run as it comes, up to the one after which nothing changes."""
     after, ended = 0, False
     while not ended:
-        page = await store.events_of(run_id, after, _PAGE)
+        page = await store.events.of_run(run_id, after, _PAGE)
         for event in page:
             yield event
             after, ended = event.seq, ended or event.is_last
@@ -53,7 +53,7 @@ async def followed(
 
 async def whole_history(store: "Store", run_id: str) -> list[Event]:
     events: list[Event] = []
-    while page := await store.events_of(run_id, events[-1].seq if events else 0, _PAGE):
+    while page := await store.events.of_run(run_id, events[-1].seq if events else 0, _PAGE):
         events += page
     return events
 

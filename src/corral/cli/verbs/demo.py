@@ -125,7 +125,7 @@ async def _shown(app: "App", site: "RunningSite", url: str, *, as_json: bool) ->
         runs = [run for _, run in started]
         while not all(run.state.is_terminal for run in runs) and time.monotonic() < deadline:
             await app.pulse.wait(0.25)
-            runs = [await app.store.run(run.id) for run in runs]
+            runs = [await app.store.runs.get(run.id) for run in runs]
     if as_json:
         told = [(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
         jobs = [{"job": demo_job.name, "shows": demo_job.shows, "run": shapes.run_shape(run)} for demo_job, run in told]
@@ -160,7 +160,7 @@ async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run"
 
     stored = await job_for(app, demo_job, site)
     if stored.latest_state is not None and RunState(stored.latest_state) not in TERMINAL:
-        [latest] = await app.store.newest_runs(stored.job.id, None, None, 1)
+        [latest] = await app.store.runs.newest(stored.job.id, None, None, 1)
         return latest
     run, _ = await app.submitter.start(stored.job.id)
     return run
@@ -169,7 +169,7 @@ async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run"
 async def job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "StoredJob":
     """The job from an earlier start, turned to where the site is now, or a new one."""
     wanted = _job(demo_job, site)
-    for stored in await app.store.newest_jobs(None, _MANY_JOBS):
+    for stored in await app.store.jobs.newest(None, _MANY_JOBS):
         if _is_same(stored.job, wanted):
             if stored.job.target_url == wanted.target_url:
                 return stored

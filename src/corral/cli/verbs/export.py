@@ -74,7 +74,7 @@ async def _exported(
     from corral.cli.running import read_store
 
     async with read_store(settings) as store:
-        wanted, progress = wanted_of(await store.run(run_id), output, kind)
+        wanted, progress = wanted_of(await store.runs.get(run_id), output, kind)
         wanted.check()
         total = await _total_of(store, wanted)
         what = f"{total:,} {_things(kind)} of run {run_id}"
@@ -108,8 +108,8 @@ async def _total_of(store: "Store", wanted: "Export") -> int:
     from corral.domain.runs.record import RecordFilter
 
     if wanted.format is Format.WARC:
-        return await store.count_pages(wanted.run.id)
-    return (await store.record_statistics(RecordFilter(run_id=wanted.run.id)))[0]
+        return await store.pages.count(wanted.run.id)
+    return (await store.records.statistics(RecordFilter(run_id=wanted.run.id)))[0]
 
 
 async def written(store: "Store", wanted: "Export", output: Path, progress: "ExportProgress") -> bool:

@@ -124,7 +124,7 @@ def _findings(url: str) -> "list[Finding]":
     async def looked() -> "list[Finding]":
         store = open_for_reading(url)
         try:
-            return [found for found in await store.findings() if found.rule != _WAITS]
+            return [found for found in await store.maintenance.audit() if found.rule != _WAITS]
         finally:
             await store.close()
 

@@ -77,7 +77,7 @@ async def look(settings: "Settings") -> Look:
     told = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
     try:
         async with read_store(settings) as store:
-            workers, queues = await store.workers(limit=_MOST), await store.queues()
+            workers, queues = await store.nodes.list_all(limit=_MOST), await store.runs.count_queues()
     except StorageUnavailable as error:
         problems = (f"{error.message}; {error.hint or 'try again'}", *told)
         return Look(storage, storage_is_up=False, broker=broker, problems=problems)

@@ -9,7 +9,7 @@ import structlog
 from corral.domain.errors import BadInput, CorralError
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
-from corral.domain.ports import SiteStore
+from corral.domain.ports.stores import RecipeStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import Run
 from corral.domain.runs.settlement import Settlement
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class Lessons:
-    def __init__(self, store: SiteStore, before: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, store: RecipeStore, before: Callable[[], Awaitable[None]]) -> None:
         """`before` writes what is known so far: a new recipe starts without the failures of the old one."""
         self._store = store
         self._before = before
@@ -33,7 +33,7 @@ class Lessons:
         try:
             lesson = lesson_of(settlement.lease.run, settlement.recipe or {})
             await self._before()
-            saved = await self._store.save_recipe(lesson)
+            saved = await self._store.save(lesson)
         except CorralError as error:
             # The run has its records all the same; the next browser run teaches it again.
             log.warning("a recipe is lost", run=settlement.lease.run_id, reason=error.message)
@@ -57,13 +57,13 @@ def specs_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
     return tuple(FieldSpec(**spec) for spec in payload.get("fields") or ())
 
 
-async def recipe_for(store: SiteStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:
+async def recipe_for(store: RecipeStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:
     """How the page can be had without a browser, where that is known."""
     try:
         target = parse_target(url)
     except BadInput:
         return None
-    return for_page(await store.recipes_for(target.host, recipe_key(fields)), target)
+    return for_page(await store.for_fields(target.host, recipe_key(fields)), target)
 
 
 def _event(saved: StoredRecipe) -> EventDraft:

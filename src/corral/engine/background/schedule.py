@@ -8,7 +8,7 @@ import structlog
 from corral.domain.errors import CorralError, StorageError
 from corral.domain.jobs.job import DueJob
 from corral.domain.jobs.schedule import find_due_slots
-from corral.domain.ports import EngineStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import NewRun
 from corral.engine.usecases.submit import Submitter, seeds_of_run
@@ -27,7 +27,7 @@ class Scheduler:
         """Start what is due; the runs that were started."""
         # Side by side: each may ask its target first, and a target that hangs must not hold up the others.
         gate = asyncio.Semaphore(_AT_ONCE)
-        due_jobs = await self._store.due_jobs(_BATCH)
+        due_jobs = await self._store.jobs.due(_BATCH)
         fired = await asyncio.gather(*(self._fire_in_turn(due, gate) for due in due_jobs))
         return [run for run in fired if run is not None]
 
@@ -49,7 +49,7 @@ class Scheduler:
         if missed:
             drafts = [*drafts, EventDraft(EventKind.SLOTS_MISSED, {"missed": missed})]
         seeds = seeds_of_run(run)
-        fired = await self._store.fire(due, _ms(slot), _ms(following), run, drafts, seeds=seeds)
+        fired = await self._store.jobs.fire(due, _ms(slot), _ms(following), run, drafts, seeds=seeds)
         if not fired:
             return None
         log.info("schedule fired", job=due.job.id, slot=slot.isoformat(), missed=missed)

@@ -7,7 +7,7 @@ import structlog
 from corral.domain.errors import BadInput, StorageError
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.url import parse_target
-from corral.domain.ports import SiteStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.retry import NEEDS_LOGIN
 from corral.domain.runs.run import Run
@@ -72,7 +72,7 @@ def failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
 
 
 class Learning:
-    def __init__(self, store: SiteStore) -> None:
+    def __init__(self, store: EngineStore) -> None:
         self._store = store
         self._seen: list[Observation] = []
         self._failed_recipes: set[tuple[str, int]] = set()
@@ -96,7 +96,7 @@ class Learning:
             return
         try:
             for recipe_id, version in failed:
-                await self._store.mark_recipe_failed(recipe_id, version)
-            await self._store.learn(seen)
+                await self._store.recipes.mark_failed(recipe_id, version)
+            await self._store.sites.learn(seen)
         except StorageError as error:
             log.warning("what was learnt about sites is lost", observations=len(seen), reason=error.message)

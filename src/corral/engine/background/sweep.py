@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from corral.domain.errors import StorageError, StorageMoved
-from corral.domain.ports import EngineStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.queues import Hint, Waker
 from corral.domain.runs.retention import Retention
 from corral.engine.background.schedule import Scheduler
@@ -80,10 +80,10 @@ class Sweeper:
         if now - self._looked > _AWAY_S:
             self._reap_from = now + _PATIENCE_S
         if now < self._reap_from:
-            await self._store.last_position()  # is it there at all?
+            await self._store.events.last_position()  # is it there at all?
             self._looked = now
             return
-        reaped = await self._store.reap()
+        reaped = await self._store.runs.reap()
         self._looked = time.monotonic()
         if reaped:
             log.warning("expired leases taken back", runs=reaped)
@@ -99,7 +99,7 @@ class Sweeper:
             return
         hints = [
             hint
-            for hint in await self._store.due_again(_DUE_WITHIN_S, _TELL_MAX)
+            for hint in await self._store.runs.due_again(_DUE_WITHIN_S, _TELL_MAX)
             if (hint.run_id, hint.epoch) not in self._told
         ]
         if hints:
@@ -110,7 +110,7 @@ class Sweeper:
             self._told.popitem(last=False)
 
     async def keep_house(self) -> None:
-        self._store.relay_ballast()
+        self._store.maintenance.restore_reserve()
         if time.monotonic() >= self._next_prune:
             self._next_prune = time.monotonic() + _PRUNE_EVERY_S
             await self._prune()
@@ -119,14 +119,14 @@ class Sweeper:
 
     async def _prune(self) -> None:
         """A batch per transaction, with a breath between: retention must not hold anybody up."""
-        pruned = await self._store.prune(self._retention)
+        pruned = await self._store.maintenance.prune(self._retention)
         while pruned:
             await asyncio.sleep(_BREATH_S)
-            pruned = await self._store.prune(self._retention)
-        is_more = await self._store.clear_leftovers()
+            pruned = await self._store.maintenance.prune(self._retention)
+        is_more = await self._store.maintenance.purge()
         while is_more:
             await asyncio.sleep(_BREATH_S)
-            is_more = await self._store.clear_leftovers()
+            is_more = await self._store.maintenance.purge()
 
     async def _repeated(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:

@@ -18,7 +18,7 @@ from corral.domain.hosts.breaker import Breaker
 from corral.domain.hosts.limiter import GateRules, HostGate, Parking, StoredHost, wait_of
 from corral.domain.hosts.pace import Pace
 from corral.domain.ids import Owner
-from corral.domain.ports import GateStore
+from corral.domain.ports.stores import HostStore
 from corral.domain.runs.outcome import Outcome
 from corral.engine.hosts.host_state import Host
 from corral.engine.hosts.limiter import Gate
@@ -44,7 +44,7 @@ class UntilStored(Protocol):
 class Gatekeeper:
     def __init__(
         self,
-        store: GateStore,
+        store: HostStore,
         owner: Owner,
         rules: GateRules,
         until_stored: UntilStored,
@@ -83,7 +83,7 @@ class Gatekeeper:
     async def _round(self) -> None:
         if self._touched:
             now, touched = self.gate.clock(), dict(self._touched)
-            await self._store.touch_hosts([_seen(host, now) for host in touched.values()])
+            await self._store.touch([_seen(host, now) for host in touched.values()])
             for place in touched:
                 self._touched.pop(place, None)
         await self._adopt_all()
@@ -98,9 +98,9 @@ class Gatekeeper:
         self._rounds += 1
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
-            await self._store.forget_hosts(_FORGOTTEN_AFTER_S)
+            await self._store.forget(_FORGOTTEN_AFTER_S)
         for place in again - self.gate.watched:
-            await self._until_stored(functools.partial(self._store.let_go, place))
+            await self._until_stored(functools.partial(self._store.release_pages, place))
 
     async def _call_up(self, host: Host) -> None:
         """Somebody has to make the probe: of those who wait, one."""
@@ -109,12 +109,12 @@ class Gatekeeper:
             return
         if now - self._called.get(host.place, -_CALL_AGAIN_S) >= _CALL_AGAIN_S:
             self._called[host.place] = now
-            await self._until_stored(functools.partial(self._store.call_up, host.place))
+            await self._until_stored(functools.partial(self._store.release_probe_page, host.place))
 
     # -- what other nodes know -----------------------------------------------------------------------
 
     async def _adopt_all(self) -> None:
-        changed, self._since_ms = await self._store.changed_hosts(self._since_ms, _MAX_CHANGES)
+        changed, self._since_ms = await self._store.changes_since(self._since_ms, _MAX_CHANGES)
         for stored in changed:
             if stored.is_remarkable or stored.place in self.gate.hosts:
                 host = self.gate.host(stored.place)
@@ -166,7 +166,7 @@ class Gatekeeper:
 
     def recovered(self, host: Host) -> None:
         self._again.add(host.place)
-        self._stored(host, lambda: self._store.let_go(host.place))
+        self._stored(host, lambda: self._store.release_pages(host.place))
 
     def take_probe(self, host: Host) -> None:
         self._write(self._probe_asked_for(host))
@@ -176,7 +176,7 @@ class Gatekeeper:
         known: Breaker | None = None
         try:
             if not await self._store.take_probe(host.place, rules.open_s, rules.probe_s):
-                stored = await self._store.stored_host(host.place)
+                stored = await self._store.get(host.place)
                 known = Breaker() if stored is None else stored.breaker(self.gate.clock())
         except StorageError as error:
             log.warning("a probe has to wait for the database", host=host.place, reason=error.message)

@@ -13,7 +13,7 @@ import structlog
 from corral.domain.errors import StorageError
 from corral.domain.hosts.quota import PART_S, RENEW_EVERY_S, Given, PartAsk
 from corral.domain.ids import Owner
-from corral.domain.ports import GateStore
+from corral.domain.ports.stores import HostStore
 from corral.engine.hosts.host_state import Host
 from corral.engine.hosts.limiter import Gate
 
@@ -25,7 +25,7 @@ _WHOLE_LOOK = 4  # in so many looks, one at everything
 
 class Parts:
     def __init__(
-        self, store: GateStore, owner: Owner, gate: Gate, write: Callable[[Coroutine[Any, Any, Any]], None]
+        self, store: HostStore, owner: Owner, gate: Gate, write: Callable[[Coroutine[Any, Any, Any]], None]
     ) -> None:
         self._store = store
         self._owner = owner
@@ -59,7 +59,7 @@ class Parts:
         asked_at = self._gate.clock()
         asks = [self._ask_of(host) for host in hosts]
         try:
-            given = await self._store.take_parts(self._owner, asks)
+            given = await self._store.take_quotas(self._owner, asks)
         except StorageError as error:
             log.warning("hosts have to wait for the database", hosts=len(asks), reason=error.message)
             given = [Given(ask.place, 0, is_contested=True) for ask in asks]
@@ -89,7 +89,7 @@ class Parts:
     async def _look(self, *, is_whole: bool) -> None:
         if is_whole:
             await self._drop_idle()
-        contested = await self._store.contested_parts(self._owner)
+        contested = await self._store.find_contested(self._owner)
         hosts = [host for host in self._ours.values() if not host.is_asking]
         if is_whole:
             hosts = [host for host in hosts if host.place in contested or host.is_contested]
@@ -108,7 +108,7 @@ class Parts:
     async def _renew(self) -> None:
         now = self._gate.clock()
         if now - self._renewed >= RENEW_EVERY_S:
-            await self._store.renew_parts(self._owner)
+            await self._store.renew_quotas(self._owner)
             self._renewed = now
             for host in self._ours.values():
                 if not host.is_asking:
@@ -122,7 +122,7 @@ class Parts:
             # Whoever asks for it meanwhile is asked for afterwards: the row that is dropped must not be a new one.
             host.part, host.held, host.is_asking = 0, 0, True
         try:
-            await self._store.drop_parts(self._owner, [host.place for host in idle])
+            await self._store.drop_quotas(self._owner, [host.place for host in idle])
         finally:
             for host in idle:
                 del self._ours[host.place]

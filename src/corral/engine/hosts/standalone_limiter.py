@@ -9,7 +9,7 @@ import structlog
 from corral.domain.errors import StorageError
 from corral.domain.hosts.limiter import GateRules
 from corral.domain.ids import new_owner
-from corral.domain.ports import GateStore
+from corral.domain.ports.stores import HostStore
 from corral.engine.hosts.limiter_sync import Gatekeeper
 
 log = structlog.get_logger()
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Doorman:
-    def __init__(self, store: GateStore, rules: GateRules) -> None:
+    def __init__(self, store: HostStore, rules: GateRules) -> None:
         self._store = store
         self._owner = new_owner()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -32,7 +32,7 @@ class Doorman:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await self._store.drop_parts(self._owner, self._keeper.shared_places)
+            await self._store.drop_quotas(self._owner, self._keeper.shared_places)
         except StorageError as error:
             log.debug("parts of hosts are left until they lapse", reason=error.message)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from corral.domain.ids import Owner
-from corral.domain.ports import LeaseStore
+from corral.domain.ports.stores import CrawlStore
 from corral.domain.runs.run import Lease
 from corral.engine.node.renewer import LEASE_S
 
@@ -15,7 +15,7 @@ class Helpers:
     """Runs that help with one crawl, or with any."""
 
     def __init__(
-        self, store: LeaseStore, crawl: str | None = None, clock: Callable[[], float] = time.monotonic
+        self, store: CrawlStore, crawl: str | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
         self._crawl = crawl

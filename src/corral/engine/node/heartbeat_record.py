@@ -7,7 +7,7 @@ from typing import Protocol
 import structlog
 
 from corral.domain.errors import StorageError
-from corral.domain.ports import RollStore
+from corral.domain.ports.stores import NodeStore
 from corral.domain.runs.node import WorkerCard
 
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ class Worked(Protocol):
 
 
 class Roll:
-    def __init__(self, store: RollStore, card: WorkerCard, node: Worked) -> None:
+    def __init__(self, store: NodeStore, card: WorkerCard, node: Worked) -> None:
         self._store = store
         self._card = card
         self._node = node
@@ -48,14 +48,14 @@ class Roll:
             async with asyncio.timeout(_LEAVE_WITHIN_S):
                 if self._telling is not None:
                     await self._telling
-                await self._store.strike_worker(self._card.owner)
+                await self._store.remove(self._card.owner)
 
     async def _tell(self) -> None:
         while not self._has_left:
             self._news.clear()
             processes = self._node.worker_count
             try:
-                await self._store.worker_seen(self._card, processes, is_stopping=self._is_stopping)
+                await self._store.heartbeat(self._card, processes, is_stopping=self._is_stopping)
             except StorageError as error:
                 # The node itself finds out, pauses and says so; being seen is not worth more.
                 log.debug("a sign of life could not be written", reason=error.message)

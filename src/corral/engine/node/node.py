@@ -12,7 +12,7 @@ import structlog
 
 from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
 from corral.domain.ids import new_owner
-from corral.domain.ports import NodeStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.loss import DeathCause
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy
@@ -48,7 +48,7 @@ _STOOD_STILL_S = 1.0
 class Node:
     def __init__(
         self,
-        store: NodeStore,
+        store: EngineStore,
         policy: RetryPolicy,
         options: NodeOptions,
         pulse: Pulse,
@@ -65,13 +65,14 @@ class Node:
         self._policy = policy
         self._options = options
         self._pulse = pulse
-        self._keeper = Gatekeeper(store, self.owner, options.gates, self._until_stored, self._write, wake=self.look)
+        hosts = store.hosts
+        self._keeper = Gatekeeper(hosts, self.owner, options.gates, self._until_stored, self._write, wake=self.look)
         self.gate = self._keeper.gate
         stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.gate.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
-        self._renewer = Renewer(store, self.owner, self._snapshot, self._lost_from_thread)
+        self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._lost_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
         self._wake = asyncio.Event()
         self._settling: dict[Key, Held] = {}
@@ -180,7 +181,7 @@ class Node:
 
         Where writes land in the order they are asked for, a claim cannot overtake the settling before it.
         """
-        keys: Iterable[Key] = self._unasked if self._store.writes_in_order else self._settling
+        keys: Iterable[Key] = self._unasked if self._store.runs.writes_in_order else self._settling
         return [self._settling[key].lease for key in keys]
 
     async def _claim(self, room: int) -> int:
@@ -289,7 +290,7 @@ class Node:
         keys = {settlement.lease.key for settlement in settlements}
         self._unasked -= keys
         try:
-            return await self._store.settle_all(settlements)
+            return await self._store.runs.settle_all(settlements)
         except BaseException:
             self._unasked |= keys
             raise
@@ -317,7 +318,7 @@ class Node:
             self._after_our_own_kill(held)
             return
         losses = losses_of(worker, held, exit_status, cause)
-        self._write(self._until_stored(lambda: self._store.lose(losses)))
+        self._write(self._until_stored(lambda: self._store.runs.lose(losses)))
 
     def _after_our_own_kill(self, held: list[Held]) -> None:
         """We killed the worker because one run would not stop; the others are not to blame."""
@@ -355,7 +356,7 @@ class Node:
     async def _cancel_lost(self, keys: set[Key]) -> None:
         """Stop those of them that are ours no longer; a run that was resumed and claimed anew meanwhile is."""
         try:
-            held = await asyncio.to_thread(self._store.renew_from_thread, list(keys), self.owner, LEASE_S)
+            held = await asyncio.to_thread(self._store.runs.renew_from_thread, list(keys), self.owner, LEASE_S)
         except StorageError:
             return  # the renewer will find out
         self._assignment.cancel_keys(keys - held)
@@ -367,7 +368,7 @@ class Node:
     # -- plumbing ----------------------------------------------------------------------------------
 
     async def _released(self, leases: Sequence[Lease], reason: str) -> None:
-        await self._until_stored(lambda: self._store.release(leases, reason))
+        await self._until_stored(lambda: self._store.runs.release(leases, reason))
 
     async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
         """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from corral.domain.errors import StorageError
 from corral.domain.ids import Owner
-from corral.domain.ports import LeaseStore
+from corral.domain.ports.stores import RunStore
 from corral.engine.node.pool import Key, WorkerProcess
 
 LEASE_S = 10.0
@@ -31,7 +31,7 @@ class Snapshot:
 class Renewer:
     def __init__(
         self,
-        store: LeaseStore,
+        store: RunStore,
         owner: Owner,
         snapshot: Callable[[], Snapshot],
         lost: Callable[[set[Key]], None],

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from corral.domain.hosts.claiming import HostRoom
 from corral.domain.ids import Owner
-from corral.domain.ports import LeaseStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.queues import EVERY_QUEUE, Queue, served
 from corral.domain.runs.run import Lanes, Lease
 from corral.engine.node.crawl_helpers import Helpers
@@ -30,13 +30,13 @@ class Source(Protocol):
 class Oldest:
     """Whatever is due, by band and age."""
 
-    def __init__(self, store: LeaseStore, queues: Sequence[Queue] = EVERY_QUEUE) -> None:
+    def __init__(self, store: EngineStore, queues: Sequence[Queue] = EVERY_QUEUE) -> None:
         self._store = store
-        self._helpers = Helpers(store)
+        self._helpers = Helpers(store.crawls)
         self._queues = queues
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
-        return await self._store.claim(owner, room, LEASE_S, served(lanes, self._queues), hosts)
+        return await self._store.runs.claim(owner, room, LEASE_S, served(lanes, self._queues), hosts)
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
         return await self._helpers.claim(owner, room if Queue.HTTP in self._queues else 0)
@@ -45,13 +45,13 @@ class Oldest:
 class OnlyRun:
     """The one that a person waits for."""
 
-    def __init__(self, store: LeaseStore, run_id: str) -> None:
+    def __init__(self, store: EngineStore, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
-        self._helpers = Helpers(store, run_id)
+        self._helpers = Helpers(store.crawls, run_id)
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:  # noqa: ARG002 - there is one
-        return await self._store.claim_one(self._run_id, owner, LEASE_S, hosts)
+        return await self._store.runs.claim_one(self._run_id, owner, LEASE_S, hosts)
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
         return await self._helpers.claim(owner, room)
@@ -76,7 +76,9 @@ class Asked(Oldest):
     run may have none.
     """
 
-    def __init__(self, store: LeaseStore, queues: Sequence[Queue], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, store: EngineStore, queues: Sequence[Queue], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__(store, queues)
         self._clock = clock
         self._waiting: OrderedDict[str, list[tuple[Errand, float]]] = OrderedDict()  # by run, with its arrival

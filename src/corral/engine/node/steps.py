@@ -10,7 +10,7 @@ import structlog
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.crawl.summary import left_out_by
-from corral.domain.ports import LeaseStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.empty_fields import FieldCount
 from corral.domain.runs.run import CRAWL, Lease
 from corral.engine.node.pool import Held, Key, WorkerProcess
@@ -30,7 +30,7 @@ class UntilStored(Protocol):
 class Steps:
     def __init__(
         self,
-        store: LeaseStore,
+        store: EngineStore,
         until_stored: UntilStored,
         write: Callable[[Coroutine[Any, Any, Any]], None],
         look: Callable[[], None] = lambda: None,
@@ -50,16 +50,16 @@ class Steps:
         try:
             # A crawl that gets on is no reason to look for more runs.
             step = await self._until_stored(
-                lambda: self._store.crawl_step(lease, report, plan.bounds), makes_room=False
+                lambda: self._store.crawls.step(lease, report, plan.bounds), makes_room=False
             )
             if step is not None and report.is_last and lease.run.kind == CRAWL:
-                step = step._replace(reasons=_by_reason(await self._store.crawl_reasons(lease.run_id)))
+                step = step._replace(reasons=_by_reason(await self._store.crawls.count_reasons(lease.run_id)))
                 left_out = list(left_out_by(step.reasons or {}, 0))
-                step = step._replace(examples=await self._store.crawl_examples(lease.run_id, left_out))
+                step = step._replace(examples=await self._store.crawls.examples_of(lease.run_id, left_out))
                 step = step._replace(empty_fields=await self._empty_fields(lease.run_id, plan))
-                step = step._replace(held_back=await self._store.crawl_held_back(lease.run_id))
+                step = step._replace(held_back=await self._store.crawls.trap_groups(lease.run_id))
                 if plan.since is not None:
-                    step = step._replace(changes=await self._store.crawl_changes(lease.run_id))
+                    step = step._replace(changes=await self._store.crawls.count_changes(lease.run_id))
         except Exception as error:
             # The database is well and refuses this: the run is told, and ends for it.
             log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
@@ -77,7 +77,7 @@ class Steps:
         if not plan.fields:
             return {}
         count, after = FieldCount([str(each["name"]) for each in plan.fields]), ""
-        while batch := await self._store.next_records(run_id, after):
+        while batch := await self._store.records.next_batch(run_id, after):
             after = batch[-1].id
             count.add(record.data for record in batch)
         return count.mostly_empty()

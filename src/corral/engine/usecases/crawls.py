@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, listing_kind, short_key
@@ -14,7 +14,7 @@ from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.canonical import canonical_url, url_key
 from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.net.url import parse_target
-from corral.domain.ports import RunStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.queues import Waker
@@ -25,12 +25,6 @@ from corral.domain.sites.session import SealedSession
 _MARGIN_S = 60.0
 _LOOKED_AT = 200
 _LONGEST_S = 30 * 86_400.0
-
-
-class CrawlStore(RunStore, Protocol):
-    async def created_by(self, key: IdempotencyKey) -> str | None: ...
-
-    async def newest_crawls(self, states: Sequence[RunState] | None, limit: int) -> Sequence[tuple[Run, object]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +48,7 @@ USUAL = CrawlAccess()
 
 
 class Crawls:
-    def __init__(self, store: CrawlStore, policy: EgressPolicy, wake: Waker) -> None:
+    def __init__(self, store: EngineStore, policy: EgressPolicy, wake: Waker) -> None:
         self._store = store
         self._policy = policy
         self._wake = wake
@@ -74,8 +68,8 @@ class Crawls:
 
         One to `keep` is not forgotten a while after its end.
         """
-        if key is not None and (known := await self._store.created_by(key)) is not None:
-            return await self._store.run(known), True
+        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
+            return await self._store.runs.get(known), True
         plan = await self._compared(plan)
         for url in plan.start_urls:
             target = parse_target(url, field="url")
@@ -86,8 +80,8 @@ class Crawls:
         drafts = [EventDraft(EventKind.CREATED, meta)]
         if not access.verify_tls:
             drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(plan.start_urls[0]).host}))
-        run_id, replayed = await self._store.add_crawl(run, drafts, seeds, key, keep)
-        started = await self._store.run(run_id)
+        run_id, replayed = await self._store.crawls.add(run, drafts, seeds, key, keep)
+        started = await self._store.runs.get(run_id)
         self._wake(started)
         return started, replayed
 
@@ -98,11 +92,11 @@ class Crawls:
         if plan.since == LAST:
             ended = [state for state in RunState if state.is_terminal]
             starts = list(plan.start_urls)
-            same = (run for run, _ in await self._store.newest_crawls(ended, _LOOKED_AT) if _starts(run) == starts)
+            same = (run for run, _ in await self._store.crawls.newest(ended, _LOOKED_AT) if _starts(run) == starts)
             newest = next(same, None)
             return replace(plan, since=None if newest is None else newest.id)
         try:
-            earlier = await self._store.run(plan.since)
+            earlier = await self._store.runs.get(plan.since)
         except RunNotFound:
             raise BadInput(f"there is no run {plan.since}", field="since", hint="see `corral run list`") from None
         if earlier.kind != CRAWL or not earlier.state.is_terminal:

@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.errors import BadInput, FieldNotFound
 from corral.domain.jobs.job import FieldSpec, Job
-from corral.domain.ports import JobStore
+from corral.domain.ports.stores import JobStore
 from corral.engine.usecases.jobs import Jobs, check_fields
 
 
@@ -15,7 +15,7 @@ class FieldMaps:
         self._jobs = jobs
 
     async def of(self, job_id: str) -> tuple[FieldSpec, ...]:
-        return (await self._store.job(job_id)).job.fields
+        return (await self._store.get(job_id)).job.fields
 
     async def put(self, job_id: str, maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
         """Replace those of these names, add those that are new; the others stay as and where they are."""

@@ -15,7 +15,8 @@ from corral.domain.jobs.schedule import check_frequency, next_slot
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.proxy import DIRECT, ProxyPolicy, credentials_text, parse_proxy
 from corral.domain.net.url import parse_target
-from corral.domain.ports import EngineStore, Prober
+from corral.domain.ports.execution import Prober
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.probe import Probe
@@ -43,11 +44,11 @@ class Jobs:
         The target is asked once, to refuse what cannot work; whoever runs the job right away learns it from the run.
         """
         # Asked first: a repeated request is answered as before, whatever has become of the target since.
-        if key is not None and (known := await self._store.created_by(key)) is not None:
-            return await self._store.job(known), True
+        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
+            return await self._store.jobs.get(known), True
         checked = await self._checked(job, probes=probes)
-        job_id, replayed = await self._store.add_job(checked, _next_slot_ms(checked), key)
-        return await self._store.job(job_id), replayed
+        job_id, replayed = await self._store.jobs.add(checked, _next_slot_ms(checked), key)
+        return await self._store.jobs.get(job_id), replayed
 
     async def change(self, job_id: str, changes: dict[str, Any], *, probes: bool = True) -> StoredJob:
         """Change some of a job's properties; runs that exist keep what they were started with."""
@@ -58,10 +59,10 @@ class Jobs:
     ) -> StoredJob:
         """The same, with changes that depend on what the job is: asked anew where somebody else changed it first."""
         for _ in range(_CHANGE_TRIES):
-            before = (await self._store.job(job_id)).job
+            before = (await self._store.jobs.get(job_id)).job
             after = await self._changed(before, changes_of(before), probes=probes)
-            if await self._store.update_job(before, after, _next_slot_ms(after)):
-                return await self._store.job(job_id)
+            if await self._store.jobs.update(before, after, _next_slot_ms(after)):
+                return await self._store.jobs.get(job_id)
         raise StorageUnavailable("the job is being changed by somebody else all the time", hint="try again")
 
     async def _changed(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
@@ -80,10 +81,10 @@ class Jobs:
 
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
         """A copy with an id of its own. Trust is not copied: it was given to what a person typed."""
-        original = (await self._store.job(job_id)).job
+        original = (await self._store.jobs.get(job_id)).job
         copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC), trusted_hosts=())
-        copy_id, replayed = await self._store.add_job(copy, _next_slot_ms(copy), key)
-        return await self._store.job(copy_id), replayed
+        copy_id, replayed = await self._store.jobs.add(copy, _next_slot_ms(copy), key)
+        return await self._store.jobs.get(copy_id), replayed
 
     async def _checked(self, job: Job, *, probes: bool, is_draft: bool = False) -> Job:
         target = parse_target(job.target_url)

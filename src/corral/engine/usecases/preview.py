@@ -6,17 +6,17 @@ A look goes to a worker process of its own, with the same egress and the same li
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from corral.domain.errors import BadInput, CannotLook, TooManyLooks
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.jobs.survey import READING_S, Survey
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
-from corral.domain.ports import JobStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.run import Lease
-from corral.domain.sites.session import SealedSession, SessionInfo
+from corral.domain.sites.session import SealedSession
 from corral.engine.oneshot import errand
 from corral.engine.usecases.submit import payload_of
 
@@ -42,14 +42,6 @@ NO_BROWSER = "install one with `python -m playwright install chromium`, or leave
 Look = Callable[[Lease, float], Awaitable[Outcome]]
 
 
-class Store(JobStore, Protocol):
-    """What looks need of a store."""
-
-    async def newest_sessions(self, job_id: str | None, before: str | None, limit: int) -> list[SessionInfo]: ...
-
-    async def sealed_session(self, session_id: str) -> SealedSession: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What a look found: the fields as a run would find them, the survey of the page, and what to mention."""
@@ -71,7 +63,7 @@ class Looked:
 class Previews:
     def __init__(
         self,
-        store: Store,
+        store: EngineStore,
         look: Look,
         policy: EgressPolicy,
         offers: frozenset[Strategy],
@@ -99,7 +91,7 @@ class Previews:
         self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False
     ) -> tuple[tuple[FieldSpec, ...], Looked]:
         """At the job's target, as a run of it would, for these fields or for those it has."""
-        job = (await self._store.job(job_id)).job
+        job = (await self._store.jobs.get(job_id)).job
         asked = job.fields if fields is None else tuple(fields)
         needs_browser = prefer_browser or job.requires_auth or job.strategy is Strategy.BROWSER
         strategy = Strategy.BROWSER if needs_browser else Strategy.HTTP
@@ -111,9 +103,9 @@ class Previews:
 
     async def _session_of(self, job: Job) -> SealedSession | None:
         """The one a run would be given."""
-        found = await self._store.newest_sessions(job.id, None, _MAX_SESSIONS)
+        found = await self._store.sessions.newest(job.id, None, _MAX_SESSIONS)
         newest = max(found, key=lambda each: (each.updated_at, each.id), default=None)
-        return None if newest is None else await self._store.sealed_session(newest.id)
+        return None if newest is None else await self._store.sessions.get_sealed(newest.id)
 
     async def _looked(
         self,

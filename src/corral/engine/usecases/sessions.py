@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from corral.domain.errors import BadInput, JobNotFound, SessionChanged
 from corral.domain.ids import new_id
 from corral.domain.jobs.job import Job, Strategy
-from corral.domain.ports import JobStore, RunStore, SessionStore
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention, InterventionKind
 from corral.domain.runs.outcome import Failed, Outcome
@@ -37,10 +37,6 @@ _CHECK_S = 30.0
 _DEAD = frozenset({"session_dead", "auth_state_invalid"})
 
 Look = Callable[[Lease, float], Awaitable[Outcome]]
-
-
-class Store(JobStore, RunStore, SessionStore, Protocol):
-    """What sessions need of a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class Rotation:
 class Sessions:
     def __init__(
         self,
-        store: Store,
+        store: EngineStore,
         vault: Vault,
         look: Look,
         offers: frozenset[Strategy],
@@ -90,14 +86,14 @@ class Sessions:
         self, job_id: str, draft: SessionDraft, key: IdempotencyKey | None = None
     ) -> tuple[SessionInfo, bool]:
         """Write the session of this name, in place of the one there was. With a key seen before: that one, and True."""
-        job = (await self._store.job(job_id)).job
+        job = (await self._store.jobs.get(job_id)).job
         state = _state(job, draft)
         for _ in range(_TRIES):
             try:
-                found, replayed = await self._store.put_session(await self._sealed(job, state, draft.name), key)
+                found, replayed = await self._store.sessions.put(await self._sealed(job, state, draft.name), key)
             except SessionChanged:
                 continue
-            return await self._store.session(found), replayed
+            return await self._store.sessions.get(found), replayed
         raise SessionChanged
 
     def sealed_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
@@ -112,7 +108,7 @@ class Sessions:
 
         The `note` says in the run's event who did it, and what.
         """
-        waiting = await self._store.intervention(intervention_id)
+        waiting = await self._store.interventions.get(intervention_id)
         state = None
         job = None if waiting.job_id is None else await self._job(waiting.job_id)
         if draft is not None:
@@ -120,13 +116,13 @@ class Sessions:
                 raise BadInput("a run without a job has no session", field="session")
             state = _state(job, draft)
         if job is not None and waiting.kind in _ABOUT_THE_PAGE:
-            payload = (await self._store.run(waiting.run_id)).payload
+            payload = (await self._store.runs.get(waiting.run_id)).payload
             resumed = resumed_payload(payload, job, has_session=draft is not None)
-            await self._store.replace_held_payload(waiting.run_id, resumed)
+            await self._store.runs.replace_held_payload(waiting.run_id, resumed)
         for _ in range(_TRIES):
             new = await self._sealed(job, state, draft.name) if draft and job and state else None
             try:
-                found = await self._store.resolve_intervention(intervention_id, new, note)
+                found = await self._store.interventions.resolve(intervention_id, new, note)
             except SessionChanged:
                 continue
             self._wake(found[1])
@@ -135,21 +131,21 @@ class Sessions:
 
     async def _job(self, job_id: str) -> Job | None:
         try:
-            return (await self._store.job(job_id)).job
+            return (await self._store.jobs.get(job_id)).job
         except JobNotFound:
             return None
 
     async def check(self, session_id: str) -> SessionCheck:
         """Look at the job's target with this session, in a worker of its own; the answer is kept with the session."""
-        sealed = await self._store.sealed_session(session_id)
-        job = (await self._store.job(sealed.job_id)).job
+        sealed = await self._store.sessions.get_sealed(session_id)
+        job = (await self._store.jobs.get(sealed.job_id)).job
         strategy = resolve(job, job.strategy, None).strategy
         if strategy not in self._offers:
             strategy = Strategy.HTTP
         async with self._looking:
             outcome = await self._look(_visit(job, strategy, sealed), job.timeout_s or _CHECK_S)
         found = _judged(outcome, strategy)
-        await self._store.note_session_check(session_id, sealed.version, found.result)
+        await self._store.sessions.note_check(session_id, sealed.version, found.result)
         return found
 
     async def rotate(self) -> Rotation:
@@ -162,16 +158,16 @@ class Sessions:
             keys = keys.with_new()
             self._vault.keep(keys)
         newest, moved, broken, after = keys.kids[0], 0, [], ""
-        while batch := await self._store.sessions_under_other_keys(newest, after, _BATCH):
+        while batch := await self._store.sessions.list_under_other_keys(newest, after, _BATCH):
             after = batch[-1].id
             for sealed in batch:
                 try:
-                    moved += await self._store.rewrap_session(keys.rewrapped(sealed), sealed.kid)
+                    moved += await self._store.sessions.rewrap(keys.rewrapped(sealed), sealed.kid)
                 except SealBroken:
                     broken.append(sealed.id)
         moved_proxies, broken_jobs = await self._proxies_rotated(keys)
         moved, broken = moved + moved_proxies, [*broken, *broken_jobs]
-        used = await self._store.session_kids()
+        used = await self._store.sessions.count_keys()
         unused = tuple(kid for kid in keys.kids[1:] if kid not in used)
         if self._vault.is_file:
             self._vault.keep(keys.without(kid for kid in keys.kids[2:] if kid in unused))
@@ -181,7 +177,7 @@ class Sessions:
         """How many were moved, and the jobs whose proxy does not open."""
         moved, after = 0, ""
         broken: list[str] = []
-        while batch := await self._store.jobs_under_other_keys(keys.kids[0], after, _BATCH):
+        while batch := await self._store.jobs.list_under_other_keys(keys.kids[0], after, _BATCH):
             after = batch[-1].id
             for job in batch:
                 if job.proxy is None or job.proxy.sealed is None:
@@ -193,13 +189,13 @@ class Sessions:
                     continue
                 anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
                 # Somebody who changes the job right now seals with the newest key anyway.
-                moved += await self._store.update_job(job, replace(job, proxy=anew), None)
+                moved += await self._store.jobs.update(job, replace(job, proxy=anew), None)
         return moved, broken
 
     async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
-        session_id, version = await self._store.session_named(job.id, name) or (new_id(), 0)
+        session_id, version = await self._store.sessions.find(job.id, name) or (new_id(), 0)
         # A key that was lost while we run is not replaced by a new one, which would open nothing of what is there.
-        check_keys(self._vault.keys(), await self._store.session_kids(), self._vault.place)
+        check_keys(self._vault.keys(), await self._store.sessions.count_keys(), self._vault.place)
         keys = self._vault.keys_to_seal()
         sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)
         return NewSession(sealed, name, state.about())

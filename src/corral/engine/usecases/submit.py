@@ -13,7 +13,8 @@ from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
 from corral.domain.net.url import parse_target
-from corral.domain.ports import EngineStore, Prober
+from corral.domain.ports.execution import Prober
+from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.queues import Waker
@@ -55,18 +56,18 @@ class Submitter:
         self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
     ) -> tuple[Run, bool]:
         """A new run of the job. With a key seen before: the run from then, and True."""
-        if key is not None and (known := await self._store.created_by(key)) is not None:
-            return await self._store.run(known), True
-        stored = await self._store.job(job_id)
+        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
+            return await self._store.runs.get(known), True
+        stored = await self._store.jobs.get(job_id)
         run, drafts = await self.drafted(stored.job, overrides or Overrides())
         run_id, replayed = await self._added(run, drafts, key)
-        started = await self._store.run(run_id)
+        started = await self._store.runs.get(run_id)
         self._wake(started)
         return started, replayed
 
     async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
         """A new run of what an ended one tried, linked to it."""
-        old = await self._store.run(run_id)
+        old = await self._store.runs.get(run_id)
         if not old.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
         # Not what it was then: the recipe may be the very thing that was mended since.
@@ -84,7 +85,7 @@ class Submitter:
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
         made, replayed = await self._added(run, first_events(run, meta), key)
-        started = await self._store.run(made)
+        started = await self._store.runs.get(made)
         self._wake(started)
         return started, replayed
 
@@ -92,15 +93,15 @@ class Submitter:
         """A crawl begins anew where it began: without an item it would have nothing to do."""
         if run.kind == CRAWL:
             # What a job brings is there until its retention says otherwise.
-            return await self._store.add_crawl(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
-        [made], replayed = await self._store.add_runs([(run, drafts)], key)
+            return await self._store.crawls.add(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
+        [made], replayed = await self._store.runs.add([(run, drafts)], key)
         return made, replayed
 
     async def move(self, run_id: str, what: Move) -> Run:
         """Cancel, pause or resume."""
         if what is Move.RESUME:
             await self._refresh(run_id)
-        run = await self._store.move(run_id, what)
+        run = await self._store.runs.apply_action(run_id, what)
         if what is Move.RESUME:
             self._wake(run)
         else:
@@ -109,12 +110,12 @@ class Submitter:
 
     async def _refresh(self, run_id: str) -> None:
         """A run that waited for a person goes on with what that person may have corrected in its job."""
-        run = await self._store.run(run_id)
+        run = await self._store.runs.get(run_id)
         is_about_page = run.hold_reason is HoldReason.WAITING_FOR_HUMAN and run.failure_detail in HELD_FOR_PAGE
         if is_about_page and run.job_id is not None:
             with contextlib.suppress(JobNotFound):
-                job = (await self._store.job(run.job_id)).job
-                await self._store.replace_held_payload(run_id, resumed_payload(run.payload, job))
+                job = (await self._store.jobs.get(run.job_id)).job
+                await self._store.runs.replace_held_payload(run_id, resumed_payload(run.payload, job))
 
     async def drafted(
         self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
@@ -161,7 +162,7 @@ class Submitter:
         is_for_others = not job.requires_auth and job.verify_tls
         if plan.listing is None or plan.strategy != AUTO or not is_for_others:
             return {}
-        known = await self._store.recipes_for(parse_target(job.target_url).host, recipe_key(job.fields))
+        known = await self._store.recipes.for_fields(parse_target(job.target_url).host, recipe_key(job.fields))
         offered = [recipe.payload() for recipe in known if recipe.is_offered]
         return {"recipes": offered[:_MAX_RECIPES]} if offered else {}
 
@@ -169,15 +170,15 @@ class Submitter:
         """What a replay adds to its payload; nothing where there is no recipe, which the attempt then says."""
         if strategy is not Strategy.API_REPLAY:
             return {}
-        found = await recipe_for(self._store, payload["url"], specs_of(payload))
+        found = await recipe_for(self._store.recipes, payload["url"], specs_of(payload))
         return {"recipe": found.payload()} if found else {}
 
     async def _resolved(self, job: Job, asked: Strategy) -> Resolution:
         if not needs_probe(job, asked):
             return resolve(job, asked, None)
         wanted = fields_key(spec.name for spec in job.fields)
-        known = await self._store.site(parse_target(job.target_url).host)
-        recipe = await recipe_for(self._store, job.target_url, job.fields)
+        known = await self._store.sites.memories(parse_target(job.target_url).host)
+        recipe = await recipe_for(self._store.recipes, job.target_url, job.fields)
         of_fields = [memory for memory in known if memory.fields_key == wanted]
         remembered = from_memory(of_fields, has_recipe=recipe is not None)
         if remembered is not None:

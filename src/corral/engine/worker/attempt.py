@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from corral.domain.crawl.item import Batch, BatchReport
-from corral.domain.ports import FrontierClient, RunKind
+from corral.domain.ports.execution import FrontierClient, RunKind
 from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.runs.retry import RetryPolicy, decide

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corral.domain.crawl.item import Batch, BatchReport
-from corral.domain.ports import RunKind
+from corral.domain.ports.execution import RunKind
 from corral.domain.runs.outcome import Outcome, Task
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker import messages

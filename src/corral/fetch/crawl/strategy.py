@@ -16,7 +16,7 @@ from corral.domain.hosts.limiter import NO_GATES, Gates, place_of_url
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec, Strategy
 from corral.domain.net.url import parse_target
-from corral.domain.ports import Executor
+from corral.domain.ports.execution import Executor
 from corral.domain.redaction import redact_result_url
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.sites.recipe.recipe import matches

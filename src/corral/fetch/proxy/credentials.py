@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
-from corral.domain.ports import Executor
+from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, Outcome, Task
 from corral.domain.secret import without
 from corral.fetch.faults import fault

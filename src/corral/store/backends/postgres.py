@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import psycopg
@@ -47,7 +47,7 @@ _READ = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL"
 _WRITE = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text"
 _OUTCOME = "SELECT pg_xact_status(%s::xid8)"
 
-Op = Callable[[Tx], Any]
+T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 
 
@@ -115,8 +115,9 @@ class _Pending:
     __slots__ = ("asked_at", "done", "is_wanted", "op")
 
     def __init__(
-        self, op: Op, done: Callable[[Any, BaseException | None], None], is_wanted: Callable[[], bool]
+        self, op: Callable[[Tx], Any], done: Callable[[Any, BaseException | None], None], is_wanted: Callable[[], bool]
     ) -> None:
+        # A group holds operations of different types; `write` hands each result to the caller that knows its type.
         self.op = op
         self.done = done
         self.is_wanted = is_wanted
@@ -148,24 +149,24 @@ class PostgresDatabase:
         for thread in self._writers:
             thread.start()
 
-    async def write(self, op: Op, *, essential: bool = False) -> Any:
+    async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
         """Essential writes wait for a hanging server: asking again for what may have happened helps nobody."""
         self._check_open()
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        future: asyncio.Future[T] = loop.create_future()
 
-        def done(result: Any, error: BaseException | None) -> None:
+        def done(result: T, error: BaseException | None) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_resolve, future, result, error)
 
         self._waiting.put(_Pending(op, done, lambda: not future.cancelled()))
         return await self._answered(future, is_patient=essential)
 
-    def write_from_thread(self, op: Op) -> Any:
+    def write_from_thread(self, op: Callable[[Tx], T]) -> T:
         self._check_open()
         return self._alone(op, time.monotonic(), writes=True)
 
-    async def read(self, op: Op) -> Any:
+    async def read(self, op: Callable[[Tx], T]) -> T:
         self._check_open()
         loop = asyncio.get_running_loop()
         asked_at = time.monotonic()
@@ -174,7 +175,7 @@ class PostgresDatabase:
 
     read_slow = read
 
-    async def _answered(self, future: asyncio.Future[Any], *, is_patient: bool = False) -> Any:
+    async def _answered(self, future: asyncio.Future[T], *, is_patient: bool = False) -> T:
         """What comes of it; StorageUnavailable, and nothing done, where the server does not answer."""
         deadline = time.monotonic() + _ANSWER_S
         try:
@@ -255,12 +256,17 @@ class PostgresDatabase:
         for pending, result in zip(group, results, strict=True):
             pending.done(result, None)
 
-    def _alone(self, op: Op, asked_at: float, *, writes: bool) -> Any:
+    def _alone(self, op: Callable[[Tx], T], asked_at: float, *, writes: bool) -> T:
         return self._transaction([op], asked_at, writes=writes)[0]
 
     def _transaction(
-        self, ops: list[Op], asked_at: float, *, writes: bool, is_wanted: Callable[[], bool] = lambda: True
-    ) -> list[Any]:
+        self,
+        ops: list[Callable[[Tx], T]],
+        asked_at: float,
+        *,
+        writes: bool,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> list[T]:
         """All of them in one transaction, again where that can help: each try starts from nothing."""
         is_repeat = False
         error: psycopg.Error
@@ -287,8 +293,14 @@ class PostgresDatabase:
         raise self.damage.notice(translated(error)) from error
 
     def _try(
-        self, connection: Connection, ops: list[Op], *, writes: bool, is_repeat: bool, is_wanted: Callable[[], bool]
-    ) -> list[Any]:
+        self,
+        connection: Connection,
+        ops: list[Callable[[Tx], T]],
+        *,
+        writes: bool,
+        is_repeat: bool,
+        is_wanted: Callable[[], bool],
+    ) -> list[T]:
         tx = PostgresTx(connection, self._compiler, self._gaps, is_repeat=is_repeat)
         try:
             [(tx.now_ms, number)] = connection.execute(_WRITE if writes else _READ, prepare=True).fetchall()
@@ -358,7 +370,7 @@ class PostgresDatabase:
         return connection
 
 
-def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[T], result: T, error: BaseException | None) -> None:
     if future.done():
         return
     if error is not None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pysqlite3
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
@@ -15,7 +15,7 @@ from corral.store.backends.sqlite import SqliteTx
 from corral.store.damage import Damage
 from corral.store.tx import Compiler, Row, Tx
 
-Op = Callable[[Tx], Any]
+T = TypeVar("T")
 
 
 class _ReadOnly:
@@ -26,10 +26,10 @@ class _ReadOnly:
     def __init__(self) -> None:
         self.damage = Damage()
 
-    async def write(self, op: Op, *, essential: bool = False) -> Any:  # noqa: ARG002 - the shape of a database
+    async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:  # noqa: ARG002 - the shape of a database
         raise self._refusal()
 
-    def write_from_thread(self, op: Op) -> Any:  # noqa: ARG002
+    def write_from_thread(self, op: Callable[[Tx], T]) -> T:  # noqa: ARG002
         raise self._refusal()
 
     def _refusal(self) -> CorralError:
@@ -54,14 +54,14 @@ class ReadOnlyFile(_ReadOnly):
         self._clock = clock or SystemClock()
         self._compiler = Compiler(sqlite_dialect(paramstyle="qmark"))
 
-    async def read(self, op: Op) -> Any:
+    async def read(self, op: Callable[[Tx], T]) -> T:
         return self._read(op)
 
-    async def read_slow(self, op: Op) -> Any:
+    async def read_slow(self, op: Callable[[Tx], T]) -> T:
         return await asyncio.to_thread(self._read, op)
 
-    def _read(self, op: Op) -> Any:
-        def look(connection: sqlite_file.Connection) -> Any:
+    def _read(self, op: Callable[[Tx], T]) -> T:
+        def look(connection: sqlite_file.Connection) -> T:
             connection.execute("BEGIN")
             tx = SqliteTx(connection, self._compiler)
             tx.wall_ms = self._clock.wall_ms()
@@ -88,7 +88,7 @@ class ReadOnlyFile(_ReadOnly):
 class Nothing(_ReadOnly):
     """A database that is not there yet: every list is empty, every id unknown."""
 
-    async def read(self, op: Op) -> Any:
+    async def read(self, op: Callable[[Tx], T]) -> T:
         return op(cast(Tx, _NoRows()))
 
     read_slow = read

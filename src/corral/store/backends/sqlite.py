@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pysqlite3
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
@@ -30,7 +30,7 @@ from corral.store.tx import Compiler, Row, Tx
 
 _MAX_GROUP = 128
 
-Op = Callable[[Tx], Any]
+T = TypeVar("T")
 
 
 class SqliteTx:
@@ -78,9 +78,10 @@ class SqliteTx:
 class _Pending:
     __slots__ = ("essential", "future", "op")
 
-    def __init__(self, op: Op, future: asyncio.Future[Any], essential: bool) -> None:
-        self.op = op
-        self.future = future
+    def __init__(self, op: Callable[[Tx], T], future: asyncio.Future[T], essential: bool) -> None:
+        # A group holds operations of different types; `write` hands each result to the caller that knows its type.
+        self.op: Callable[[Tx], Any] = op
+        self.future: asyncio.Future[Any] = future
         self.essential = essential
 
 
@@ -141,21 +142,21 @@ class SqliteDatabase:
             finally:
                 self._roll_back()
 
-    async def write(self, op: Op, *, essential: bool = False) -> Any:
+    async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
         """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
         self._check_open()
         if not essential and self._ballast is not None and self._ballast.is_spent:
             raise full(self._path)
         loop = asyncio.get_running_loop()
-        pending = _Pending(op, loop.create_future(), essential)
-        self._waiting.append(pending)
+        future: asyncio.Future[T] = loop.create_future()
+        self._waiting.append(_Pending(op, future, essential))
         # A loop that was closed on the way never comes back.
         if self._flushing_on is None or self._flushing_on.is_closed():
             self._flushing_on = loop
             loop.call_soon(self._flush, loop)
-        return await pending.future
+        return await future
 
-    def write_from_thread(self, op: Op) -> Any:
+    def write_from_thread(self, op: Callable[[Tx], T]) -> T:
         """The same for a thread of its own, which must not depend on the event loop."""
         self._check_open()
         with self._all_locks():
@@ -165,28 +166,28 @@ class SqliteDatabase:
         if self._closed:
             raise StorageUnavailable("the store has been closed")
 
-    async def read(self, op: Op) -> Any:
+    async def read(self, op: Callable[[Tx], T]) -> T:
         """A short read, on the event loop's thread."""
         if self._path is None:
             return await self.write(op)
         self._check_open()
         return self._read_on(self._reader, op)
 
-    async def read_slow(self, op: Op) -> Any:
+    async def read_slow(self, op: Callable[[Tx], T]) -> T:
         """A read that may take long, in a thread with a connection of its own."""
         if self._path is None:
             return await self.write(op)
         self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._read_thread, self._read_apart, op)
 
-    def _read_apart(self, op: Op) -> Any:
+    def _read_apart(self, op: Callable[[Tx], T]) -> T:
         connection = sqlite_file.connect(self._path, readonly=True)
         try:
             return self._read_on(connection, op)
         finally:
             connection.close()
 
-    def _read_on(self, connection: Any, op: Op) -> Any:
+    def _read_on(self, connection: Any, op: Callable[[Tx], T]) -> T:
         try:
             connection.execute("BEGIN")
             try:
@@ -297,7 +298,7 @@ class SqliteDatabase:
                 results.append((pending, None, error))
         return results
 
-    def _alone_or_from_ballast(self, op: Op, essential: bool) -> Any:
+    def _alone_or_from_ballast(self, op: Callable[[Tx], T], essential: bool) -> T:
         try:
             return self._alone(op)
         except StorageFull:
@@ -305,7 +306,7 @@ class SqliteDatabase:
                 raise
             return self._alone(op)
 
-    def _alone(self, op: Op) -> Any:
+    def _alone(self, op: Callable[[Tx], T]) -> T:
         try:
             try:
                 return self._transaction(op)
@@ -314,7 +315,7 @@ class SqliteDatabase:
         except (pysqlite3.Error, OverflowError) as error:
             raise self.damage.notice(sqlite_file.translated(error, self._path)) from error
 
-    def _transaction(self, op: Op, *, is_repeat: bool = False) -> Any:
+    def _transaction(self, op: Callable[[Tx], T], *, is_repeat: bool = False) -> T:
         self._begin_patiently()
         try:
             migration_marks.refuse_moved(self._connection, self._path)

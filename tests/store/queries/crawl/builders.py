@@ -17,12 +17,12 @@ def url(number: int, depth: int = 0, reason: str | None = None) -> DiscoveredLin
 
 async def crawl_of(store: Store, seeds: int = 1) -> str:
     run = a_run(kind="crawl", max_attempts=1)
-    run_id, _ = await store.add_crawl(run, CREATED, [url(number) for number in range(seeds)])
+    run_id, _ = await store.crawls.add(run, CREATED, [url(number) for number in range(seeds)])
     return run_id
 
 
 async def claimed(store: Store, run_id: str) -> Lease:
-    [lease] = await store.claim_one(run_id, ME, 10)
+    [lease] = await store.runs.claim_one(run_id, ME, 10)
     return lease
 
 
@@ -32,7 +32,7 @@ def done(item: Item, *found: DiscoveredLink, **changed: object) -> ItemResult:
 
 
 async def ask(store: Store, lease: Lease, report: BatchReport, max_pages: int | None = None, **bounds: Any) -> Batch:
-    step = await store.crawl_step(lease, report, Bounds(max_pages, **bounds))
+    step = await store.crawls.step(lease, report, Bounds(max_pages, **bounds))
     assert step is not None
     return step
 

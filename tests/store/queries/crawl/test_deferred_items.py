@@ -19,7 +19,7 @@ async def test_what_was_learned_of_templates_is_kept(store: Store, sql: Sql) -> 
     assert step.traps == {}
     await ask(store, lease, BatchReport((), (), 0, traps={"begins": False, "tallies": {"b": None}, "endless": []}))
 
-    await store.release([lease], "test")
+    await store.runs.release([lease], "test")
     lease = await claimed(store, run_id)
     told = {"begins": True, "tallies": {}, "endless": []}
     step = await ask(store, lease, BatchReport((), (), 10, traps=told))
@@ -48,7 +48,7 @@ async def test_deferred_items_come_after_all_others_and_in_order(store: Store, s
     assert step.items[1].found_on == "http://a.test/0"
     check_counts(sql, run_id, step.counts)
     # Killed now, they are still what they were.
-    await store.release([lease], "test")
+    await store.runs.release([lease], "test")
     lease = await claimed(store, run_id)
     step = await ask(store, lease, BatchReport((), (), 5))
     assert [(item.url, item.is_deferred) for item in step.items] == [
@@ -93,5 +93,5 @@ async def test_a_template_that_proves_to_be_a_trap_is_refused_at_once(store: Sto
     step = await ask(store, lease, BatchReport((), (), 5, traps=told))
     assert ([item.url for item in step.items], step.counts.skipped) == (["http://a.test/9"], 5)
     check_counts(sql, run_id, step.counts)
-    [held] = await store.crawl_held_back(run_id)
+    [held] = await store.crawls.trap_groups(run_id)
     assert held == {"reason": "endless_growth", "template": "a.test/{n}", "count": 5, "example": "http://a.test/1"}

@@ -25,7 +25,7 @@ async def test_a_page_its_record_and_its_links_are_written_together(store: Store
     assert [item.url for item in step.items] == ["http://a.test/1", "http://a.test/2"]
     assert step.counts == Counts(pending=0, leased=2, done=1, failed=0, skipped=1)
     assert step.size == 10
-    assert [record.data for record in await store.records_of(run_id, "", 10)] == [{"url": start.url}]
+    assert [record.data for record in await store.records.of_run(run_id, "", 10)] == [{"url": start.url}]
     check_counts(sql, run_id, step.counts)
 
 
@@ -37,22 +37,22 @@ async def test_nothing_is_written_twice_where_an_end_is_told_twice(store: Store,
     once = await ask(store, lease, report)
     assert await ask(store, lease, report) == once
     check_counts(sql, run_id, once.counts)
-    assert len(await store.records_of(run_id, "", 10)) == 1
+    assert len(await store.records.of_run(run_id, "", 10)) == 1
 
 
 async def test_whoever_lost_the_run_writes_nothing(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
     lease = await claimed(store, run_id)
     [start] = (await first(store, lease)).items
-    await store.release([lease], "test")
+    await store.runs.release([lease], "test")
     report = BatchReport((done(start, url(1, 1)),), (), 10)
-    assert await store.crawl_step(lease, report, Bounds()) is None
-    assert await store.crawl_step(lease._replace(owner=OTHER), report, Bounds()) is None
+    assert await store.crawls.step(lease, report, Bounds()) is None
+    assert await store.crawls.step(lease._replace(owner=OTHER), report, Bounds()) is None
     again = await claimed(store, run_id)
-    assert await store.crawl_step(lease, report, Bounds()) is None
-    await store.move(run_id, Move.CANCEL)
-    assert await store.crawl_step(again, report, Bounds()) is None
-    assert await store.records_of(run_id, "", 10) == []
+    assert await store.crawls.step(lease, report, Bounds()) is None
+    await store.runs.apply_action(run_id, Move.CANCEL)
+    assert await store.crawls.step(again, report, Bounds()) is None
+    assert await store.records.of_run(run_id, "", 10) == []
     assert sql(f"SELECT count(*) FROM items WHERE run_id = '{run_id}'") == [(1,)]
 
 
@@ -60,7 +60,7 @@ async def test_what_a_dead_process_held_is_given_out_again(store: Store, sql: Sq
     run_id = await crawl_of(store, seeds=5)
     lease = await claimed(store, run_id)
     held = (await first(store, lease, 3)).items
-    await store.release([lease], "test")
+    await store.runs.release([lease], "test")
 
     step = await first(store, await claimed(store, run_id), 10)
     assert {item.id for item in held} < {item.id for item in step.items}
@@ -112,7 +112,7 @@ async def test_a_shorter_way_found_late_counts(store: Store, sql: Sql) -> None:
     check_counts(sql, run_id, step.counts)
     step = await ask(store, lease, BatchReport(tuple(done(item) for item in step.items), (), 10))
     assert step.counts.done == 5
-    assert len(await store.records_of(run_id, "", 10)) == 5
+    assert len(await store.records.of_run(run_id, "", 10)) == 5
 
 
 async def test_no_more_pages_than_allowed_are_handed_out(store: Store) -> None:
@@ -138,7 +138,7 @@ async def test_killed_at_any_step_a_crawl_ends_as_if_it_had_not_been(store: Stor
     held: dict[int, Item] = {}
     while True:
         if dice.random() < 0.15:
-            await store.release([lease], "test")
+            await store.runs.release([lease], "test")
             lease = await claimed(store, run_id)
             held = {}
         ending = dice.sample(list(held.values()), dice.randint(0, len(held)))
@@ -152,15 +152,15 @@ async def test_killed_at_any_step_a_crawl_ends_as_if_it_had_not_been(store: Stor
         check_counts(sql, run_id, step.counts)
         if not held and not step.items and not step.counts.pending:
             break
-    records = [record.data["url"] for record in await store.records_of(run_id, "", 100)]
+    records = [record.data["url"] for record in await store.records.of_run(run_id, "", 100)]
     assert sorted(records) == sorted(f"http://a.test/{number}" for number in reachable)
 
 
 async def test_the_doctor_counts_again(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=3)
-    assert await store.findings() == []
+    assert await store.maintenance.audit() == []
     sql(f"UPDATE crawls SET pending = 4 WHERE run_id = '{run_id}'")
-    [found] = await store.findings()
+    [found] = await store.maintenance.audit()
     assert (found.rule, found.subject) == ("a crawl knows its items", run_id)
 
 
@@ -185,7 +185,7 @@ async def test_of_one_host_no_more_pages_are_handed_out_than_allowed(store: Stor
     assert step.counts == Counts(leased=3, done=1, skipped=3)
     check_counts(sql, run_id, step.counts)
     # Given back and taken again, they are counted once; one that is tried again is not counted again.
-    await store.release([lease], "test")
+    await store.runs.release([lease], "test")
     lease = await claimed(store, run_id)
     step = await ask(store, lease, BatchReport((), (), 10), max_per_host=3)
     one, two, b = step.items
@@ -221,7 +221,7 @@ async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_
     for _ in range(30):
         if killer in {item.key for item in step.items}:
             tried.append(len(step.items))
-            assert await store.lose([dead(lease)]) == 1
+            assert await store.runs.lose([dead(lease)]) == 1
             lease = await claimed(store, run_id)
             step = await first(store, lease, 30)
         elif step.items:
@@ -231,10 +231,10 @@ async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_
         check_counts(sql, run_id, step.counts)
     assert tried == [10, 4, 1]
     assert step.counts == Counts(done=9, failed=1)
-    [failed] = await store.crawl_items(run_id, ItemState.FAILED, 0, 10)
+    [failed] = await store.crawls.items(run_id, ItemState.FAILED, 0, 10)
     assert (failed.url, failed.reason) == ("http://a.test/7", "worker_lost:poison")
     assert sql(f"SELECT suspects FROM crawls WHERE run_id = '{run_id}'") == [(0,)]
-    assert (await store.run(run_id)).losses == 0, "the page was to blame"
+    assert (await store.runs.get(run_id)).losses == 0, "the page was to blame"
 
 
 async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: Store, sql: Sql) -> None:
@@ -242,14 +242,14 @@ async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: S
     for _ in range(2):
         lease = await claimed(store, run_id)
         await first(store, lease)
-        await store.lose([dead(lease, Blame.NONE)])
+        await store.runs.lose([dead(lease, Blame.NONE)])
     assert sql(f"SELECT losses FROM items WHERE run_id = '{run_id}'") == [(0,)]
     for _ in range(5):
         lease = await claimed(store, run_id)
         await first(store, lease)
-        await store.lose([dead(lease, Blame.SUSPECTED)])
+        await store.runs.lose([dead(lease, Blame.SUSPECTED)])
     assert sql(f"SELECT losses, state FROM items WHERE run_id = '{run_id}'") == [(2, "leased")]
-    assert (await store.run(run_id)).suspect == Suspicion.ALONE
+    assert (await store.runs.get(run_id)).suspect == Suspicion.ALONE
 
 
 async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(store: Store) -> None:
@@ -261,14 +261,14 @@ async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(stor
         if lands:
             [item] = (await first(store, lease, 1)).items
             await ask(store, lease, BatchReport((done(item),), (), 0))
-        await store.lose([dead(lease, blame)])
-        return (await store.run(run_id)).state
+        await store.runs.lose([dead(lease, blame)])
+        return (await store.runs.get(run_id)).state
 
     assert {await lose(blame=Blame.NONE) for _ in range(3)} == {RunState.QUEUED}
     states = [await lose(lands=number == cap - 1) for number in range(2 * cap - 2)]
     assert set(states) == {RunState.QUEUED}
     assert await lose() is RunState.HELD
-    assert (await store.run(run_id)).failure_detail == "poison"
+    assert (await store.runs.get(run_id)).failure_detail == "poison"
 
 
 async def test_an_item_of_which_more_will_be_told_stays_leased_and_too_much_is_counted(store: Store, sql: Sql) -> None:

@@ -47,28 +47,28 @@ async def test_nobody_is_asked_for_without_need(store: Store, seeds: list[Discov
     crawl = await claimed(store, await a_crawl(store, *seeds), bounds)
     step = await crawl.step(want=5)
     assert (step.helpers, step.is_shared) == (0, False)
-    assert await store.claim_helpers(OTHER, 10, 10) == []
+    assert await store.crawls.claim_helpers(OTHER, 10, 10) == []
 
 
 async def test_a_helper_is_nobodys_run(store: Store) -> None:
     crawl, helper = await shared(store)
     assert helper.lease.run.parent_id == crawl.lease.run_id
-    assert [run.id for run in await store.newest_runs(None, None, None, 10)] == [crawl.lease.run_id]
-    assert [run.id for run in await store.newest_runs(None, RunState.RUNNING, None, 10)] == [crawl.lease.run_id]
-    assert await store.count_live() == {"held": 0, "queued": 0, "running": 1}
-    await store.release([helper.lease], "shutdown")
-    assert await store.count_live() == {"held": 0, "queued": 0, "running": 1}
-    http, *_ = await store.queues()
+    assert [run.id for run in await store.runs.newest(None, None, None, 10)] == [crawl.lease.run_id]
+    assert [run.id for run in await store.runs.newest(None, RunState.RUNNING, None, 10)] == [crawl.lease.run_id]
+    assert await store.runs.count_live() == {"held": 0, "queued": 0, "running": 1}
+    await store.runs.release([helper.lease], "shutdown")
+    assert await store.runs.count_live() == {"held": 0, "queued": 0, "running": 1}
+    http, *_ = await store.runs.count_queues()
     assert (http.running, http.due, http.oldest_s) == (1, 0, None), "and it waits in no queue"
-    assert [run.id for run, _ in await store.newest_crawls(None, 10)] == [crawl.lease.run_id]
+    assert [run.id for run, _ in await store.crawls.newest(None, 10)] == [crawl.lease.run_id]
 
 
 async def test_a_helper_is_claimed_apart(store: Store) -> None:
     crawl = await claimed(store, await a_crawl(store, page(0, 0), page(1, 0), page(2, 0)))
     assert (await crawl.step(want=2)).helpers == 1
-    assert await store.claim(OTHER, 10, 10) == []
-    assert await store.claim_helpers(OTHER, 10, 10, crawl="another") == []
-    [lease] = await store.claim_helpers(OTHER, 10, 10, crawl=crawl.lease.run_id)
+    assert await store.runs.claim(OTHER, 10, 10) == []
+    assert await store.crawls.claim_helpers(OTHER, 10, 10, crawl="another") == []
+    [lease] = await store.crawls.claim_helpers(OTHER, 10, 10, crawl=crawl.lease.run_id)
     assert lease.run.kind == SHARE
 
 
@@ -82,7 +82,7 @@ async def test_each_place_is_with_one_of_them(store: Store, sql: Sql) -> None:
     assert not crawl.places & helper.places
     assert crawl.heard is not None
     assert crawl.heard.is_shared
-    check(sql, crawl.lease.run_id, (await store.crawl_now(crawl.lease.run_id)).counts)
+    check(sql, crawl.lease.run_id, (await store.crawls.get(crawl.lease.run_id)).counts)
 
 
 async def test_what_a_helper_finds_at_home_stays_with_it(store: Store, sql: Sql) -> None:
@@ -176,7 +176,7 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
     await helper.step(want=0)
     assert sql(f"SELECT state FROM items WHERE url_key = '{name.partition('/')[0]}/50'") == [("skipped",)]
     await helper.step(want=0, is_last=True)
-    assert await store.settle(completed(helper.lease))
+    assert await store.runs.settle(completed(helper.lease))
     step = await crawl.step(want=0)
     assert step.traps is not None
     assert {each: tally for each, *tally in step.traps["come"]["templates"]}[name] == [9, *TALLY[1:]]
@@ -216,9 +216,9 @@ async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
     step = await crawl.step(want=0, is_last=True)
     assert step.counts.leased == 0
     report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
-    assert await store.crawl_step(helper.lease, report, SHARED) is None
-    assert (await store.run(helper.lease.run_id)).state is RunState.COMPLETED
-    assert await store.settle(completed(crawl.lease))
+    assert await store.crawls.step(helper.lease, report, SHARED) is None
+    assert (await store.runs.get(helper.lease.run_id)).state is RunState.COMPLETED
+    assert await store.runs.settle(completed(crawl.lease))
     check(sql, crawl.lease.run_id, step.counts)
     for run_id in (crawl.lease.run_id, helper.lease.run_id):
         await check_history(store, run_id)
@@ -227,21 +227,21 @@ async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
 @pytest.mark.parametrize("move", [Move.CANCEL, Move.PAUSE])
 async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store, move: Move) -> None:
     crawl, helper = await shared(store)
-    before = (await store.crawl_now(crawl.lease.run_id)).counts
-    await store.move(crawl.lease.run_id, move)
+    before = (await store.crawls.get(crawl.lease.run_id)).counts
+    await store.runs.apply_action(crawl.lease.run_id, move)
     report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
-    step = await store.crawl_step(helper.lease, report, SHARED)
+    step = await store.crawls.step(helper.lease, report, SHARED)
     assert step is not None
     assert step.is_over
     assert not step.items
-    assert (await store.crawl_now(crawl.lease.run_id)).counts == before
+    assert (await store.crawls.get(crawl.lease.run_id)).counts == before
 
 
 async def test_a_paused_crawl_goes_on_with_what_its_helper_had(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.move(crawl.lease.run_id, Move.PAUSE)
-    assert await store.settle(completed(helper.lease))
-    await store.move(crawl.lease.run_id, Move.RESUME)
+    await store.runs.apply_action(crawl.lease.run_id, Move.PAUSE)
+    assert await store.runs.settle(completed(helper.lease))
+    await store.runs.apply_action(crawl.lease.run_id, Move.RESUME)
     again = await claimed(store, crawl.lease.run_id, crawl.bounds._replace(workers=1))
     await worked_off([again])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
@@ -251,9 +251,9 @@ async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     crawl, helper = await shared(store)
     helper.held.clear()
     await helper.step(want=0, is_last=True)
-    assert await store.settle(completed(helper.lease))
+    assert await store.runs.settle(completed(helper.lease))
     await crawl.step(want=0)
-    told = [event for event in await store.events_of(crawl.lease.run_id, 0, 100) if event.kind.startswith("helper")]
+    told = [event for event in await store.events.of_run(crawl.lease.run_id, 0, 100) if event.kind.startswith("helper")]
     assert [event.message for event in told] == ["Helper joined", "Helper left"]
     assert told[0].meta == {"helper": helper.lease.run_id, "share": 1, "worker": OTHER}
     await check_history(store, crawl.lease.run_id)

@@ -41,8 +41,8 @@ def url(request: pytest.FixtureRequest) -> str:
 async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
     lost = set(helper.held)
-    await store.lose([Loss(helper.lease, Blame.NONE, "killed")])
-    assert await store.crawl_step(helper.lease, BatchReport((), tuple(lost), 5), SHARED) is None
+    await store.runs.lose([Loss(helper.lease, Blame.NONE, "killed")])
+    assert await store.crawls.step(helper.lease, BatchReport((), tuple(lost), 5), SHARED) is None
     await worked_off([crawl])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
     [(count,)] = sql("SELECT count(*) FROM records")
@@ -51,7 +51,7 @@ async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql)
 
 async def test_a_helper_that_comes_back_begins_with_nothing(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.lose([Loss(helper.lease, Blame.NONE, "killed")])
+    await store.runs.lose([Loss(helper.lease, Blame.NONE, "killed")])
     [again] = await helpers(store, 1, helper.bounds)
     assert again.lease.run_id == helper.lease.run_id
     step = await again.step()
@@ -63,7 +63,7 @@ async def test_a_helper_that_comes_back_begins_with_nothing(store: Store, sql: S
 
 async def test_helpers_go_on_while_the_crawl_has_no_worker(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.lose([Loss(crawl.lease, Blame.NONE, "killed")])
+    await store.runs.lose([Loss(crawl.lease, Blame.NONE, "killed")])
     step = await helper.step(*(done(each) for each in helper.held.values()))
     assert step.items
     again = await claimed(store, crawl.lease.run_id, crawl.bounds)
@@ -75,7 +75,7 @@ async def test_helpers_go_on_while_the_crawl_has_no_worker(store: Store, sql: Sq
 
 async def test_only_what_the_dead_one_held_is_suspected(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.lose([Loss(helper.lease, Blame.CERTAIN, "killed by SIGSEGV")])
+    await store.runs.lose([Loss(helper.lease, Blame.CERTAIN, "killed by SIGSEGV")])
     suspects = {id_ for (id_,) in sql("SELECT id FROM items WHERE losses > 0")}
     assert suspects == set(helper.held)
     step = await crawl.step(*(done(each) for each in crawl.held.values()))
@@ -116,13 +116,13 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
     reads: Counter[str] = Counter()
     lost = 0
     for _ in range(2_000):
-        workers += [Worker(store, lease, bounds) for lease in await store.claim_helpers(OTHER, 3, 10)]
+        workers += [Worker(store, lease, bounds) for lease in await store.crawls.claim_helpers(OTHER, 3, 10)]
         worker = dice.choice(workers)
         if dice.random() < 0.02:
             workers.remove(worker)
             lost += len(worker.held)
             reads.update(item.url for item in worker.held.values())
-            await store.lose([Loss(worker.lease, Blame.NONE, "killed")])
+            await store.runs.lose([Loss(worker.lease, Blame.NONE, "killed")])
             await _taken_up(store, workers, worker.lease, bounds)
             continue
         ready = [item for item in worker.held.values() if dice.random() < 0.5]
@@ -147,6 +147,6 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
 
 
 async def _taken_up(store: Store, workers: list[Worker], lease: Lease, bounds: Bounds) -> None:
-    run = await store.run(lease.run_id)
+    run = await store.runs.get(lease.run_id)
     if run.state is RunState.QUEUED and run.kind != SHARE:
         workers.append(await claimed(store, run.id, bounds))

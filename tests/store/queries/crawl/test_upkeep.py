@@ -24,18 +24,18 @@ async def crawled(store: Store, sql: Sql, *, pages: int = 3, keep: bool = False,
     """A crawl that ended so long ago."""
     run_id = _old_run(2)
     run = a_run(id=run_id, kind="crawl", max_attempts=1)
-    await store.add_crawl(run, CREATED, [url(number) for number in range(pages)], keep=keep)
+    await store.crawls.add(run, CREATED, [url(number) for number in range(pages)], keep=keep)
     lease = await claimed(store, run_id)
     items = (await first(store, lease, pages)).items
     await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
-    await store.settle(builders.completed(lease))
+    await store.runs.settle(builders.completed(lease))
     sql(f"UPDATE runs SET finished_at = finished_at - {hours_ago * HOUR_MS} WHERE id = '{run_id}'")
     return run_id
 
 
 async def cleared(store: Store, rows: int = 1000) -> int:
     steps = 0
-    while await store.clear_leftovers(rows):
+    while await store.maintenance.purge(rows):
         steps += 1
     return steps
 
@@ -52,24 +52,24 @@ def rows_of(sql: Sql, run_id: str) -> dict[str, int]:
 
 async def test_a_finished_crawl_is_forgotten_with_all_that_belongs_to_it_after_its_time(store: Store, sql: Sql) -> None:
     old, recent = await crawled(store, sql), await crawled(store, sql, hours_ago=23)
-    assert await store.prune(A_DAY) == 1
-    assert await store.prune(A_DAY) == 0
+    assert await store.maintenance.prune(A_DAY) == 1
+    assert await store.maintenance.prune(A_DAY) == 0
     await cleared(store)
     assert rows_of(sql, old) == {}
     assert rows_of(sql, recent)["records"] == 3
-    assert await store.findings() == []
+    assert await store.maintenance.audit() == []
 
 
 async def test_one_that_a_person_asked_to_keep_stays_until_it_is_let_go(store: Store, sql: Sql) -> None:
     run_id = await crawled(store, sql, keep=True)
     other = await crawled(store, sql)
-    await store.keep_run(other, keep=True)
-    await store.keep_run(other, keep=True)
-    assert await store.is_kept(run_id)
-    assert await store.prune(A_DAY) == 0
-    await store.keep_run(run_id, keep=False)
-    assert not await store.is_kept(run_id)
-    assert await store.prune(A_DAY) == 1
+    await store.runs.keep(other, keep=True)
+    await store.runs.keep(other, keep=True)
+    assert await store.runs.is_kept(run_id)
+    assert await store.maintenance.prune(A_DAY) == 0
+    await store.runs.keep(run_id, keep=False)
+    assert not await store.runs.is_kept(run_id)
+    assert await store.maintenance.prune(A_DAY) == 1
     await cleared(store)
     assert rows_of(sql, run_id) == {}
     assert rows_of(sql, other)["items"] == 3
@@ -77,7 +77,7 @@ async def test_one_that_a_person_asked_to_keep_stays_until_it_is_let_go(store: S
 
 async def test_the_records_of_a_kept_crawl_outlive_its_run(store: Store, sql: Sql) -> None:
     run_id, other = await crawled(store, sql, keep=True), await crawled(store, sql)
-    assert await store.prune(Retention(max_finished_runs=0, keep_records=False)) == 2
+    assert await store.maintenance.prune(Retention(max_finished_runs=0, keep_records=False)) == 2
     await cleared(store)
     assert rows_of(sql, run_id) == {"records": 3}
     assert rows_of(sql, other) == {}
@@ -85,19 +85,19 @@ async def test_the_records_of_a_kept_crawl_outlive_its_run(store: Store, sql: Sq
 
 async def test_other_runs_and_crawls_that_have_not_ended_are_not_touched(store: Store, sql: Sql) -> None:
     page = await builders.add(store, a_run(id=_old_run(3)))
-    await store.move(page, Move.CANCEL)
+    await store.runs.apply_action(page, Move.CANCEL)
     sql(f"UPDATE runs SET finished_at = 1 WHERE id = '{page}'")
     waiting = a_run(id=_old_run(3), kind="crawl", max_attempts=1)
-    await store.add_crawl(waiting, CREATED, [url(0)])
-    assert await store.prune(A_DAY) == 0
-    assert await store.prune(Retention()) == 0
+    await store.crawls.add(waiting, CREATED, [url(0)])
+    assert await store.maintenance.prune(A_DAY) == 0
+    assert await store.maintenance.prune(Retention()) == 0
 
 
 async def test_a_large_crawl_is_cleared_away_in_small_pieces_and_can_be_interrupted(store: Store, sql: Sql) -> None:
     run_id = await crawled(store, sql, pages=10)
-    assert await store.prune(A_DAY) == 1
+    assert await store.maintenance.prune(A_DAY) == 1
     assert set(rows_of(sql, run_id)) == {"items", "records", "leftovers", "site_statistics"}, "the task is gone at once"
-    assert await store.clear_leftovers(4)
+    assert await store.maintenance.purge(4)
     assert (rows_of(sql, run_id)["items"], rows_of(sql, run_id)["records"]) == (6, 6)
     assert await cleared(store, 4) == 2
     assert rows_of(sql, run_id) == {}
@@ -112,7 +112,7 @@ def ended(item_id: int, state: ItemState, reason: str | None, took_ms: int) -> I
 
 async def a_day_at_the_site(store: Store) -> Lease:
     """Two pages done, one failed, one skipped, one tried again."""
-    run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [url(number) for number in range(5)])
+    run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [url(number) for number in range(5)])
     lease = await claimed(store, run_id)
     one, two, three, four, five = (await first(store, lease)).items
     report = (
@@ -129,17 +129,17 @@ async def a_day_at_the_site(store: Store) -> Lease:
 
 async def test_what_became_of_the_pages_of_a_site_is_counted_with_their_end_and_once(store: Store) -> None:
     await a_day_at_the_site(store)
-    found = await store.site_statistics("a.test")
+    found = await store.sites.statistics("a.test")
     assert found is not None
     assert (found.done, found.failed, found.skipped) == (2, {"timeout": 1}, {"noindex": 1})
     assert (found.retried, found.size) == ({"network": 1}, 20)
     assert found.mean_ms == 200.0
     assert found.error_rate == pytest.approx(1 / 3)
-    assert await store.site_statistics("b.test") is None
+    assert await store.sites.statistics("b.test") is None
 
 
 async def test_they_take_no_more_room_for_more_pages(store: Store, sql: Sql) -> None:
-    run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [url(number) for number in range(50)])
+    run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [url(number) for number in range(50)])
     lease = await claimed(store, run_id)
     for _ in range(5):
         items = (await ask(store, lease, BatchReport((), (), 10))).items
@@ -151,28 +151,28 @@ async def test_they_outlive_the_crawl_and_add_up(store: Store, sql: Sql) -> None
     for _ in range(2):
         await crawled(store, sql)
         await a_day_at_the_site(store)
-    before = await store.site_statistics("a.test")
-    assert await store.prune(A_DAY) == 2
+    before = await store.sites.statistics("a.test")
+    assert await store.maintenance.prune(A_DAY) == 2
     await asyncio.gather(*(cleared(store) for _ in range(3)))
-    assert await store.site_statistics("a.test") == before
+    assert await store.sites.statistics("a.test") == before
     assert before is not None
     assert before.done == 2 * 5
     assert len(sql("SELECT 1 FROM site_statistics WHERE run_id = ''")) == 1
     sql(f"UPDATE site_statistics SET updated_at = {int(datetime.now(UTC).timestamp() * 1000) - 91 * 24 * HOUR_MS}")
-    await store.prune(Retention())
+    await store.maintenance.prune(Retention())
     assert sql("SELECT count(*) FROM site_statistics WHERE run_id = ''") == [(0,)]
 
 
 async def test_hosts_are_listed_latest_first_whatever_their_ports(store: Store, sql: Sql) -> None:
     await a_day_at_the_site(store)
     found = url(9)._replace(url="http://b.test:8080/", key="b", host="b.test:8080")
-    run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [found])
+    run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [found])
     lease = await claimed(store, run_id)
     [item] = (await first(store, lease)).items
     await ask(store, lease, BatchReport((done(item),), (), 0))
     sql("UPDATE site_statistics SET updated_at = 1 WHERE host = 'a.test'")
-    assert [each.host for each in await store.latest_site_statistics(10)] == ["b.test", "a.test"]
-    assert [each.host for each in await store.latest_site_statistics(1)] == ["b.test"]
+    assert [each.host for each in await store.sites.latest_statistics(10)] == ["b.test", "a.test"]
+    assert [each.host for each in await store.sites.latest_statistics(1)] == ["b.test"]
 
 
 # -- load ---------------------------------------------------------------------------------------------
@@ -182,11 +182,11 @@ async def test_what_crawls_were_at_long_ago_says_nothing_about_now_and_a_task_th
     store: Store, sql: Sql
 ) -> None:
     await a_day_at_the_site(store)
-    assert (await store.crawl_load(None))[:3] == (1, 2, 1)
+    assert (await store.crawls.load(None))[:3] == (1, 2, 1)
     sql(f"UPDATE crawls SET updated_at = updated_at - {HOUR_MS}")
-    run_id, _ = await store.add_crawl(a_run(kind="crawl"), CREATED, [url(0)])
-    load = await store.crawl_load(None)
+    run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [url(0)])
+    load = await store.crawls.load(None)
     assert load[:3] == (1, 0, 0)
     assert load.waited_s < 30
     sql(f"UPDATE runs SET due_at = due_at - 60000 WHERE id = '{run_id}'")
-    assert (await store.crawl_load(None)).waited_s > 59
+    assert (await store.crawls.load(None)).waited_s > 59

@@ -13,52 +13,55 @@ ONE, TWO = new_owner(), new_owner()
 
 
 async def test_a_node_has_what_it_wants_and_another_one_what_is_left(store: Store) -> None:
-    assert await store.take_parts(ONE, [PartAsk("a", 8, 0, 8), PartAsk("b", 3, 0, 1)]) == [Given("a", 8), Given("b", 3)]
-    assert await store.contested_parts(ONE) == {}
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 0, is_contested=True)]
-    assert await store.contested_parts(ONE) == {"a": True}  # the other one has none
-    assert await store.contested_parts(TWO) == {"a": False}
+    assert await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8), PartAsk("b", 3, 0, 1)]) == [
+        Given("a", 8),
+        Given("b", 3),
+    ]
+    assert await store.hosts.find_contested(ONE) == {}
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 0, is_contested=True)]
+    assert await store.hosts.find_contested(ONE) == {"a": True}  # the other one has none
+    assert await store.hosts.find_contested(TWO) == {"a": False}
 
 
 async def test_what_is_in_use_counts_until_it_has_ended(store: Store) -> None:
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 20)])
-    await store.take_parts(TWO, [PartAsk("a", 8, 0, 20)])
-    assert await store.take_parts(ONE, [PartAsk("a", 8, 7, 20)]) == [Given("a", 4, is_contested=True)]
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 1, is_contested=True)]
-    await store.take_parts(ONE, [PartAsk("a", 8, 2, 20)])
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 1, 20)]) == [Given("a", 4, is_contested=True)]
+    await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 20)])
+    await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 20)])
+    assert await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 7, 20)]) == [Given("a", 4, is_contested=True)]
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 20)]) == [Given("a", 1, is_contested=True)]
+    await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 2, 20)])
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 1, 20)]) == [Given("a", 4, is_contested=True)]
 
 
 async def test_what_a_node_drops_is_the_others(store: Store) -> None:
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 20), PartAsk("b", 8, 0, 20)])
-    await store.drop_parts(ONE, ["a"])
+    await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 20), PartAsk("b", 8, 0, 20)])
+    await store.hosts.drop_quotas(ONE, ["a"])
     asks = [PartAsk("a", 8, 0, 8), PartAsk("b", 8, 0, 8)]
-    assert await store.take_parts(TWO, asks) == [Given("a", 8), Given("b", 0, is_contested=True)]
+    assert await store.hosts.take_quotas(TWO, asks) == [Given("a", 8), Given("b", 0, is_contested=True)]
 
 
 async def test_a_node_that_is_struck_has_none(store: Store) -> None:
     card = WorkerCard(ONE, "here", 7, WorkerRole.WORKER, "embedded", (), 100, "1.2")
-    await store.worker_seen(card, 1, is_stopping=False)
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 8)])
-    await store.strike_worker(ONE)
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
+    await store.nodes.heartbeat(card, 1, is_stopping=False)
+    await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8)])
+    await store.nodes.remove(ONE)
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
 
 
 async def test_a_node_that_is_not_heard_of_has_none_and_one_that_renews_has(store: Store, sql: Sql) -> None:
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 8)])
+    await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8)])
     sql("UPDATE host_parts SET until = until - 9000")
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
-    await store.renew_parts(ONE)
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
+    await store.hosts.renew_quotas(ONE)
     sql(f"UPDATE host_parts SET until = until - 9000 WHERE owner = '{ONE}'")
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
     sql(f"UPDATE host_parts SET until = until - 1001 WHERE owner = '{ONE}'")
-    assert await store.take_parts(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
+    assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
 
 
 async def test_rows_of_nodes_that_are_long_gone_are_cleared_away(store: Store, sql: Sql) -> None:
-    await store.take_parts(ONE, [PartAsk("a", 8, 0, 8)])
+    await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8)])
     sql("UPDATE host_parts SET until = until - 71000")
-    await store.renew_parts(TWO)
+    await store.hosts.renew_quotas(TWO)
     assert sql("SELECT count(*) FROM host_parts") == [(0,)]
 
 
@@ -66,7 +69,9 @@ async def test_nodes_that_ask_at_the_same_time_do_not_get_too_much(shared_url: s
     stores = [open_store(shared_url) for _ in range(4)]
     owners = [new_owner() for _ in stores]
     asks = [PartAsk(f"host-{number}", 5, 0, 20) for number in range(20)]
-    given = await asyncio.gather(*(store.take_parts(owner, asks) for store, owner in zip(stores, owners, strict=True)))
+    given = await asyncio.gather(
+        *(store.hosts.take_quotas(owner, asks) for store, owner in zip(stores, owners, strict=True))
+    )
     for place in range(len(asks)):
         assert sum(each[place].turns for each in given) <= 5
     for store in stores:

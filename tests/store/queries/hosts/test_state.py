@@ -21,13 +21,13 @@ SITE = "site.test"
 
 
 async def known(store: Store) -> dict[str, StoredHost]:
-    return {host.place: host for host in await store.watched_hosts()}
+    return {host.place: host for host in await store.hosts.list_watched()}
 
 
 async def test_an_open_breaker_is_remembered_and_another_node_that_opens_it_changes_nothing(store: Store) -> None:
-    await store.open_breaker(SITE, 5, 0)
+    await store.hosts.open_breaker(SITE, 5, 0)
     await asyncio.sleep(0.05)
-    await store.open_breaker(SITE, 6, 30)
+    await store.hosts.open_breaker(SITE, 6, 30)
     host = (await known(store))[SITE]
     assert (host.state, host.failures) == (BreakerState.OPEN, 6)
     assert host.opened_ago_s is not None
@@ -36,19 +36,19 @@ async def test_an_open_breaker_is_remembered_and_another_node_that_opens_it_chan
 
 
 async def test_the_probe_is_for_one_caller_and_only_when_its_time_has_come(store: Store) -> None:
-    assert not await store.take_probe(SITE, 0, 120)  # it is not open
-    await store.open_breaker(SITE, 5, 0)
-    assert not await store.take_probe(SITE, 300, 120)
-    taken = await asyncio.gather(*(store.take_probe(SITE, 0, 120) for _ in range(10)))
+    assert not await store.hosts.take_probe(SITE, 0, 120)  # it is not open
+    await store.hosts.open_breaker(SITE, 5, 0)
+    assert not await store.hosts.take_probe(SITE, 300, 120)
+    taken = await asyncio.gather(*(store.hosts.take_probe(SITE, 0, 120) for _ in range(10)))
     assert taken.count(True) == 1
     assert (await known(store))[SITE].state is BreakerState.PROBING
-    assert await store.take_probe(SITE, 0, 0)  # whoever had it has not been heard of
+    assert await store.hosts.take_probe(SITE, 0, 0)  # whoever had it has not been heard of
 
 
 async def test_of_two_nodes_one_takes_the_probe(shared_url: str) -> None:
     one, two = open_store(shared_url), open_store(shared_url)
-    await one.open_breaker(SITE, 5, 0)
-    taken = await asyncio.gather(*(store.take_probe(SITE, 0, 120) for store in (one, two) for _ in range(5)))
+    await one.hosts.open_breaker(SITE, 5, 0)
+    taken = await asyncio.gather(*(store.hosts.take_probe(SITE, 0, 120) for store in (one, two) for _ in range(5)))
     assert taken.count(True) == 1
     await one.close()
     await two.close()
@@ -57,42 +57,42 @@ async def test_of_two_nodes_one_takes_the_probe(shared_url: str) -> None:
 async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(store: Store) -> None:
     await add_many(store, [a_page(SITE)])
     lease = await claim(store)
-    assert await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60)]) == 1
-    run = await store.run(lease.run_id)
+    assert await store.hosts.park([Parking(lease, SITE, WaitReason.BREAKER, 60)]) == 1
+    run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.waiting_reason, run.losses) == (RunState.QUEUED, 1, "breaker", 0)
-    last = (await store.events_of(run.id, 0, 10))[-1]
+    last = (await store.events.of_run(run.id, 0, 10))[-1]
     assert (last.kind, last.meta["host"]) == (EventKind.HOST_WAITS, SITE)
-    assert await store.claim(ME, 10, 10) == []
-    assert await store.waiting_counts() == ({SITE: 1}, 1)
-    assert await store.findings() == []
+    assert await store.runs.claim(ME, 10, 10) == []
+    assert await store.hosts.count_waiting() == ({SITE: 1}, 1)
+    assert await store.maintenance.audit() == []
     # Whoever has lost the run sends it nowhere.
-    assert await store.park([Parking(lease, SITE, WaitReason.PACE, 0)]) == 0
+    assert await store.hosts.park([Parking(lease, SITE, WaitReason.PACE, 0)]) == 0
 
     room = Room({SITE: 1})
-    [again] = await store.claim(OTHER, 10, 10, hosts=room)
+    [again] = await store.runs.claim(OTHER, 10, 10, hosts=room)
     assert room.waited_for == [SITE]
     assert (again.run_id, again.run.waiting_reason, again.run.attempt) == (run.id, None, 1)
-    await store.claim(OTHER, 10, 10, hosts=room)
+    await store.runs.claim(OTHER, 10, 10, hosts=room)
     assert room.waited_for == []
-    assert await store.settle(completed(again))
+    assert await store.runs.settle(completed(again))
 
 
 async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(store: Store) -> None:
     ids = await add_many(store, [a_page(SITE) for _ in range(5)])
-    leases = await store.claim(ME, 5, 10)
-    await store.park([Parking(lease, SITE, WaitReason.BREAKER, 60) for lease in leases])
-    await store.open_breaker(SITE, 5, 0)
-    assert await store.call_up(SITE) == 0, "a run waits to make the probe"
-    [first] = await store.claim(ME, 10, 10, hosts=Room({SITE: 1}))
+    leases = await store.runs.claim(ME, 5, 10)
+    await store.hosts.park([Parking(lease, SITE, WaitReason.BREAKER, 60) for lease in leases])
+    await store.hosts.open_breaker(SITE, 5, 0)
+    assert await store.hosts.release_probe_page(SITE) == 0, "a run waits to make the probe"
+    [first] = await store.runs.claim(ME, 10, 10, hosts=Room({SITE: 1}))
     assert first.run_id == ids[0]
 
-    assert await store.take_probe(SITE, 0, 120)
-    assert await store.end_probe(SITE, 6, 0.0) == 0  # still ill: everybody waits on
+    assert await store.hosts.take_probe(SITE, 0, 120)
+    assert await store.hosts.end_probe(SITE, 6, 0.0) == 0  # still ill: everybody waits on
     assert (await known(store))[SITE].state is BreakerState.OPEN
-    assert await store.claim(ME, 10, 10) == []
-    assert await store.end_probe(SITE, 0, None) == 0
+    assert await store.runs.claim(ME, 10, 10) == []
+    assert await store.hosts.end_probe(SITE, 0, None) == 0
     assert SITE not in await known(store)
-    assert [lease.run_id for lease in await store.claim(ME, 10, 10, hosts=Room({SITE: 10}))] == ids[1:]
+    assert [lease.run_id for lease in await store.runs.claim(ME, 10, 10, hosts=Room({SITE: 10}))] == ids[1:]
 
 
 class Room:
@@ -120,15 +120,15 @@ async def test_runs_of_a_full_host_are_not_claimed_and_keep_their_place(store: S
     ids = await add_many(store, [a_page(SITE) for _ in range(20)])
     [other] = await add_many(store, [a_page("other.test")])
     room = Room({SITE: 2, "other.test": 5})
-    assert [lease.run_id for lease in await store.claim(ME, 5, 10, hosts=room)] == [*ids[:2], other]
-    waiting = [await store.run(run_id) for run_id in ids[2:]]
+    assert [lease.run_id for lease in await store.runs.claim(ME, 5, 10, hosts=room)] == [*ids[:2], other]
+    waiting = [await store.runs.get(run_id) for run_id in ids[2:]]
     assert {(run.state, run.waiting_reason, run.epoch) for run in waiting} == {(RunState.QUEUED, "busy", 0)}
-    assert {len(await store.events_of(run_id, 0, 10)) for run_id in ids[2:]} == {1}, "a full host leaves no event"
-    assert await store.claim(ME, 5, 10) == [], "they are out of the way of a claim"
+    assert {len(await store.events.of_run(run_id, 0, 10)) for run_id in ids[2:]} == {1}, "a full host leaves no event"
+    assert await store.runs.claim(ME, 5, 10) == [], "they are out of the way of a claim"
     [later] = await add_many(store, [a_page(SITE)])
     room = Room({SITE: 3})
-    assert [lease.run_id for lease in await store.claim(ME, 5, 10, hosts=room)] == ids[2:5], "the oldest first"
-    assert (await store.run(later)).waiting_reason == "busy"
+    assert [lease.run_id for lease in await store.runs.claim(ME, 5, 10, hosts=room)] == ids[2:5], "the oldest first"
+    assert (await store.runs.get(later)).waiting_reason == "busy"
 
 
 @pytest.mark.parametrize("lanes", [Lanes(browsers=0), Lanes(light=0, crawls=0)])
@@ -138,33 +138,33 @@ async def test_runs_that_a_claim_cannot_take_do_not_use_up_the_room_of_their_hos
     older, newer = ({}, browser) if lanes.light == 0 else (browser, {})
     waiting = await add_many(store, [a_page(SITE, **older) for _ in range(5)])
     ids = await add_many(store, [a_page(SITE, **newer) for _ in range(5)])
-    assert await store.claim(ME, 20, 10, hosts=Room({SITE: 0})) == []
+    assert await store.runs.claim(ME, 20, 10, hosts=Room({SITE: 0})) == []
     for run_id in ids:
-        [lease] = await store.claim(ME, 20, 10, lanes, Room({SITE: 1}))
+        [lease] = await store.runs.claim(ME, 20, 10, lanes, Room({SITE: 1}))
         assert lease.run_id == run_id
     room = Room({SITE: 1})
-    assert await store.claim(ME, 20, 10, lanes, room) == []
+    assert await store.runs.claim(ME, 20, 10, lanes, room) == []
     assert room.waited_for == [SITE]
-    assert {(await store.run(run_id)).waiting_reason for run_id in waiting} == {"busy"}
+    assert {(await store.runs.get(run_id)).waiting_reason for run_id in waiting} == {"busy"}
 
 
 async def test_a_suspect_waits_for_its_host_until_the_isolation_worker_is_free(store: Store) -> None:
     [suspect] = await add_many(store, [a_page(SITE)])
-    [lease] = await store.claim(ME, 1, 10)
-    await store.lose([Loss(lease, Blame.SUSPECTED, "exited with 1")])
+    [lease] = await store.runs.claim(ME, 1, 10)
+    await store.runs.lose([Loss(lease, Blame.SUSPECTED, "exited with 1")])
     [run_id] = await add_many(store, [a_page(SITE)])
-    assert await store.claim(ME, 20, 10, hosts=Room({SITE: 0})) == []
-    [lease] = await store.claim(ME, 20, 10, Lanes(suspects=0), Room({SITE: 1}))
+    assert await store.runs.claim(ME, 20, 10, hosts=Room({SITE: 0})) == []
+    [lease] = await store.runs.claim(ME, 20, 10, Lanes(suspects=0), Room({SITE: 1}))
     assert lease.run_id == run_id
-    [lease] = await store.claim(ME, 20, 10, Lanes(suspects=1), Room({SITE: 1}))
+    [lease] = await store.runs.claim(ME, 20, 10, Lanes(suspects=1), Room({SITE: 1}))
     assert lease.run_id == suspect
 
 
 async def test_a_host_that_is_left_alone_is_on_record_with_its_reason_once(store: Store) -> None:
     [run_id] = await add_many(store, [a_page(SITE)])
     for _ in range(3):
-        assert await store.claim(ME, 5, 10, hosts=Room({SITE: 0}, WaitReason.RETRY_AFTER)) == []
-    run = await store.run(run_id)
+        assert await store.runs.claim(ME, 5, 10, hosts=Room({SITE: 0}, WaitReason.RETRY_AFTER)) == []
+    run = await store.runs.get(run_id)
     assert (run.state, run.waiting_reason) == (RunState.QUEUED, "retry_after")
     assert await history(store, run_id) == [EventKind.CREATED, EventKind.HOST_WAITS]
 
@@ -173,15 +173,15 @@ async def test_many_runs_of_a_full_host_do_not_hide_those_of_others(store: Store
     await add_many(store, [a_page(SITE) for _ in range(1200)])
     [other] = await add_many(store, [a_page("other.test")])
     room = Room({SITE: 0, "other.test": 1})
-    claims = [await store.claim(ME, 1, 10, hosts=room) for _ in range(3)]
+    claims = [await store.runs.claim(ME, 1, 10, hosts=room) for _ in range(3)]
     assert [lease.run_id for leases in claims for lease in leases] == [other]
 
 
 async def test_a_paused_run_that_waited_can_be_claimed_when_it_is_resumed(store: Store) -> None:
     [run_id] = await add_many(store, [a_page(SITE)])
-    await store.claim(ME, 5, 10, hosts=Room({SITE: 0}))
-    await store.move(run_id, Move.PAUSE)
-    await store.move(run_id, Move.RESUME)
+    await store.runs.claim(ME, 5, 10, hosts=Room({SITE: 0}))
+    await store.runs.apply_action(run_id, Move.PAUSE)
+    await store.runs.apply_action(run_id, Move.RESUME)
     assert (await claim(store)).run_id == run_id
 
 
@@ -190,18 +190,18 @@ async def test_a_page_of_a_crawl_is_called_up_where_no_run_waits(store: Store) -
     plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
     run = a_run(kind="crawl", payload={"crawl": plan.document()})
     found = [DiscoveredLink(f"http://{SITE}/{name}", name, f"www.{SITE}", 0) for name in ("a", "b", "c")]
-    await store.add_crawl(run, CREATED, found)
+    await store.crawls.add(run, CREATED, found)
     lease = await claim(store)
-    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
+    step = await store.crawls.step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     ended = [
         ItemResult(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
         for item in step.items
     ]
-    assert await store.crawl_step(lease, BatchReport(tuple(ended), (), 5), Bounds(100)) is not None
-    assert await store.call_up("other.test") == 0
-    assert await store.call_up(SITE) == 1
-    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
+    assert await store.crawls.step(lease, BatchReport(tuple(ended), (), 5), Bounds(100)) is not None
+    assert await store.hosts.release_probe_page("other.test") == 0
+    assert await store.hosts.release_probe_page(SITE) == 1
+    step = await store.crawls.step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     assert len(step.items) == 1
 
@@ -209,47 +209,47 @@ async def test_a_page_of_a_crawl_is_called_up_where_no_run_waits(store: Store) -
 async def test_pages_of_crawls_that_wait_for_a_host_are_due_when_it_is_well_again(store: Store) -> None:
     plan = CrawlPlan.of({"start_urls": [f"http://{SITE}/"]})
     run = a_run(kind="crawl", payload={"crawl": plan.document()})
-    await store.add_crawl(run, CREATED, [DiscoveredLink(f"http://{SITE}/", "k", SITE, 0)])
+    await store.crawls.add(run, CREATED, [DiscoveredLink(f"http://{SITE}/", "k", SITE, 0)])
     lease = await claim(store)
-    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
+    step = await store.crawls.step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     [item] = step.items
     ended = ItemResult(item.id, item.key, ItemState.PENDING, "waiting:breaker", "it waits", 60.0, counts=False)
-    step = await store.crawl_step(lease, BatchReport((ended,), (), 5), Bounds(100))
+    step = await store.crawls.step(lease, BatchReport((ended,), (), 5), Bounds(100))
     assert step is not None
     assert step.items == ()
     assert step.next_due_s is not None
-    assert await store.waiting_counts() == ({}, 1)
-    await store.let_go(SITE)
-    step = await store.crawl_step(lease, BatchReport((), (), 5), Bounds(100))
+    assert await store.hosts.count_waiting() == ({}, 1)
+    await store.hosts.release_pages(SITE)
+    step = await store.crawls.step(lease, BatchReport((), (), 5), Bounds(100))
     assert step is not None
     [again] = step.items
     assert (again.id, again.attempt, again.is_back) == (item.id, 1, True)
 
 
 async def test_what_has_changed_is_told_since_it_was_last_asked_for_and_forgotten_after_a_while(store: Store) -> None:
-    await store.open_breaker(SITE, 5, 0)
-    await store.say_pace("slow.test", SitePace(1))
-    changed, since_ms = await store.changed_hosts(0, 100)
+    await store.hosts.open_breaker(SITE, 5, 0)
+    await store.hosts.set_pace("slow.test", SitePace(1))
+    changed, since_ms = await store.hosts.changes_since(0, 100)
     assert {host.place for host in changed} == {SITE, "slow.test"}
-    assert (await store.changed_hosts(since_ms + 60_000, 100))[0] == []
+    assert (await store.hosts.changes_since(since_ms + 60_000, 100))[0] == []
     await asyncio.sleep(0.02)
-    assert await store.forget_hosts(3600) == 0
-    assert await store.forget_hosts(0.01) == 1
+    assert await store.hosts.forget(3600) == 0
+    assert await store.hosts.forget(0.01) == 1
     assert set(await known(store)) == {"slow.test"}  # a person has said so
 
 
 async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: Store) -> None:
-    await store.open_breaker(SITE, 5, 0)
-    await store.say_pace(SITE, SitePace(2, 1.5))
-    await store.touch_hosts([(SITE, 1, 0.0), ("other.test", 2, 10.0)])
+    await store.hosts.open_breaker(SITE, 5, 0)
+    await store.hosts.set_pace(SITE, SitePace(2, 1.5))
+    await store.hosts.touch([(SITE, 1, 0.0), ("other.test", 2, 10.0)])
     hosts = await known(store)
     assert (hosts[SITE].said, hosts[SITE].failures, hosts[SITE].state) == (SitePace(2, 1.5), 5, BreakerState.OPEN)
     assert (hosts["other.test"].failures, hosts["other.test"].state) == (2, BreakerState.CLOSED)
-    await store.end_probe(SITE, 0, None)
+    await store.hosts.end_probe(SITE, 0, None)
     assert (await known(store))[SITE].said == SitePace(2, 1.5)
-    await store.say_pace(SITE, SitePace())
-    await store.touch_hosts([("other.test", 0, 0.0)])
+    await store.hosts.set_pace(SITE, SitePace())
+    await store.hosts.touch([("other.test", 0, 0.0)])
     assert SITE not in await known(store)
 
 
@@ -258,6 +258,6 @@ async def test_a_run_from_before_hosts_were_noted_keeps_to_the_room_of_the_host_
 ) -> None:
     [run_id] = await add_many(store, [a_page(SITE)])
     sql("UPDATE runs SET host_key = NULL")
-    await store.park([Parking(await claim(store), SITE, WaitReason.PACE, 1)])
-    [again] = await store.claim(ME, 5, 10, hosts=Room({SITE: 1}))
+    await store.hosts.park([Parking(await claim(store), SITE, WaitReason.PACE, 1)])
+    [again] = await store.runs.claim(ME, 5, 10, hosts=Room({SITE: 1}))
     assert (again.run_id, again.run.host_key) == (run_id, SITE)

@@ -59,10 +59,10 @@ class Histories(RuleBasedStateMachine):
     def claim(self, owner: Any, lease_s: float) -> Any:
         queued = [run_id for run_id, state in self.states.items() if state is RunState.QUEUED]
         if not queued:
-            assert self.wait(self.store.claim(owner, 1, lease_s)) == []
+            assert self.wait(self.store.runs.claim(owner, 1, lease_s)) == []
             return _no_lease()
-        run = self.wait(self.store.run(queued[0]))
-        found = self.wait(self.store.claim_one(run.id, owner, lease_s))
+        run = self.wait(self.store.runs.get(queued[0]))
+        found = self.wait(self.store.runs.claim_one(run.id, owner, lease_s))
         if not found:
             assert run.interruptions > 10, "it waits a moment"
             return _no_lease()
@@ -81,9 +81,9 @@ class Histories(RuleBasedStateMachine):
             return
         if move is Move.COMPLETE:
             settlement = builders.completed(lease, [{"n": 1}] * records)
-        run = self.wait(self.store.run(lease.run_id))
+        run = self.wait(self.store.runs.get(lease.run_id))
         is_repeat = (run.state, run.epoch, run.owner) == (settlement.transition.to, lease.epoch, lease.owner)
-        settled = self.wait(self.store.settle(settlement))
+        settled = self.wait(self.store.runs.settle(settlement))
         assert settled == (self.is_held(lease) or is_repeat)
         if self.is_held(lease):
             self.states[lease.run_id] = advance(RunState.RUNNING, move)
@@ -94,14 +94,14 @@ class Histories(RuleBasedStateMachine):
 
     @rule(lease=consumes(leases))
     def release(self, lease: Lease) -> None:
-        assert self.wait(self.store.release([lease], "test")) == self.is_held(lease)
+        assert self.wait(self.store.runs.release([lease], "test")) == self.is_held(lease)
         if self.is_held(lease):
             self.states[lease.run_id] = RunState.QUEUED
             del self.holders[lease.run_id]
 
     @rule(lease=leases, blame=st.sampled_from(Blame))
     def lose(self, lease: Lease, blame: Blame) -> None:
-        assert self.wait(self.store.lose([builders.lost(lease, blame)])) == self.is_held(lease)
+        assert self.wait(self.store.runs.lose([builders.lost(lease, blame)])) == self.is_held(lease)
         if self.is_held(lease):
             self.lost(lease, blame)
 
@@ -114,7 +114,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def reap(self) -> None:
         late = self._expired()
-        assert self.wait(self.store.reap()) == len(late)
+        assert self.wait(self.store.runs.reap()) == len(late)
         for lease in late:
             self.lost(lease, Blame.NONE)
 
@@ -132,13 +132,13 @@ class Histories(RuleBasedStateMachine):
         run_id = list(self.states)[number % len(self.states)]
         state = self.states[run_id]
         if state not in sources(move):
-            held_for = self.wait(self.store.run(run_id)).hold_reason
+            held_for = self.wait(self.store.runs.get(run_id)).hold_reason
             with pytest.raises(WrongState, match=spoken(state, held_for)) as found:
-                self.wait(self.store.move(run_id, move))
+                self.wait(self.store.runs.apply_action(run_id, move))
             assert found.value.code == ("already_terminal" if state.is_terminal else "wrong_state")
             return
         expected = advance(state, move)
-        assert self.wait(self.store.move(run_id, move)).state is expected
+        assert self.wait(self.store.runs.apply_action(run_id, move)).state is expected
         self.states[run_id] = expected
         self.holders.pop(run_id, None)
         if move is Move.RESUME:
@@ -147,13 +147,13 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def everything_agrees(self) -> None:
         for run_id, state in getattr(self, "states", {}).items():
-            run = self.wait(self.store.run(run_id))
-            events = self.wait(self.store.events_of(run_id, 0, 1000))
+            run = self.wait(self.store.runs.get(run_id))
+            events = self.wait(self.store.events.of_run(run_id, 0, 1000))
             kinds = [event.kind for event in events]
             assert run.state is state is fold(kinds)
             assert [event.seq for event in events] == list(range(1, len(events) + 1))
             assert kinds.count(EventKind.STALE_WRITE_REFUSED) == self.refused[run_id]
-            assert len(self.wait(self.store.records_of(run_id, "", 100))) == self.records[run_id]
+            assert len(self.wait(self.store.records.of_run(run_id, "", 100))) == self.records[run_id]
             assert run.losses == self.losses[run_id]
             assert run.attempt <= run.max_attempts
 

@@ -47,8 +47,8 @@ async def test_every_run_is_claimed_once_by_whoever_comes_first(shared_url: str,
     ids = await add_many(store, [a_run() for _ in range(RUNS)])
     claimed = await asyncio.to_thread(_race, shared_url, processes, batch)
     assert Counter(claimed) == Counter({(run_id, 1): 1 for run_id in ids})
-    assert await store.findings() == []
-    done = await store.newest_runs(None, RunState.COMPLETED, None, RUNS + 1)
+    assert await store.maintenance.audit() == []
+    done = await store.runs.newest(None, RunState.COMPLETED, None, RUNS + 1)
     assert len(done) == RUNS
     await store.close()
 
@@ -58,7 +58,7 @@ async def test_claims_from_two_stores_in_one_process_never_meet(two_stores: tupl
 
     async def claim_all(store: Store) -> list[tuple[str, int]]:
         owner, claimed = new_owner(), []
-        while leases := await store.claim(owner, 7, 60):
+        while leases := await store.runs.claim(owner, 7, 60):
             claimed += [lease.key for lease in leases]
             assert len(leases) <= 7
         return claimed
@@ -75,28 +75,28 @@ async def test_of_cancel_settle_and_reap_one_wins(two_stores: tuple[Store, Store
 
         async def cancel(run_id: str = lease.run_id) -> bool:
             try:
-                await second.move(run_id, Move.CANCEL)
+                await second.runs.apply_action(run_id, Move.CANCEL)
             except WrongState:
                 return False
             return True
 
         settled, cancelled, reaped = await asyncio.gather(
-            first.settle(builders.completed(lease, [{"n": 1}])), cancel(), second.reap()
+            first.runs.settle(builders.completed(lease, [{"n": 1}])), cancel(), second.runs.reap()
         )
-        run = await first.run(lease.run_id)
+        run = await first.runs.get(lease.run_id)
         await check_history(first, run.id)
-        records = await first.records_of(run.id, "", 10)
+        records = await first.records.of_run(run.id, "", 10)
         if settled:
             assert (run.state, cancelled, reaped, len(records)) == (RunState.COMPLETED, False, 0, 1)
         else:
             assert (run.state, cancelled, len(records)) == (RunState.CANCELLED, True, 0)
-    assert await first.findings() == []
+    assert await first.maintenance.audit() == []
 
 
 async def test_a_settle_and_its_repetition_at_once_count_once(two_stores: tuple[Store, Store]) -> None:
     for _ in range(40):
         lease = await builders.claim_new(two_stores[0])
         settlement = builders.completed(lease, [{"n": 1}])
-        assert await asyncio.gather(*(store.settle(settlement) for store in two_stores)) == [True, True]
-        assert len(await two_stores[0].records_of(lease.run_id, "", 10)) == 1
+        assert await asyncio.gather(*(store.runs.settle(settlement) for store in two_stores)) == [True, True]
+        assert len(await two_stores[0].records.of_run(lease.run_id, "", 10)) == 1
         await check_history(two_stores[0], lease.run_id)

@@ -11,9 +11,9 @@ from tests.store.builders import CREATED, a_run, add, add_many, check_history, c
 
 async def test_a_run_is_read_as_it_was_written(store: Store) -> None:
     new = a_run("job", priority=Priority.HIGH, payload={"url": "http://x.test/ü", "n": [1, None, True]})
-    assert await store.add_runs([(new, CREATED)]) == ([new.id], False)
+    assert await store.runs.add([(new, CREATED)]) == ([new.id], False)
 
-    run = await store.run(new.id)
+    run = await store.runs.get(new.id)
     assert (run.id, run.job_id, run.kind, run.priority) == (new.id, "job", "page", Priority.HIGH)
     assert (run.state, run.attempt, run.max_attempts) == (RunState.QUEUED, 1, 3)
     assert (run.epoch, run.losses, run.suspect, run.owner) == (0, 0, False, None)
@@ -24,9 +24,9 @@ async def test_a_run_is_read_as_it_was_written(store: Store) -> None:
 async def test_a_run_comes_with_all_its_first_events(store: Store) -> None:
     run = a_run()
     drafts = [EventDraft(EventKind.CREATED), EventDraft(EventKind.PROBED, {"reason": "asked for"})]
-    await store.add_runs([(run, drafts)])
+    await store.runs.add([(run, drafts)])
 
-    events = await store.events_of(run.id, 0, 10)
+    events = await store.events.of_run(run.id, 0, 10)
     assert [(event.seq, event.kind) for event in events] == [(1, EventKind.CREATED), (2, EventKind.PROBED)]
     assert events[1].meta == {"reason": "asked for"}
 
@@ -34,34 +34,34 @@ async def test_a_run_comes_with_all_its_first_events(store: Store) -> None:
 async def test_a_run_added_again_is_recognised(store: Store) -> None:
     """An answer that was lost is asked for again with the same ids."""
     first, second = a_run(), a_run()
-    await store.add_runs([(first, CREATED)])
-    assert await store.add_runs([(first, CREATED), (second, CREATED)]) == ([first.id, second.id], False)
+    await store.runs.add([(first, CREATED)])
+    assert await store.runs.add([(first, CREATED), (second, CREATED)]) == ([first.id, second.id], False)
     assert await history(store, first.id) == await history(store, second.id) == [EventKind.CREATED]
 
 
 async def test_a_run_that_is_not_there_is_named(store: Store) -> None:
     missing = new_id()
     with pytest.raises(RunNotFound, match=missing):
-        await store.run(missing)
+        await store.runs.get(missing)
     for move in (Move.CANCEL, Move.PAUSE, Move.RESUME):
         with pytest.raises(RunNotFound, match=missing):
-            await store.move(missing, move)
+            await store.runs.apply_action(missing, move)
 
 
 async def test_runs_are_listed_newest_first_page_by_page(store: Store) -> None:
     ids = await add_many(store, [a_run() for _ in range(5)])
-    first = await store.newest_runs(None, None, None, 3)
-    rest = await store.newest_runs(None, None, first[-1].id, 3)
+    first = await store.runs.newest(None, None, None, 3)
+    rest = await store.runs.newest(None, None, first[-1].id, 3)
     assert [run.id for run in [*first, *rest]] == ids[::-1]
 
 
 async def test_runs_are_listed_by_job_and_state(store: Store) -> None:
     ours = await add_many(store, [a_run("ours"), a_run("ours")])
     theirs = await add(store, a_run("theirs"))
-    await store.move(ours[0], Move.CANCEL)
+    await store.runs.apply_action(ours[0], Move.CANCEL)
 
     async def listed(job_id: str | None, state: RunState | None) -> list[str]:
-        return [run.id for run in await store.newest_runs(job_id, state, None, 10)]
+        return [run.id for run in await store.runs.newest(job_id, state, None, 10)]
 
     assert await listed("ours", None) == ours[::-1]
     assert await listed(None, RunState.QUEUED) == [theirs, ours[1]]
@@ -72,11 +72,11 @@ async def test_runs_are_listed_by_job_and_state(store: Store) -> None:
 
 async def test_live_runs_are_counted(store: Store) -> None:
     ids = await add_many(store, [a_run() for _ in range(4)])
-    await store.move(ids[0], Move.PAUSE)
-    await store.move(ids[1], Move.CANCEL)
-    await store.claim_one(ids[2], owner := "me", 10)  # type: ignore[arg-type]
+    await store.runs.apply_action(ids[0], Move.PAUSE)
+    await store.runs.apply_action(ids[1], Move.CANCEL)
+    await store.runs.claim_one(ids[2], owner := "me", 10)  # type: ignore[arg-type]
     assert owner
-    assert await store.count_live() == {"held": 1, "queued": 1, "running": 1}
+    assert await store.runs.count_live() == {"held": 1, "queued": 1, "running": 1}
 
 
 async def _in_state(store: Store, state: RunState) -> str:
@@ -84,17 +84,17 @@ async def _in_state(store: Store, state: RunState) -> str:
         return await add(store)
     lease = await claim_new(store)
     if state is RunState.HELD:
-        await store.settle(held(lease))
+        await store.runs.settle(held(lease))
     elif state is RunState.COMPLETED:
-        await store.settle(completed(lease))
+        await store.runs.settle(completed(lease))
     elif state is RunState.CANCELLED:
-        await store.move(lease.run_id, Move.CANCEL)
+        await store.runs.apply_action(lease.run_id, Move.CANCEL)
     return lease.run_id
 
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING, RunState.HELD])
 async def test_a_live_run_can_be_cancelled(store: Store, state: RunState) -> None:
-    run = await store.move(await _in_state(store, state), Move.CANCEL)
+    run = await store.runs.apply_action(await _in_state(store, state), Move.CANCEL)
     assert (run.state, run.failure_code, run.owner, run.lease_until) == (
         RunState.CANCELLED,
         "cancelled",
@@ -102,19 +102,19 @@ async def test_a_live_run_can_be_cancelled(store: Store, state: RunState) -> Non
         None,
     )
     assert run.finished_at is not None
-    assert await store.run(run.id) == run
+    assert await store.runs.get(run.id) == run
     await check_history(store, run.id)
 
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING])
 async def test_a_paused_run_is_not_claimed_until_it_is_resumed(store: Store, state: RunState) -> None:
-    run = await store.move(await _in_state(store, state), Move.PAUSE)
+    run = await store.runs.apply_action(await _in_state(store, state), Move.PAUSE)
     assert (run.state, run.hold_reason) == (RunState.HELD, HoldReason.PAUSED)
-    assert await store.claim("me", 10, 10) == []  # type: ignore[arg-type]
+    assert await store.runs.claim("me", 10, 10) == []  # type: ignore[arg-type]
 
-    resumed = await store.move(run.id, Move.RESUME)
+    resumed = await store.runs.apply_action(run.id, Move.RESUME)
     assert (resumed.state, resumed.hold_reason) == (RunState.QUEUED, None)
-    assert len(await store.claim("me", 10, 10)) == 1  # type: ignore[arg-type]
+    assert len(await store.runs.claim("me", 10, 10)) == 1  # type: ignore[arg-type]
     await check_history(store, run.id)
 
 
@@ -122,11 +122,11 @@ async def test_a_paused_run_is_not_claimed_until_it_is_resumed(store: Store, sta
 @pytest.mark.parametrize("state", [RunState.COMPLETED, RunState.CANCELLED])
 async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move: Move) -> None:
     run_id = await _in_state(store, state)
-    before = await store.run(run_id), await history(store, run_id)
+    before = await store.runs.get(run_id), await history(store, run_id)
     with pytest.raises(WrongState, match=state.value) as refusal:
-        await store.move(run_id, move)
+        await store.runs.apply_action(run_id, move)
     assert (refusal.value.code, refusal.value.state) == ("already_terminal", state.value)
-    assert (await store.run(run_id), await history(store, run_id)) == before
+    assert (await store.runs.get(run_id), await history(store, run_id)) == before
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move
 )
 async def test_a_move_the_state_forbids_names_the_state(store: Store, state: RunState, move: Move) -> None:
     run_id = await _in_state(store, state)
-    run = await store.run(run_id)
+    run = await store.runs.get(run_id)
     with pytest.raises(WrongState, match=spoken(run.state, run.hold_reason)) as refusal:
-        await store.move(run_id, move)
+        await store.runs.apply_action(run_id, move)
     assert refusal.value.code == "wrong_state"

@@ -39,73 +39,73 @@ def sealed(job_id: str, session_id: str | None = None, version: int = 1, value: 
 
 async def a_stored_job(store: Store) -> str:
     job = a_job(requires_auth=True)
-    await store.add_job(job, None)
+    await store.jobs.add(job, None)
     return job.id
 
 
 async def claimed(store: Store, job_id: str) -> Lease:
     run = a_run(job_id, payload={"url": "http://example.test/", "requires_auth": True})
-    await store.add_runs([(run, [EventDraft(EventKind.CREATED)])])
-    [lease] = await store.claim_one(run.id, ME, 10)
+    await store.runs.add([(run, [EventDraft(EventKind.CREATED)])])
+    [lease] = await store.runs.claim_one(run.id, ME, 10)
     return lease
 
 
 async def test_a_session_is_stored_sealed_and_told_about(store: Store, sql: Sql) -> None:
     job_id = await a_stored_job(store)
-    session_id, replayed = await store.put_session(sealed(job_id))
+    session_id, replayed = await store.sessions.put(sealed(job_id))
     assert not replayed
-    info = await store.session(session_id)
+    info = await store.sessions.get(session_id)
     assert (info.job_id, info.name, info.version, info.check) == (job_id, "default", 1, CheckResult.UNCHECKED)
     assert info.about["cookies"] == 1
-    assert [each.id for each in await store.newest_sessions(None, None, 10)] == [session_id]
-    assert [each.id for each in await store.newest_sessions(job_id, None, 10)] == [session_id]
-    assert await store.newest_sessions(new_id(), None, 10) == []
+    assert [each.id for each in await store.sessions.newest(None, None, 10)] == [session_id]
+    assert [each.id for each in await store.sessions.newest(job_id, None, 10)] == [session_id]
+    assert await store.sessions.newest(new_id(), None, 10) == []
     assert "the-canary-value" not in str(sql("SELECT * FROM sessions"))
-    assert RING.open(await store.sealed_session(session_id)) == a_state()
+    assert RING.open(await store.sessions.get_sealed(session_id)) == a_state()
 
 
 async def test_a_run_that_needs_one_is_claimed_with_the_newest_session(store: Store) -> None:
     job_id = await a_stored_job(store)
     assert (await claimed(store, job_id)).session is None
-    await store.put_session(sealed(job_id))
+    await store.sessions.put(sealed(job_id))
     other = sealed(job_id, value="newer")
     await asyncio.sleep(0.005)
-    await store.put_session(NewSession(other.sealed, "other", other.about))
+    await store.sessions.put(NewSession(other.sealed, "other", other.about))
     found = (await claimed(store, job_id)).session
     assert found is not None
     assert RING.open(found) == a_state("newer")
     plain = a_run(job_id)
-    await store.add_runs([(plain, [EventDraft(EventKind.CREATED)])])
-    [lease] = await store.claim_one(plain.id, ME, 10)
+    await store.runs.add([(plain, [EventDraft(EventKind.CREATED)])])
+    [lease] = await store.runs.claim_one(plain.id, ME, 10)
     assert lease.session is None
 
 
 async def test_a_new_content_is_the_next_version(store: Store) -> None:
     job_id = await a_stored_job(store)
-    session_id, _ = await store.put_session(sealed(job_id))
-    await store.note_session_check(session_id, 1, CheckResult.DEAD)
-    assert (await store.session(session_id)).check is CheckResult.DEAD
-    assert await store.session_named(job_id, "default") == (session_id, 1)
-    await store.put_session(sealed(job_id, session_id, 2, "second"))
-    info = await store.session(session_id)
+    session_id, _ = await store.sessions.put(sealed(job_id))
+    await store.sessions.note_check(session_id, 1, CheckResult.DEAD)
+    assert (await store.sessions.get(session_id)).check is CheckResult.DEAD
+    assert await store.sessions.find(job_id, "default") == (session_id, 1)
+    await store.sessions.put(sealed(job_id, session_id, 2, "second"))
+    info = await store.sessions.get(session_id)
     assert (info.version, info.check) == (2, CheckResult.UNCHECKED)
-    assert RING.open(await store.sealed_session(session_id)) == a_state("second")
+    assert RING.open(await store.sessions.get_sealed(session_id)) == a_state("second")
 
 
 async def test_who_comes_second_with_a_version_writes_nothing(store: Store) -> None:
     job_id = await a_stored_job(store)
-    session_id, _ = await store.put_session(sealed(job_id))
+    session_id, _ = await store.sessions.put(sealed(job_id))
     with pytest.raises(SessionChanged):
-        await store.put_session(sealed(job_id))
-    await store.put_session(sealed(job_id, session_id, 2, "second"))
+        await store.sessions.put(sealed(job_id))
+    await store.sessions.put(sealed(job_id, session_id, 2, "second"))
     with pytest.raises(SessionChanged):
-        await store.put_session(sealed(job_id, session_id, 2, "late"))
-    assert RING.open(await store.sealed_session(session_id)) == a_state("second")
+        await store.sessions.put(sealed(job_id, session_id, 2, "late"))
+    assert RING.open(await store.sessions.get_sealed(session_id)) == a_state("second")
 
 
 async def test_of_many_who_write_at_once_one_wins_each_version(store: Store) -> None:
     job_id = await a_stored_job(store)
-    tries = [store.put_session(sealed(job_id)) for _ in range(10)]
+    tries = [store.sessions.put(sealed(job_id)) for _ in range(10)]
     ended = await asyncio.gather(*tries, return_exceptions=True)
     assert sum(isinstance(each, tuple) for each in ended) == 1
     assert {type(each) for each in ended if not isinstance(each, tuple)} == {SessionChanged}
@@ -114,17 +114,17 @@ async def test_of_many_who_write_at_once_one_wins_each_version(store: Store) -> 
 async def test_a_repeated_request_writes_once(store: Store) -> None:
     job_id = await a_stored_job(store)
     key = IdempotencyKey("k", "fingerprint")
-    session_id, _ = await store.put_session(sealed(job_id), key)
-    assert await store.put_session(sealed(job_id, session_id, 2, "again"), key) == (session_id, True)
-    assert (await store.session(session_id)).version == 1
+    session_id, _ = await store.sessions.put(sealed(job_id), key)
+    assert await store.sessions.put(sealed(job_id, session_id, 2, "again"), key) == (session_id, True)
+    assert (await store.sessions.get(session_id)).version == 1
     with pytest.raises(IdempotencyKeyReuse):
-        await store.put_session(sealed(job_id, session_id, 2), IdempotencyKey("k", "another"))
+        await store.sessions.put(sealed(job_id, session_id, 2), IdempotencyKey("k", "another"))
 
 
 async def test_a_session_needs_its_job(store: Store) -> None:
     with pytest.raises(JobNotFound):
-        await store.put_session(sealed(new_id()))
-    for ask in (store.session, store.sealed_session, store.delete_session):
+        await store.sessions.put(sealed(new_id()))
+    for ask in (store.sessions.get, store.sessions.get_sealed, store.sessions.delete):
         with pytest.raises(SessionNotFound):
             await ask(new_id())
 
@@ -134,17 +134,17 @@ async def test_a_session_needs_its_job(store: Store) -> None:
 
 async def test_a_row_put_back_to_an_older_version_does_not_open(store: Store, sql: Sql) -> None:
     job_id = await a_stored_job(store)
-    session_id, _ = await store.put_session(sealed(job_id, value="first"))
+    session_id, _ = await store.sessions.put(sealed(job_id, value="first"))
     [old] = sql("SELECT version, kid, wrapped_key, box FROM sessions")
-    await store.put_session(sealed(job_id, session_id, 2, "second"))
+    await store.sessions.put(sealed(job_id, session_id, 2, "second"))
     sql(f"UPDATE sessions SET version = {old[0]}, kid = '{old[1]}', wrapped_key = '{old[2]}', box = '{old[3]}'")
     with pytest.raises(SealBroken):
-        RING.open(await store.sealed_session(session_id))
+        RING.open(await store.sessions.get_sealed(session_id))
 
 
 async def test_contents_swapped_between_jobs_do_not_open(store: Store, sql: Sql) -> None:
     one, other = await a_stored_job(store), await a_stored_job(store)
-    ids = [(await store.put_session(sealed(job_id)))[0] for job_id in (one, other)]
+    ids = [(await store.sessions.put(sealed(job_id)))[0] for job_id in (one, other)]
     sql(f"UPDATE sessions SET job_id = 'x' WHERE id = '{ids[0]}'")
     sql(f"UPDATE sessions SET job_id = '{one}' WHERE id = '{ids[1]}'")
     found = (await claimed(store, one)).session
@@ -156,15 +156,15 @@ async def test_contents_swapped_between_jobs_do_not_open(store: Store, sql: Sql)
 async def test_a_deleted_session_that_is_put_back_does_not_open(store: Store, sql: Sql) -> None:
     job_id = await a_stored_job(store)
     new = sealed(job_id)
-    session_id, _ = await store.put_session(new)
-    await store.delete_session(session_id)
+    session_id, _ = await store.sessions.put(new)
+    await store.sessions.delete(session_id)
     cell = new.sealed
     sql(
         "INSERT INTO sessions (id, job_id, name, version, kid, wrapped_key, box, about, created_at, updated_at) VALUES"
         f" ('{cell.id}', '{job_id}', 'default', 1, '{cell.kid}', '{cell.wrapped_key}', '{cell.box}', '{{}}', 1, 1)"
     )
     with pytest.raises(SealBroken):
-        RING.open(await store.sealed_session(session_id))
+        RING.open(await store.sessions.get_sealed(session_id))
 
 
 # -- rotation ------------------------------------------------------------------------------------------
@@ -174,25 +174,25 @@ async def test_sessions_are_rewrapped_unless_they_changed_meanwhile(store: Store
     ids = []
     for _ in range(3):
         job_id = await a_stored_job(store)
-        ids.append((await store.put_session(sealed(job_id)))[0])
+        ids.append((await store.sessions.put(sealed(job_id)))[0])
     both = RING.with_new()
-    found = await store.sessions_under_other_keys(both.kids[0], "", 10)
+    found = await store.sessions.list_under_other_keys(both.kids[0], "", 10)
     assert [each.id for each in found] == sorted(ids)
-    await store.put_session(sealed(found[0].job_id, found[0].id, 2, "changed"))
-    done = [await store.rewrap_session(both.rewrapped(each), each.kid) for each in found]
+    await store.sessions.put(sealed(found[0].job_id, found[0].id, 2, "changed"))
+    done = [await store.sessions.rewrap(both.rewrapped(each), each.kid) for each in found]
     assert done == [False, True, True]
-    assert await store.session_kids() == {RING.kids[0]: 1, both.kids[0]: 2}
-    assert both.without(RING.kids).open(await store.sealed_session(ids[1])) == a_state()
-    assert RING.open(await store.sealed_session(found[0].id)) == a_state("changed")
+    assert await store.sessions.count_keys() == {RING.kids[0]: 1, both.kids[0]: 2}
+    assert both.without(RING.kids).open(await store.sessions.get_sealed(ids[1])) == a_state()
+    assert RING.open(await store.sessions.get_sealed(found[0].id)) == a_state("changed")
 
 
 async def test_a_deleted_job_takes_its_sessions_along(store: Store, sql: Sql) -> None:
     job_id = await a_stored_job(store)
-    session_id, _ = await store.put_session(sealed(job_id))
-    await store.delete_job(job_id)
-    assert await store.newest_sessions(None, None, 10) == []
+    session_id, _ = await store.sessions.put(sealed(job_id))
+    await store.jobs.delete(job_id)
+    assert await store.sessions.newest(None, None, 10) == []
     assert sql(f"SELECT key FROM corral_meta WHERE key = 'session:{session_id}'") == []
-    assert await store.session_kids() == {}
+    assert await store.sessions.count_keys() == {}
 
 
 # -- interventions -------------------------------------------------------------------------------------
@@ -202,49 +202,49 @@ async def held(store: Store) -> tuple[str, str, str]:
     """Job, run and intervention."""
     job_id = await a_stored_job(store)
     lease = await claimed(store, job_id)
-    assert await store.settle(waiting(lease))
-    found = [each for each in await store.newest_interventions(None, None, 10) if each.run_id == lease.run_id]
+    assert await store.runs.settle(waiting(lease))
+    found = [each for each in await store.interventions.newest(None, None, 10) if each.run_id == lease.run_id]
     return job_id, lease.run_id, found[0].id
 
 
 async def test_a_hold_opens_an_intervention_and_resolving_resumes_the_run(store: Store) -> None:
     job_id, run_id, intervention_id = await held(store)
-    run = await store.run(run_id)
+    run = await store.runs.get(run_id)
     assert (run.state, run.hold_reason, run.attempt) == (RunState.HELD, HoldReason.WAITING_FOR_HUMAN, 1)
-    [open_one] = await store.newest_interventions(InterventionStatus.OPEN, None, 10)
+    [open_one] = await store.interventions.newest(InterventionStatus.OPEN, None, 10)
     assert (open_one.id, open_one.job_id, open_one.reason) == (intervention_id, job_id, "log in")
-    closed, resumed = await store.resolve_intervention(intervention_id, sealed(job_id))
+    closed, resumed = await store.interventions.resolve(intervention_id, sealed(job_id))
     assert closed.status is InterventionStatus.RESOLVED
     assert closed.resolved_at is not None
     assert (resumed.state, resumed.attempt, resumed.hold_reason) == (RunState.QUEUED, 1, None)
-    assert await store.newest_interventions(InterventionStatus.OPEN, None, 10) == []
+    assert await store.interventions.newest(InterventionStatus.OPEN, None, 10) == []
     assert (await history(store, run_id))[-2:] == [EventKind.WAITING, EventKind.RESUMED]
     await check_history(store, run_id)
-    [lease] = await store.claim_one(run_id, ME, 10)
+    [lease] = await store.runs.claim_one(run_id, ME, 10)
     assert lease.session is not None
-    assert await store.settle(completed(lease))
+    assert await store.runs.settle(completed(lease))
     await check_history(store, run_id)
 
 
 async def test_an_intervention_is_resolved_once_and_then_nothing_is_written(store: Store) -> None:
     job_id, run_id, intervention_id = await held(store)
-    await store.resolve_intervention(intervention_id)
+    await store.interventions.resolve(intervention_id)
     with pytest.raises(InterventionClosed, match="it is resolved"):
-        await store.resolve_intervention(intervention_id, sealed(job_id))
-    assert await store.newest_sessions(None, None, 10) == []
+        await store.interventions.resolve(intervention_id, sealed(job_id))
+    assert await store.sessions.newest(None, None, 10) == []
     assert (await history(store, run_id)).count(EventKind.RESUMED) == 1
     with pytest.raises(InterventionNotFound):
-        await store.resolve_intervention(new_id())
+        await store.interventions.resolve(new_id())
     with pytest.raises(InterventionNotFound):
-        await store.intervention(new_id())
+        await store.interventions.get(new_id())
 
 
 async def test_a_session_that_came_too_late_leaves_the_intervention_open(store: Store) -> None:
     job_id, _, intervention_id = await held(store)
-    await store.put_session(sealed(job_id))
+    await store.sessions.put(sealed(job_id))
     with pytest.raises(SessionChanged):
-        await store.resolve_intervention(intervention_id, sealed(job_id))
-    assert (await store.intervention(intervention_id)).status is InterventionStatus.OPEN
+        await store.interventions.resolve(intervention_id, sealed(job_id))
+    assert (await store.interventions.get(intervention_id)).status is InterventionStatus.OPEN
 
 
 @pytest.mark.parametrize(
@@ -254,17 +254,17 @@ async def test_moving_the_run_itself_closes_its_intervention(
     store: Store, move: Move, status: InterventionStatus
 ) -> None:
     _, run_id, intervention_id = await held(store)
-    await store.move(run_id, move)
-    assert (await store.intervention(intervention_id)).status is status
+    await store.runs.apply_action(run_id, move)
+    assert (await store.interventions.get(intervention_id)).status is status
     with pytest.raises(InterventionClosed):
-        await store.resolve_intervention(intervention_id)
+        await store.interventions.resolve(intervention_id)
 
 
 async def test_interventions_are_forgotten_with_their_runs(store: Store) -> None:
     _, run_id, _ = await held(store)
-    await store.move(run_id, Move.CANCEL)
-    await store.prune(Retention(max_finished_runs=0))
-    assert await store.newest_interventions(None, None, 10) == []
+    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.maintenance.prune(Retention(max_finished_runs=0))
+    assert await store.interventions.newest(None, None, 10) == []
 
 
 def test_what_is_stored_of_a_session_has_no_place_for_its_values() -> None:

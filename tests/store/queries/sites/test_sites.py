@@ -11,26 +11,26 @@ def seen(host: str = "example.org", strategy: Strategy = Strategy.HTTP, *, succe
 
 async def test_what_is_learnt_is_what_the_domain_would_remember(store: Store) -> None:
     observations = [seen(succeeded=number % 3 > 0) for number in range(10)]
-    await store.learn(observations[:4])
-    await store.learn(observations[4:])
+    await store.sites.learn(observations[:4])
+    await store.sites.learn(observations[4:])
     expected = Memory("example.org", "k", Strategy.HTTP)
     for each in observations:
         expected = expected.after(each)
-    [memory] = await store.site("example.org")
+    [memory] = await store.sites.memories("example.org")
     assert memory.attempts == expected.attempts == 10
     assert abs(memory.success_rate - expected.success_rate) < 1e-9
     assert abs(memory.mean_cost_ms - 100) < 1e-6
 
 
 async def test_hosts_and_strategies_are_kept_apart(store: Store) -> None:
-    await store.learn([seen("a.org"), seen("b.org"), seen("a.org", Strategy.BROWSER)])
-    assert [memory.strategy for memory in await store.site("a.org")] == [Strategy.BROWSER, Strategy.HTTP]
-    assert len(await store.site("b.org")) == 1
-    assert await store.site("c.org") == []
+    await store.sites.learn([seen("a.org"), seen("b.org"), seen("a.org", Strategy.BROWSER)])
+    assert [memory.strategy for memory in await store.sites.memories("a.org")] == [Strategy.BROWSER, Strategy.HTTP]
+    assert len(await store.sites.memories("b.org")) == 1
+    assert await store.sites.memories("c.org") == []
 
 
 async def test_two_who_learn_at_once_lose_nothing(store: Store) -> None:
-    await store.learn([seen()])
-    await asyncio.gather(*(store.learn([seen("a.org"), seen("example.org")]) for _ in range(20)))
-    [memory] = await store.site("example.org")
+    await store.sites.learn([seen()])
+    await asyncio.gather(*(store.sites.learn([seen("a.org"), seen("example.org")]) for _ in range(20)))
+    [memory] = await store.sites.memories("example.org")
     assert memory.attempts == 21

@@ -281,22 +281,22 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
     from corral.cli.verbs.crawl import closing_summary
     from corral.domain.runs.run import RunState
 
-    run, now = await app.store.run(run_id), await app.store.crawl_now(run_id)
+    run, now = await app.store.runs.get(run_id), await app.store.crawls.get(run_id)
     written = await _exported(app, run, path) if path is not None and now.counts.done else 0
     if written is None:
         return exits.INTERRUPTED
-    reasons = await app.store.crawl_reasons(run_id)
+    reasons = await app.store.crawls.count_reasons(run_id)
     if as_json:
         counts = {**now.counts._asdict(), "discovered": now.counts.discovered}
         why = [{"state": state, "reason": reason, "count": count} for state, reason, count in reasons]
         told = {"run": shapes.run_shape(run), "counts": counts, "reasons": why}
         told |= {name: run.stats[name] for name in ("held_back", "left_out") if name in run.stats}
         if run.stats.get("changes"):
-            told |= {"changes": run.stats["changes"], "gone": await app.store.crawl_gone(run_id, _MAX_GONE)}
+            told |= {"changes": run.stats["changes"], "gone": await app.store.crawls.missing_urls(run_id, _MAX_GONE)}
         render.print_json(told)
     elif not is_standard_output(path):
         _summed_up(run, now, path, written)
-        if not written and now.counts.done and not await app.store.is_kept(run_id):
+        if not written and now.counts.done and not await app.store.runs.is_kept(run_id):
             _say_how_long(run_id, app.settings.crawl_retention_hours)
         rows = [(state, reason, str(count)) for state, reason, count in reasons]
         if rows:

@@ -22,7 +22,7 @@ async def begun(
     from corral.domain.runs.run import HoldReason, Move, RunState
 
     same = _comparable(plan)
-    for run, now in [] if restart else await app.store.newest_crawls([RunState.HELD, RunState.QUEUED], _BATCH):
+    for run, now in [] if restart else await app.store.crawls.newest([RunState.HELD, RunState.QUEUED], _BATCH):
         if _comparable(CrawlPlan.of(run.payload["crawl"]), plan.since) == same and run.hold_reason in (
             HoldReason.PAUSED,
             None,
@@ -30,7 +30,7 @@ async def begun(
             if run.state is RunState.HELD:
                 await app.submitter.move(run.id, Move.RESUME)
             if keep:
-                await app.store.keep_run(run.id, keep=True)
+                await app.store.runs.keep(run.id, keep=True)
             exits.complain(
                 f"going on with run {run.id}: {now.counts.done} pages are done", "--restart starts a new crawl"
             )
@@ -74,10 +74,10 @@ async def watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
 
     with progress.shown(plan) as shown:
         while True:
-            now = await app.store.crawl_now(run_id)
-            run = await app.store.run(run_id)
+            now = await app.store.crawls.get(run_id)
+            run = await app.store.runs.get(run_id)
             # Asked only while nothing moves: then a reader wants to know why.
-            waits = await app.store.crawl_waiting(run_id) if now.counts.pending and not now.counts.leased else None
+            waits = await app.store.crawls.wait_reason(run_id) if now.counts.pending and not now.counts.leased else None
             shown.tick(now, time.monotonic(), waits)
             # Nobody logs in while this command runs.
             if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:

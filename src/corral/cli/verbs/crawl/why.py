@@ -72,8 +72,8 @@ async def _found(
     from corral.domain.crawl.item import short_key
     from corral.domain.net.canonical import url_key
 
-    for run, now in await store.newest_crawls(None, _CRAWLS):
+    for run, now in await store.crawls.newest(None, _CRAWLS):
         kept = frozenset(run.payload["crawl"].get("keep_params", ()))
-        if run_id in (None, run.id) and (way := await store.way_to(run.id, short_key(url_key(target, kept)))):
+        if run_id in (None, run.id) and (way := await store.crawls.path_to(run.id, short_key(url_key(target, kept)))):
             return run, now, way
     return None

@@ -224,8 +224,8 @@ async def _contents(settings: "Settings") -> AsyncIterator[Check]:
             await store.ping()
             yield Check(CheckStatus.FINE, "writes", "PostgreSQL takes them")
         yield await _vault(settings, store)
-        findings = await store.findings()
-        counts = await store.count_live()
+        findings = await store.maintenance.audit()
+        counts = await store.runs.count_live()
     for finding in findings:
         yield Check(CheckStatus.WRONG, finding.rule, f"{finding.subject}: {finding.what}", finding.remedy)
     if not findings:
@@ -241,7 +241,7 @@ async def _vault(settings: "Settings", store: "Store") -> Check:
     except BadConfiguration as error:
         what, _, fix = error.problems[0].partition("; ")
         return Check(CheckStatus.WRONG, "vault", what, fix)
-    count = sum((await store.session_kids()).values())
+    count = sum((await store.sessions.count_keys()).values())
     return Check(
         CheckStatus.FINE, "vault", f"the key of {count} stored logins is there" if count else "nothing is sealed"
     )

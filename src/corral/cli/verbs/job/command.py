@@ -128,7 +128,7 @@ async def _add(settings: "Settings", job: "Job", said: set[str], *, checks: bool
     from corral.wiring.app import opened
 
     async with opened(settings, works=False) as app:
-        job = (await app.store.job_defaults()).over(job, said)
+        job = (await app.store.jobs.defaults()).over(job, said)
         stored, _ = await app.jobs.create(job, probes=checks)
     if as_json:
         render.print_json(shapes.job_shape(stored))
@@ -156,7 +156,7 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.cli.running import read_store
 
     async with read_store(settings) as store:
-        found = await store.newest_jobs(None, limit)
+        found = await store.jobs.newest(None, limit)
     if as_json:
         render.print_json([shapes.job_shape(stored) for stored in found])
         return exits.DONE
@@ -185,8 +185,8 @@ async def _show(settings: "Settings", job_id: str, *, as_json: bool) -> int:
     from corral.cli.verbs.run.command import RUN_COLUMNS, run_row
 
     async with read_store(settings) as store:
-        stored = await store.job(job_id)
-        latest = await store.newest_runs(job_id, None, None, 5)
+        stored = await store.jobs.get(job_id)
+        latest = await store.runs.newest(job_id, None, None, 5)
     shape = shapes.job_shape(stored)
     if as_json:
         render.print_json(shape)
@@ -218,10 +218,10 @@ async def _rm(settings: "Settings", job_id: str, *, dry_run: bool, as_json: bool
 
     if dry_run:
         async with read_store(settings) as store:
-            stored = await store.job(job_id)
+            stored = await store.jobs.get(job_id)
         render.print_plan(f"remove the job for {stored.job.target_url}", {"job_id": job_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        await store.delete_job(job_id)
+        await store.jobs.delete(job_id)
     render.print_removed("job", job_id, as_json=as_json)
     return exits.DONE

@@ -90,7 +90,7 @@ async def _start(settings: "Settings", job_id: str, overrides: "Overrides", *, d
 
     if dry_run:
         async with read_store(settings) as store:
-            job = (await store.job(job_id)).job
+            job = (await store.jobs.get(job_id)).job
         render.print_plan(f"start a run of {job.target_url}", {"job_id": job_id}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:
@@ -125,12 +125,12 @@ async def _list(settings: "Settings", job_id: str | None, status: Status | None,
 
     async with read_store(settings) as store:
         if job_id is not None:
-            await store.job(job_id)  # a job that does not exist is not one without runs
+            await store.jobs.get(job_id)  # a job that does not exist is not one without runs
         if status is not None and status.is_hold:
-            held = await store.newest_runs(job_id, RunState.HELD, None, _MANY)
+            held = await store.runs.newest(job_id, RunState.HELD, None, _MANY)
             found = [run for run in held if shapes.run_status(run) == status][:limit]
         else:
-            found = await store.newest_runs(job_id, RunState(status) if status else None, None, limit)
+            found = await store.runs.newest(job_id, RunState(status) if status else None, None, limit)
     if as_json:
         render.print_json([shapes.run_shape(run) for run in found])
     else:
@@ -157,8 +157,8 @@ async def _show(settings: "Settings", run_id: str, *, as_json: bool) -> int:
     from corral.cli.running import read_store
 
     async with read_store(settings) as store:
-        run = await store.run(run_id)
-        artifacts = await store.artifacts_of(run_id)
+        run = await store.runs.get(run_id)
+        artifacts = await store.artifacts.of_run(run_id)
     shape = shapes.run_shape(run)
     if as_json:
         render.print_json({**shape, "artifacts": [shapes.artifact_shape(each) for each in artifacts]})
@@ -229,13 +229,13 @@ async def _moved(settings: "Settings", run_id: str, what: Move, *, dry_run: bool
 
     if dry_run:
         async with read_store(settings) as store:
-            run = await store.run(run_id)
+            run = await store.runs.get(run_id)
         to = advance(run.state, what, run.hold_reason)
         now, then = spoken(run.state, run.hold_reason), spoken(to, None)
         render.print_plan(f"{what} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        run = await store.move(run_id, what)
+        run = await store.runs.apply_action(run_id, what)
     _print_run(run, as_json=as_json)
     return exits.DONE
 
@@ -261,7 +261,7 @@ async def _retry(settings: "Settings", run_id: str, *, dry_run: bool, as_json: b
 
     if dry_run:
         async with read_store(settings) as store:
-            run = await store.run(run_id)
+            run = await store.runs.get(run_id)
         if not run.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(run.state, run.hold_reason), terminal=False)
         render.print_plan(f"start a new run of what run {run_id} tried", {"run_id": run_id}, as_json=as_json)

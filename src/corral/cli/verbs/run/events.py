@@ -34,7 +34,7 @@ async def _events(settings: "Settings", run_id: str, *, follow: bool, as_json: b
     from corral.cli.running import read_store
 
     async with read_store(settings) as store:
-        await store.run(run_id)
+        await store.runs.get(run_id)
         if follow:
             async for event in history.followed(store, run_id):
                 _print(event, as_json=as_json)

@@ -33,12 +33,12 @@ async def _kept(settings: "Settings", run_id: str, *, keep: bool, dry_run: bool,
 
     if dry_run:
         async with read_store(settings) as store:
-            await store.run(run_id)
+            await store.runs.get(run_id)
         render.print_plan(f"{'keep' if keep else 'let go'} run {run_id}", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        run = await store.run(run_id)
-        await store.keep_run(run.id, keep=keep)
+        run = await store.runs.get(run_id)
+        await store.runs.keep(run.id, keep=keep)
     if as_json:
         render.print_json({"run_id": run.id, "keep": keep})
     else:

@@ -36,7 +36,7 @@ async def _records(settings: "Settings", run_id: str, limit: int, *, as_json: bo
     from corral.cli.running import read_store
 
     async with read_store(settings) as store:
-        run = await store.run(run_id)
+        run = await store.runs.get(run_id)
         found = await records_of(store, run_id, limit)
     if as_json:
         render.print_json([shapes.record_shape(record) for record in found])
@@ -50,7 +50,7 @@ async def _records(settings: "Settings", run_id: str, limit: int, *, as_json: bo
 async def records_of(store: "Store", run_id: str, limit: int) -> "list[Record]":
     found: list[Record] = []
     while len(found) < limit:
-        page = await store.records_of(run_id, found[-1].id if found else "", min(_PAGE, limit - len(found)))
+        page = await store.records.of_run(run_id, found[-1].id if found else "", min(_PAGE, limit - len(found)))
         if not page:
             break
         found += page

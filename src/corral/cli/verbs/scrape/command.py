@@ -144,7 +144,7 @@ async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         ended = await _executed(app, run, stop)
-        run = await app.store.run(run.id)
+        run = await app.store.runs.get(run.id)
         found = await _records(app, run.id)
     return _told(run, found, job, output) if ended else exits.INTERRUPTED
 
@@ -169,7 +169,7 @@ async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | Non
         if made:
             return made[0]
         with contextlib.suppress(JobNotFound):
-            await app.store.delete_job(job.id)
+            await app.store.jobs.delete(job.id)
     return None
 
 

@@ -84,12 +84,12 @@ async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, 
         return exits.FAILED
     if dry_run:
         async with read_store(settings) as store:
-            job = (await store.job(job_id)).job
+            job = (await store.jobs.get(job_id)).job
         at = form.url or job.target_url
         render.print_plan(f"log in at {at} for job {job_id}", {"job_id": job_id, "url": at}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app:
-        job = (await app.store.job(job_id)).job
+        job = (await app.store.jobs.get(job_id)).job
         state = await _logged_in(app, form, job)
     draft = SessionDraft(state["cookies"], state["storage"], name=name)
     return await put(settings, job_id, draft, dry_run=False, as_json=as_json)

@@ -68,7 +68,7 @@ async def put(settings: "Settings", job_id: str, draft: "SessionDraft", *, dry_r
 
     if dry_run:
         async with read_store(settings) as store:
-            job = (await store.job(job_id)).job
+            job = (await store.jobs.get(job_id)).job
         state = checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
         what = f"add a session of {len(state.cookies)} cookies to job {job_id}"
         render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=as_json)
@@ -85,7 +85,7 @@ async def _waiting(store: object, job_id: str) -> list[str]:
     from corral.store.store import Store
 
     assert isinstance(store, Store)
-    found = await store.newest_interventions(InterventionStatus.OPEN, None, 200)
+    found = await store.interventions.newest(InterventionStatus.OPEN, None, 200)
     return [each.run_id for each in found if each.job_id == job_id]
 
 
@@ -121,7 +121,7 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.views.sessions import session_read
 
     async with read_store(settings) as store:
-        found = await store.newest_sessions(None, None, limit)
+        found = await store.sessions.newest(None, None, limit)
     if as_json:
         render.print_json([session_read(info) for info in found])
         return exits.DONE
@@ -190,7 +190,7 @@ async def _rotate(settings: "Settings", *, dry_run: bool, as_json: bool) -> int:
     if dry_run:
         async with read_store(settings) as store:
             await checked_keys(settings, store)
-            count = sum((await store.session_kids()).values())
+            count = sum((await store.sessions.count_keys()).values())
         render.print_plan(f"put {count} sessions under the newest key", {"sessions": count}, as_json=as_json)
         return exits.DONE
     async with opened(settings, works=False) as app_:
@@ -223,11 +223,11 @@ async def _rm(settings: "Settings", session_id: str, *, dry_run: bool, as_json: 
 
     if dry_run:
         async with read_store(settings) as store:
-            info = await store.session(session_id)
+            info = await store.sessions.get(session_id)
         what = f"remove the session {info.name!r} of job {info.job_id}"
         render.print_plan(what, {"session_id": session_id, "job_id": info.job_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        await store.delete_session(session_id)
+        await store.sessions.delete(session_id)
     render.print_removed("session", session_id, as_json=as_json)
     return exits.DONE

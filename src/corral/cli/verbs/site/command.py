@@ -47,8 +47,8 @@ async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
     from corral.wiring.options import gate_rules
 
     async with read_store(settings) as store:
-        found = await store.known_sites(limit)
-        gates = {host.place: host for host in await store.watched_hosts()}
+        found = await store.sites.list_known(limit)
+        gates = {host.place: host for host in await store.hosts.list_watched()}
     if as_json:
         rules = gate_rules(settings).breaker
         shown = [
@@ -105,11 +105,11 @@ async def _show(settings: "Settings", host: str, *, as_json: bool) -> int:
     from corral.wiring.options import gate_rules
 
     async with read_store(settings) as store:
-        memories = await store.site(host)
-        recipes = await store.newest_recipes(host, None, _MAX_RECIPES)
-        crawled = await store.site_statistics(host)
-        gates = [each for each in await store.watched_hosts() if each.is_of(host)]
-        waiting, _ = await store.waiting_counts()
+        memories = await store.sites.memories(host)
+        recipes = await store.recipes.newest(host, None, _MAX_RECIPES)
+        crawled = await store.sites.statistics(host)
+        gates = [each for each in await store.hosts.list_watched() if each.is_of(host)]
+        waiting, _ = await store.hosts.count_waiting()
     if not memories and not recipes and crawled is None and not gates:
         raise SiteNotFound(host)
     told = intelligence(host, memories)
@@ -197,7 +197,7 @@ async def _pace(settings: "Settings", place: str, said: "SitePace", *, dry_run: 
         render.print_plan(f"set the pace of {place}", {"host": place, "pace": pace_read(said)}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        await store.say_pace(place, said)
+        await store.hosts.set_pace(place, said)
     if as_json:
         render.print_json({"host": place, "pace": pace_read(said)})
         return exits.DONE

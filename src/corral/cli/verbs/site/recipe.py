@@ -69,7 +69,7 @@ async def _show(settings: "Settings", recipe_id: str, *, as_json: bool) -> int:
     from corral.views.sites import recipe_read
 
     async with read_store(settings) as store:
-        stored = await store.recipe(recipe_id)
+        stored = await store.recipes.get(recipe_id)
     # Without --json the document alone, as --document takes it.
     render.print_json(recipe_read(stored) if as_json else stored.document)
     return exits.DONE
@@ -83,7 +83,7 @@ async def _change(settings: "Settings", recipe_id: str, given: Any, *, pin: bool
     from corral.views.sites import recipe_read
 
     async with read_store(settings) as store:
-        stored = await store.recipe(recipe_id)
+        stored = await store.recipes.get(recipe_id)
     document = None if given is None else edited(stored, given, EgressPolicy(settings.egress_allow))
     what = f"{'pin' if pin else 'release'} the recipe for {stored.host}{stored.url_pattern}"
     if dry_run:
@@ -91,7 +91,7 @@ async def _change(settings: "Settings", recipe_id: str, given: Any, *, pin: bool
         render.print_plan(told, {"recipe_id": recipe_id, "document": document, "pinned": pin}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        changed = await store.change_recipe(recipe_id, document, pinned=pin)
+        changed = await store.recipes.change(recipe_id, document, pinned=pin)
     if as_json:
         render.print_json(recipe_read(changed))
     else:
@@ -105,11 +105,11 @@ async def _forget(settings: "Settings", recipe_id: str, *, dry_run: bool, as_jso
 
     if dry_run:
         async with read_store(settings) as store:
-            stored = await store.recipe(recipe_id)
+            stored = await store.recipes.get(recipe_id)
         what = f"remove the recipe for {stored.host}{stored.url_pattern}"
         render.print_plan(what, {"recipe_id": recipe_id}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        await store.delete_recipe(recipe_id)
+        await store.recipes.delete(recipe_id)
     render.print_removed("recipe", recipe_id, as_json=as_json)
     return exits.DONE

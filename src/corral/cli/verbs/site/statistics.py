@@ -43,8 +43,8 @@ async def _stats(settings: "Settings", host: str | None, limit: int, *, as_json:
     from corral.views.site_statistics import site_statistics_read
 
     async with read_store(settings) as store:
-        one = None if host is None else await store.site_statistics(host)
-        found = [one] if one is not None else await store.latest_site_statistics(limit) if host is None else []
+        one = None if host is None else await store.sites.statistics(host)
+        found = [one] if one is not None else await store.sites.latest_statistics(limit) if host is None else []
     if host is not None and one is None:
         raise SiteNotFound(host)
     if as_json:

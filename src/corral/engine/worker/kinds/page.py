@@ -6,7 +6,7 @@ from dataclasses import replace
 from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec, Strategy
-from corral.domain.ports import Executor, FrontierClient
+from corral.domain.ports.execution import Executor, FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from corral.domain.ports import FrontierClient
+from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 
 

@@ -31,7 +31,7 @@ from corral.domain.crawl.page_archive import told_at_once
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.hosts.limiter import place_of_url, wait_of
 from corral.domain.hosts.order import HostOrder
-from corral.domain.ports import FrontierClient
+from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.runs.run import SHARE, RunState

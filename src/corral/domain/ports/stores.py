@@ -1,0 +1,338 @@
+"""The store, by subject. Every method is one transaction.
+
+A class of the engine that needs one subject takes that port; a class that needs several takes `EngineStore`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from corral.domain.crawl.crawl import Bounds
+from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink
+from corral.domain.hosts.claiming import ANY_HOST, HostRoom
+from corral.domain.hosts.limiter import Parking, StoredHost
+from corral.domain.hosts.quota import Given, PartAsk
+from corral.domain.ids import Owner
+from corral.domain.jobs.job import DueJob, Job, StoredJob
+from corral.domain.runs.event import Event, EventDraft
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.intervention import Intervention
+from corral.domain.runs.loss import Loss
+from corral.domain.runs.node import WorkerCard
+from corral.domain.runs.queues import Hint
+from corral.domain.runs.record import Record, RecordFilter
+from corral.domain.runs.retention import Retention
+from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
+from corral.domain.runs.settlement import Settlement
+from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
+from corral.domain.sites.site import Memory, Observation
+
+
+class JobStore(Protocol):
+    async def add(self, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None = None) -> tuple[str, bool]:
+        """Write a job. With a key used before, return the id from then and True."""
+        ...
+
+    async def get(self, job_id: str) -> StoredJob: ...
+
+    async def update(self, before: Job, after: Job, next_slot_ms: int | None) -> bool:
+        """Write the change if the stored job still equals `before`; False if it was changed concurrently."""
+        ...
+
+    async def due(self, limit: int) -> list[DueJob]:
+        """Scheduled jobs whose slot has come."""
+        ...
+
+    async def fire(
+        self,
+        due: DueJob,
+        slot_ms: int,
+        next_slot_ms: int,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        *,
+        seeds: Sequence[DiscoveredLink] = (),
+    ) -> bool:
+        """Start the run of a slot once; False if another node has. A crawl begins with its seeds."""
+        ...
+
+    async def list_under_other_keys(self, kid: str, after: str, limit: int) -> list[Job]:
+        """Jobs with a proxy sealed under another key than `kid`."""
+        ...
+
+
+class IdempotencyStore(Protocol):
+    async def find(self, key: IdempotencyKey) -> str | None:
+        """The id of what this key created before; None for a new key."""
+        ...
+
+
+class RunStore(Protocol):
+    """Runs and leases. Writes with a lease are fenced: a lost lease writes nothing."""
+
+    @property
+    def writes_in_order(self) -> bool:
+        """True if writes are committed in the order of the calls."""
+        ...
+
+    async def add(
+        self, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
+    ) -> tuple[list[str], bool]: ...
+
+    async def get(self, run_id: str) -> Run: ...
+
+    async def replace_held_payload(self, run_id: str, payload: dict[str, Any]) -> None:
+        """Replace the payload of a held run; a run in another state keeps its payload."""
+        ...
+
+    async def apply_action(self, run_id: str, action: Move) -> Run:
+        """Apply the action a person requested; WrongState if the run's state forbids it."""
+        ...
+
+    async def claim(
+        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
+    ) -> list[Lease]:
+        """Lease due runs by band and age, within the room of their lanes and hosts."""
+        ...
+
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]: ...
+
+    async def due_again(self, within_s: float, limit: int) -> list[Hint]:
+        """Runs that were requeued, for a retry for example, and became due within this time."""
+        ...
+
+    def renew_from_thread(
+        self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
+    ) -> set[tuple[str, int]]:
+        """Renew leases without an event loop; a lease missing from the result was lost."""
+        ...
+
+    async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
+
+    async def release(self, leases: Sequence[Lease], reason: str) -> int: ...
+
+    async def lose(self, lost: Sequence[Loss]) -> int: ...
+
+    async def reap(self, limit: int = 500) -> int: ...
+
+
+class CrawlStore(Protocol):
+    async def add(
+        self,
+        run: NewRun,
+        drafts: Sequence[EventDraft],
+        seeds: Sequence[DiscoveredLink],
+        key: IdempotencyKey | None = None,
+        keep: bool = False,
+    ) -> tuple[str, bool]:
+        """Write a crawl run with its seeds. With a key used before, return the id from then and True."""
+        ...
+
+    async def newest(self, states: Sequence[RunState] | None, limit: int) -> Sequence[tuple[Run, object]]: ...
+
+    async def claim_helpers(self, owner: Owner, limit: int, lease_s: float, crawl: str | None = None) -> list[Lease]:
+        """Lease helper runs, of one crawl or of any."""
+        ...
+
+    async def step(self, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | None:
+        """Write the results of items and lease more of them, for a helper too; None if the lease was lost."""
+        ...
+
+    async def count_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
+        """The number of items by state and reason."""
+        ...
+
+    async def examples_of(self, run_id: str, reasons: Sequence[str]) -> dict[str, str]:
+        """One URL for each of these reasons."""
+        ...
+
+    async def trap_groups(self, run_id: str) -> list[dict[str, Any]]:
+        """The URLs that trap detection deferred, by rule and template, with an example of each."""
+        ...
+
+    async def count_changes(self, run_id: str) -> dict[str, int]:
+        """The number of pages by kind of change since an earlier crawl."""
+        ...
+
+
+class HostStore(Protocol):
+    """The state of host limiters, and the runs that wait for a host. Times are seconds from now."""
+
+    async def changes_since(self, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
+        """Hosts written since then (0: ever), and the time to pass in the next call."""
+        ...
+
+    async def get(self, host_key: str) -> StoredHost | None: ...
+
+    async def forget(self, older_than_s: float) -> int:
+        """Delete hosts not written for this time and without a pace set by a person."""
+        ...
+
+    async def touch(self, seen: Sequence[tuple[str, int, float]]) -> None:
+        """For hosts with a closed breaker: consecutive failures, and the seconds they asked clients to stay away."""
+        ...
+
+    async def open_breaker(self, host_key: str, failures: int, blocked_s: float) -> None: ...
+
+    async def take_probe(self, host_key: str, open_s: float, probe_s: float) -> bool:
+        """True for one caller only, once the breaker has been open long enough."""
+        ...
+
+    async def end_probe(self, host_key: str, failures: int, opened_ago_s: float | None) -> int:
+        """Write the result of the probe; if it closed the breaker, everything that waited becomes due."""
+        ...
+
+    async def park(self, parkings: Sequence[Parking]) -> int: ...
+
+    async def release_pages(self, host_key: str) -> int:
+        """Make every crawl page that waits for this host due."""
+        ...
+
+    async def release_probe_page(self, host_key: str) -> int:
+        """Make one crawl page due that can probe the host, unless a run waits for it already."""
+        ...
+
+    async def take_quotas(self, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+        """Reserve slots of hosts for this node."""
+        ...
+
+    async def find_contested(self, owner: Owner) -> dict[str, bool]:
+        """Hosts that this node and another one use; True if one of the others waits for its first slot."""
+        ...
+
+    async def renew_quotas(self, owner: Owner) -> None: ...
+
+    async def drop_quotas(self, owner: Owner, host_keys: Sequence[str]) -> None: ...
+
+
+class SiteStore(Protocol):
+    async def memories(self, host: str) -> list[Memory]:
+        """What earlier runs found out about a host, by strategy."""
+        ...
+
+    async def learn(self, seen: Sequence[Observation]) -> None: ...
+
+
+class RecipeStore(Protocol):
+    async def for_fields(self, host: str, fields_key: str) -> list[StoredRecipe]:
+        """Every recipe for these fields on the host, whatever its pages."""
+        ...
+
+    async def mark_failed(self, recipe_id: str, version: int) -> None:
+        """Record that a replay of this version failed: it is not offered again until its shape changes."""
+        ...
+
+    async def save(self, lesson: Lesson) -> StoredRecipe | None:
+        """Save a recorded recipe; None if it is known already or a person pinned another one."""
+        ...
+
+
+class SessionStore(Protocol):
+    """Sessions as the vault sealed them."""
+
+    async def find(self, job_id: str, name: str) -> tuple[str, int] | None:
+        """Id and version of the session of this name."""
+        ...
+
+    async def put(self, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
+        """Write a session or its next version; SessionChanged if that version was written concurrently."""
+        ...
+
+    async def get(self, session_id: str) -> SessionInfo: ...
+
+    async def newest(self, job_id: str | None, before: str | None, limit: int) -> list[SessionInfo]: ...
+
+    async def get_sealed(self, session_id: str) -> SealedSession: ...
+
+    async def list_under_other_keys(self, kid: str, after: str, limit: int) -> list[SealedSession]: ...
+
+    async def rewrap(self, sealed: SealedSession, old_kid: str) -> bool: ...
+
+    async def note_check(self, session_id: str, version: int, result: CheckResult) -> None: ...
+
+    async def count_keys(self) -> dict[str, int]:
+        """The number of sessions and job proxies sealed under each key."""
+        ...
+
+
+class InterventionStore(Protocol):
+    async def get(self, intervention_id: str) -> Intervention: ...
+
+    async def resolve(
+        self, intervention_id: str, session: NewSession | None = None, note: Mapping[str, str] | None = None
+    ) -> tuple[Intervention, Run]: ...
+
+
+class RecordStore(Protocol):
+    async def next_batch(self, run_id: str, after: str) -> list[Record]:
+        """The next records of a run, as many as fit into memory; none at the end."""
+        ...
+
+    async def statistics(self, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]: ...
+
+
+class ArtifactStore(Protocol):
+    async def list_ids(self) -> frozenset[str]:
+        """Every artifact that a run refers to."""
+        ...
+
+    async def forget(self, artifact_ids: Sequence[str]) -> None: ...
+
+
+class EventStore(Protocol):
+    async def of_run(self, run_id: str, after: int, limit: int) -> list[Event]: ...
+
+    async def feed(self, after: int, limit: int) -> list[Event]: ...
+
+    async def last_position(self) -> int: ...
+
+
+class NodeStore(Protocol):
+    async def heartbeat(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None: ...
+
+    async def remove(self, owner: Owner) -> None: ...
+
+
+class Maintenance(Protocol):
+    async def prune(self, policy: Retention, batch: int = 200) -> int: ...
+
+    async def purge(self, rows: int = 1_000) -> bool:
+        """Delete some rows of forgotten crawls; False when none are left."""
+        ...
+
+    def restore_reserve(self) -> None:
+        """Reserve disk space again after the reserve was used."""
+        ...
+
+
+class EngineStore(Protocol):
+    """Everything the engine needs of a store."""
+
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def idempotency(self) -> IdempotencyStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+    @property
+    def crawls(self) -> CrawlStore: ...
+    @property
+    def hosts(self) -> HostStore: ...
+    @property
+    def sites(self) -> SiteStore: ...
+    @property
+    def recipes(self) -> RecipeStore: ...
+    @property
+    def sessions(self) -> SessionStore: ...
+    @property
+    def interventions(self) -> InterventionStore: ...
+    @property
+    def records(self) -> RecordStore: ...
+    @property
+    def artifacts(self) -> ArtifactStore: ...
+    @property
+    def events(self) -> EventStore: ...
+    @property
+    def nodes(self) -> NodeStore: ...
+    @property
+    def maintenance(self) -> Maintenance: ...

@@ -1,0 +1,99 @@
+"""Runs, the leases on them, and the queues they wait in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from corral.domain.errors import StorageMoved
+from corral.domain.hosts.claiming import ANY_HOST, HostRoom
+from corral.domain.ids import Owner
+from corral.domain.runs.event import EventDraft
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.loss import Loss
+from corral.domain.runs.node import Neglect, QueueNow
+from corral.domain.runs.queues import Hint
+from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
+from corral.domain.runs.settlement import Settlement
+from corral.store.database import Database, write_unless_moved
+from corral.store.queries import losses
+from corral.store.queries.runs import claims, pinned_runs, queues, runs
+
+
+class SqlRunStore:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @property
+    def writes_in_order(self) -> bool:
+        return not self._db.is_postgres
+
+    async def add(
+        self, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
+    ) -> tuple[list[str], bool]:
+        return await self._db.write(lambda tx: runs.add(tx, new, key))
+
+    async def get(self, run_id: str) -> Run:
+        return await self._db.read(lambda tx: runs.get(tx, run_id))
+
+    async def newest(self, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
+        return await self._db.read(lambda tx: runs.newest(tx, job_id, state, before, limit))
+
+    async def apply_action(self, run_id: str, action: Move) -> Run:
+        return await self._db.write(lambda tx: runs.move(tx, run_id, action))
+
+    async def replace_held_payload(self, run_id: str, payload: dict[str, Any]) -> None:
+        await self._db.write(lambda tx: runs.replace_held_payload(tx, run_id, payload))
+
+    async def count_live(self) -> dict[str, int]:
+        return await self._db.read(runs.count_live)
+
+    async def count_queues(self) -> list[QueueNow]:
+        return await self._db.read_slow(queues.now)
+
+    async def find_neglected(self, after_s: float) -> list[Neglect]:
+        return await self._db.read(lambda tx: queues.neglect(tx, after_s))
+
+    async def keep(self, run_id: str, *, keep: bool) -> None:
+        """Exempt a finished crawl from retention, or end the exemption."""
+        await self._db.write(lambda tx: (pinned_runs.keep if keep else pinned_runs.let_go)(tx, run_id))
+
+    async def is_kept(self, run_id: str) -> bool:
+        return await self._db.read(lambda tx: pinned_runs.is_kept(tx, run_id))
+
+    async def claim(
+        self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
+    ) -> list[Lease]:
+        return await self._db.write(lambda tx: claims.claim(tx, owner, limit, lease_s, lanes, hosts))
+
+    async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
+        return await self._db.write(lambda tx: claims.claim_one(tx, run_id, owner, lease_s, hosts))
+
+    async def due_again(self, within_s: float, limit: int) -> list[Hint]:
+        return await self._db.read(lambda tx: claims.due_again(tx, within_s, limit))
+
+    def renew_from_thread(
+        self, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float
+    ) -> set[tuple[str, int]]:
+        try:
+            return self._db.write_from_thread(lambda tx: claims.renew(tx, leases, owner, lease_s))
+        except StorageMoved:
+            return set()
+
+    async def settle(self, settlement: Settlement) -> bool:
+        return await self._db.write(lambda tx: claims.settle(tx, settlement), essential=True)
+
+    async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
+        """Settle many runs in one round trip to the database."""
+        lost = [False] * len(settlements)
+        return await write_unless_moved(self._db, lambda tx: claims.settle_all(tx, settlements), lost)
+
+    async def release(self, leases: Sequence[Lease], reason: str) -> int:
+        return await write_unless_moved(self._db, lambda tx: claims.release(tx, leases, reason), 0)
+
+    async def lose(self, lost: Sequence[Loss]) -> int:
+        return await write_unless_moved(self._db, lambda tx: losses.lose(tx, lost), 0)
+
+    async def expire(self, owner: Owner) -> int:
+        return await self._db.write(lambda tx: losses.expire(tx, owner), essential=True)
+
+    async def reap(self, limit: int = 500) -> int:
+        return await self._db.write(lambda tx: losses.reap(tx, limit), essential=True)
