@@ -18,6 +18,7 @@ from bench.services import free_port
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import hint_of
 from corral.domain.runs.run import NewRun
 from corral.runtime.process import serve
@@ -37,7 +38,7 @@ Drafted = tuple[NewRun, Sequence[EventDraft]]
 
 def _run(kind: str, payload: dict[str, object]) -> Drafted:
     http = Strategy.HTTP
-    run = NewRun(RunId(new_id()), None, kind, Priority.MEDIUM, 3, http, http, payload)
+    run = NewRun(RunId(new_id()), None, kind, Priority.MEDIUM, 3, http, http, Payload(payload))
     return run, (EventDraft(EventKind.CREATED, {"resolved_strategy": "http"}),)
 
 

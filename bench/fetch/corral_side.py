@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from bench.drafts import Drafted, finished
@@ -10,6 +11,8 @@ from bench.model import Place, Result
 from bench.pages import COUNT, path_of, title_of
 from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.record import RecordFilter
 from corral.runtime.process import serve
 from corral.settings import load_settings
@@ -45,8 +48,8 @@ class Scrape:
 
     def _page(self, template: Drafted, number: int) -> Drafted:
         run, drafts = template
-        payload = {**run.payload, "url": f"{self._site}{path_of(number)}"}
-        return run._replace(id=RunId(new_id()), payload=payload), drafts
+        page = replace(run.payload.read(PagePayload), url=f"{self._site}{path_of(number)}")
+        return run._replace(id=RunId(new_id()), payload=Payload.of(page)), drafts
 
 
 async def _check(app: App, runs: list[Drafted]) -> None:

@@ -12,6 +12,7 @@ from corral.demo.content import PRODUCT_COUNT, products
 from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.runs.event import EventDraft
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.record import RecordFilter
 from corral.domain.runs.run import NewRun
 from corral.runtime.process import serve
@@ -80,7 +81,7 @@ async def _check(app: App, runs: list[Drafted]) -> None:
         }
         for product in products()
     }
-    wanted = {run.id: expected[run.payload["url"].rpartition("/")[2]] for run, _ in runs}
+    wanted = {run.id: expected[run.payload.read(PagePayload).url.rpartition("/")[2]] for run, _ in runs}
     seen: Counter[str] = Counter()
     before: str | None = None
     while page := await app.store.records.newest(RecordFilter(), before, 200):

@@ -21,6 +21,7 @@ from bench.probe import latency_ms, memory_mb
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
 from corral.runtime.process import serve
 from corral.settings import load_settings
@@ -36,7 +37,7 @@ _HISTORY = 1_000_000
 
 def _run() -> tuple[NewRun, Sequence[EventDraft]]:
     http = Strategy.HTTP
-    run = NewRun(RunId(new_id()), None, "drill", Priority.MEDIUM, 3, http, http, {})
+    run = NewRun(RunId(new_id()), None, "drill", Priority.MEDIUM, 3, http, http, Payload({}))
     return run, (EventDraft(EventKind.CREATED, {"resolved_strategy": "http"}),)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Move, NewRun, RunState
 from tests.chaos.client import Client, client_of
 from tests.chaos.level import LEVEL, SEED, by_level, seeded
@@ -119,7 +120,7 @@ async def a_batch(client: Client, site: str, rng: random.Random) -> None:
 
 
 def a_page(url: str) -> NewRun:
-    payload = {"url": url, "fields": [{"name": "name"}], "respect_robots": False, "trusted_hosts": []}
+    payload = Payload({"url": url, "fields": [{"name": "name"}], "respect_robots": False, "trusted_hosts": []})
     return NewRun(RunId(new_id()), None, "page", Priority.MEDIUM, 3, Strategy.BROWSER, Strategy.BROWSER, payload)
 
 

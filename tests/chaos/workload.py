@@ -11,6 +11,7 @@ from typing import Any
 import uvloop
 
 from corral.domain.errors import WrongState
+from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import Move, NewRun
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App, opened
@@ -53,7 +54,7 @@ async def bring_to_an_end(app: App) -> None:
     for run in await app.store.runs.newest(None, None, None, 100):
         if run.state == "held":
             await app.submitter.move(run.id, Move.RESUME)
-        if run.payload.get("seconds") == 20 and not run.state.is_terminal:
+        if run.payload.read(SelftestPayload).seconds == 20 and not run.state.is_terminal:
             await app.submitter.move(run.id, Move.CANCEL)
     await until(lambda: _is_drained(app), timeout_s=90)
 

@@ -11,6 +11,7 @@ from typing import Any
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import Event, EventDraft, EventKind
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run
 from corral.engine.node.node import Node
 from corral.settings import Settings, load_settings
@@ -62,7 +63,7 @@ def drill(
         max_attempts=max_attempts,
         requested_strategy=Strategy.HTTP,
         resolved_strategy=Strategy.HTTP,
-        payload={"do": do, **payload},
+        payload=Payload({"do": do, **payload}),
     )
 
 

@@ -9,6 +9,7 @@ import psutil
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import Lease
 from corral.engine.oneshot import Errands, errand
 from corral.wiring.options import worker_config
@@ -16,7 +17,7 @@ from tests.engine.builders import settings_for, until
 
 
 def a_drill(do: str, **payload: Any) -> Lease:
-    return errand("drill", {"do": do, **payload}, Strategy.HTTP, None)
+    return errand("drill", SelftestPayload(do, **payload), Strategy.HTTP, None)
 
 
 def workers() -> set[int]:

@@ -11,6 +11,7 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.ports.execution import Executor, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker.attempt import perform
 from corral.engine.worker.kinds.page import PageKind
 from corral.fetch.browser.executor import BrowserExecutor
@@ -44,7 +45,7 @@ class Arena:
         asked = [{"name": each} if isinstance(each, str) else each for each in fields]
         payload = {"url": url, "fields": asked, "respect_robots": False, "trusted_hosts": [], **more}
         started = time.monotonic()
-        outcome = await perform(Task("run", 1, "page", executor, 1, payload, timeout_s), self.kinds)
+        outcome = await perform(Task("run", 1, "page", executor, 1, Payload(payload), timeout_s), self.kinds)
         self.took_s = time.monotonic() - started
         return outcome
 

@@ -10,6 +10,7 @@ import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.runs.outcome import Task
+from corral.domain.runs.payload.stored import Payload
 from corral.fetch.browser.engine import Engine
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import HOW_TO_INSTALL, BrowserLimits, find_chromium
@@ -55,7 +56,7 @@ async def browsing(
 def a_task(url: str, *names: str, timeout_s: float = 20, **more: Any) -> Task:
     fields = [{"name": name} for name in names]
     payload = {"url": url, "fields": fields, "respect_robots": False, "trusted_hosts": [], **more}
-    return Task("run", 1, "page", "browser", 1, payload, timeout_s)
+    return Task("run", 1, "page", "browser", 1, Payload(payload), timeout_s)
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, path: str, html: str, *headers: str, status: str = "200 OK") -> None:

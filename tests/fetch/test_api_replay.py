@@ -5,6 +5,7 @@ import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.egress.client import Egress
 from corral.fetch.limits import FetchLimits
@@ -40,7 +41,7 @@ async def replayed(
     payload: dict[str, Any] = {"url": site.url(path), "fields": fields}
     if recipe is not None:
         payload["recipe"] = {"id": "r", "version": 1, **recipe}
-    return await replay.execute(Task("run", 1, "page", "api_replay", 1, payload, 10))
+    return await replay.execute(Task("run", 1, "page", "api_replay", 1, Payload(payload), 10))
 
 
 def calling(url: str, method: str = "GET", **more: Any) -> dict[str, Any]:

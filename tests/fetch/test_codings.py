@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from corral.domain.net.http_cache import CacheMode
 from corral.domain.runs.outcome import Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.body import Body, BodyFault, BodyFull, content_coding
 from corral.fetch.cache.client import PageCache
@@ -177,7 +178,7 @@ def test_two_codings_and_unknown_ones_are_refused(values: list[str]) -> None:
 
 def a_task(url: str, name: str, **more: Any) -> Task:
     payload = {"url": url, "fields": [{"name": name}], "respect_robots": False, **more}
-    return Task("run", 1, "page", "http", 1, payload, 10)
+    return Task("run", 1, "page", "http", 1, Payload(payload), 10)
 
 
 def record_of(outcome: Outcome) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from corral.demo import running_site
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import parse_proxy
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import checked_state
 from corral.fetch.egress import dns
 from corral.fetch.egress.client import Egress
@@ -25,7 +26,7 @@ async def execute(egress: Egress, url: str, *names: str, timeout_s: float = 5, *
     fields = [{"name": name, "css": None, "attr": None, "all": False} for name in names]
     payload = {"url": url, "fields": fields, "respect_robots": False, "trusted_hosts": [], **more}
     executor = HttpExecutor(egress, Robots(egress, "corral-test"))
-    return await executor.execute(Task("run", 1, "page", "http", 1, payload, timeout_s))
+    return await executor.execute(Task("run", 1, "page", "http", 1, Payload(payload), timeout_s))
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, path: str, body: bytes, *headers: str, status: str = "200 OK") -> None:
@@ -115,7 +116,9 @@ async def test_the_time_limit_of_a_job_raises_that_of_the_first_byte(
             payload = {"url": hostile.url("/slow-start"), "fields": fields, "respect_robots": False}
             if timeout_s is not None:
                 payload["timeout_s"] = timeout_s
-            outcomes.append(await executor.execute(Task("run", 1, "page", "http", 1, payload, 20, proxy=proxy)))
+            outcomes.append(
+                await executor.execute(Task("run", 1, "page", "http", 1, Payload(payload), 20, proxy=proxy))
+            )
         await proxies.close()
         await egress.close()
     capped, raised = outcomes
@@ -299,6 +302,6 @@ async def test_what_a_site_renews_replaces_what_the_session_had(
     state = checked_state(hostile.url("/"), [{"name": "sid", "value": "old"}, {"name": "lang", "value": "en"}])
     payload = {"url": hostile.url("/renew"), "fields": [{"name": "title"}], "respect_robots": False}
     executor = HttpExecutor(egress, Robots(egress, "corral-test"))
-    await executor.execute(Task("run", 1, "page", "http", 1, payload, 5, state))
+    await executor.execute(Task("run", 1, "page", "http", 1, Payload(payload), 5, state))
     assert "cookie: sid=old; lang=en" in hostile.heads[-2]
     assert "cookie: lang=en; sid=new" in hostile.heads[-1]

@@ -7,6 +7,7 @@ import pytest
 
 from corral.demo.pages import login_page
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.secret import Secret
 from corral.domain.sites.session import SealedSession, SessionState, checked_state
 from corral.fetch.egress.client import Egress
@@ -30,7 +31,7 @@ def a_session(url: str, **cookie: object) -> SealedSession:
 
 def a_task(url: str, session: SealedSession | None, strategy: str = "http") -> Task:
     payload = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, "requires_auth": True}
-    return Task("run", 1, "page", strategy, 1, payload, 15.0, session)
+    return Task("run", 1, "page", strategy, 1, Payload(payload), 15.0, session)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind, fold
 from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import Transition
 from corral.domain.runs.run import Lease, Move, NewRun
 from corral.domain.runs.settlement import Settlement
@@ -30,8 +31,10 @@ def a_run(job_id: str | None = None, *, priority: Priority = Priority.MEDIUM, **
         max_attempts=3,
         requested_strategy=Strategy.AUTO,
         resolved_strategy=Strategy.HTTP,
-        payload={"url": "http://example.test/"},
+        payload=Payload({"url": "http://example.test/"}),
     )
+    if isinstance(changed.get("payload"), dict):
+        changed["payload"] = Payload(changed["payload"])
     return plain._replace(**changed)
 
 

@@ -43,7 +43,7 @@ async def test_a_nested_bomb_is_stored_to_a_depth(store: Store) -> None:
     for _ in range(2000):
         bomb = [bomb]
     run_id = await add(store, a_run(payload={"bomb": bomb}))
-    assert (await store.runs.get(run_id)).payload["bomb"]
+    assert (await store.runs.get(run_id)).payload.document()["bomb"]
 
 
 async def test_a_long_message_is_cut(store: Store) -> None:

@@ -17,6 +17,7 @@ import pytest
 from corral.domain.crawl.crawl import Counts
 from corral.domain.crawl.site_work import SiteWork, progress
 from corral.domain.errors import BadConfiguration, BadInput, NotYet, RunNotFound
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
 from corral.settings import Settings
 from corral.supervisor import Orchestrator
@@ -154,7 +155,7 @@ def test_work_on_a_site_is_these_pages_and_no_others() -> None:
 )
 def test_progress_is_derived_from_the_rows(counts: Counts, told: tuple[int, int, float, str]) -> None:
     state = RunState.RUNNING if counts.waiting else RunState.PARTIAL
-    shown = progress(A_RUN._replace(payload={"about": {"site": "shop", "pages": 10}}, state=state), counts)
+    shown = progress(A_RUN._replace(payload=Payload({"about": {"site": "shop", "pages": 10}}), state=state), counts)
     assert (shown["skipped"], shown["pending"], shown["percent"], shown["health"]) == told
     assert shown["done"] + shown["failed"] + shown["skipped"] + shown["pending"] == shown["total"] == 10
 

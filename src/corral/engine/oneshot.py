@@ -10,6 +10,7 @@ from corral.domain.ids import Owner, RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.loss import DeathCause
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.run import Lease, Run, RunState
 from corral.domain.sites.session import SealedSession
 from corral.engine.hosts.limiter import Gate
@@ -23,7 +24,7 @@ _WARM_S = 60.0
 
 
 def errand(
-    kind: str, payload: dict[str, Any], strategy: Strategy, session: SealedSession | None, job_id: str | None = None
+    kind: str, payload: TypedPayload, strategy: Strategy, session: SealedSession | None, job_id: str | None = None
 ) -> Lease:
     """A run that is nowhere written, for `Errands`."""
     now = datetime.now(UTC)
@@ -37,7 +38,7 @@ def errand(
         max_attempts=1,
         requested_strategy=strategy,
         resolved_strategy=strategy,
-        payload=payload,
+        payload=Payload.of(payload),
         epoch=1,
         losses=0,
         suspect=0,

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.page_archive import KeptPage
+from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import PagesNotKept
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.record import CRAWL_FIELDS, Record
 from corral.domain.runs.run import CRAWL, Run
 from corral.export.columns import Columns
@@ -56,7 +57,7 @@ class Export:
 
     def check(self) -> None:
         """PagesNotKept where there is nothing this format could be made of."""
-        is_kept = self.run.kind == CRAWL and CrawlPlan.of(self.run.payload["crawl"]).keep_pages
+        is_kept = self.run.kind == CRAWL and plan_of(self.run.payload).keep_pages
         if self.format is Format.WARC and not is_kept:
             raise PagesNotKept(self.run.id)
 
@@ -93,11 +94,10 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
 
 def columns_of(run: Run) -> Columns:
     """What was asked for, in that order; of a crawl, behind what its records usually have."""
-    plan = run.payload["crawl"] if run.kind == CRAWL else run.payload
-    asked = [str(each["name"]) for each in plan.get("fields") or ()]
     if run.kind != CRAWL:
-        return Columns(asked)
-    return Columns(asked, ("url",) if plan.get("only_fields") else CRAWL_FIELDS)
+        return Columns(run.payload.read(PagePayload).field_names)
+    plan = plan_of(run.payload)
+    return Columns([str(each["name"]) for each in plan.fields], ("url",) if plan.only_fields else CRAWL_FIELDS)
 
 
 def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:

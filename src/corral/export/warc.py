@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 import corral
-from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.page_archive import KeptPage
+from corral.domain.crawl.payload import plan_of
 from corral.domain.runs.run import Run
 from corral.export.outbox import Outbox
 
@@ -29,7 +29,7 @@ class WarcWriter:
         self._packs = packs
         self._run_id = run.id
         self._info_id = self._id_of("warcinfo")
-        plan = CrawlPlan.of(run.payload["crawl"])
+        plan = plan_of(run.payload)
         about = {
             "software": f"Corral/{corral.__version__}",
             "format": "WARC File Format 1.1",

@@ -12,6 +12,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import together
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.domain.sites.cookies import RunCookies
 from corral.domain.sites.recipe.recipe import Recipe, Request, ShapeChange, recipe_of
@@ -21,7 +22,7 @@ from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.faults import fault
-from corral.fetch.http import cost_of, fields_of, first_byte_of
+from corral.fetch.http import cost_of
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots
@@ -55,10 +56,10 @@ class ApiReplayExecutor:
         self._recipes: dict[tuple[str, int], Recipe] = {}  # parsed once: a few recipes serve thousands of pages
 
     async def execute(self, task: Task) -> Outcome:
-        payload, ends_at = task.payload, time.monotonic() + task.timeout_s
+        payload, ends_at = task.payload.read(PagePayload), time.monotonic() + task.timeout_s
         try:
-            target = parse_target(payload["url"])
-            recipe = self._recipe(payload.get("recipe"))
+            target = parse_target(payload.url)
+            recipe = self._recipe(payload.recipe)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         if recipe is None:
@@ -67,26 +68,26 @@ class ApiReplayExecutor:
         if isinstance(requests, ShapeChange):
             return _shape_fault(requests.what, {})
         context = FetchContext(
-            trusted_hosts=frozenset(payload.get("trusted_hosts") or ()),
+            trusted_hosts=payload.trusted,
             visit=task.visit,
             cookies=RunCookies(),
-            first_byte_s=first_byte_of(payload),
+            first_byte_s=payload.timeout_s,
         )
         async with self._proxies.open_route(
             task.proxy,
             context.trusted_hosts,
-            verifies_tls=payload.get("verify_tls", True),
+            verifies_tls=payload.verify_tls,
             first_byte_s=context.first_byte_s,
         ) as route:
             context = replace(context, route=route)
-            replay = _Replay(target, context, payload.get("respect_robots", True), ends_at)
-            outcome = await self._execute(recipe, requests, replay, fields_of(payload))
+            replay = _Replay(target, context, payload.respect_robots, ends_at)
+            outcome = await self._execute(recipe, requests, replay, payload.fields)
             if replay.respects_robots:
                 outcome.stats.update(self._robots.notes(target, context))
             return outcome
 
-    def _recipe(self, cell: Any) -> Recipe | None:
-        if not isinstance(cell, dict):
+    def _recipe(self, cell: dict[str, Any] | None) -> Recipe | None:
+        if cell is None:
             return None
         key = (str(cell.get("id")), int(cell.get("version") or 0))
         known = self._recipes.get(key)

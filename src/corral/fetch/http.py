@@ -12,6 +12,8 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import CacheUse
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_found
 from corral.fetch.answer_check import failure_read
@@ -46,28 +48,27 @@ class HttpExecutor:
 
     async def execute(self, task: Task) -> Outcome:
         ends_at = time.monotonic() + task.timeout_s
-        payload = task.payload
+        payload = task.payload.read(PagePayload)
         try:
-            target = parse_target(payload["url"])
+            target = parse_target(payload.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
-        verifies_tls, first_byte_s = payload.get("verify_tls", True), first_byte_of(payload)
+        first_byte_s = payload.timeout_s  # the job's own time limit also bounds how late an answer may begin
         async with self._proxies.open_route(
-            task.proxy, trusted_hosts, verifies_tls=verifies_tls, first_byte_s=first_byte_s
+            task.proxy, payload.trusted, verifies_tls=payload.verify_tls, first_byte_s=first_byte_s
         ) as route:
             context = context_of(task, route, visit=task.visit, first_byte_s=first_byte_s)
             answer = await self._fetch(task, target, ends_at, context)
         if isinstance(answer, Failed):
             outcome: Outcome = answer
         else:
-            outcome = await outcome_of(answer, fields_of(payload), self._reader, ends_at)
-        if payload.get("respect_robots", True):
+            outcome = await outcome_of(answer, payload.fields, self._reader, ends_at)
+        if payload.respect_robots:
             outcome.stats.update(self._robots.notes(target, context))
         return outcome
 
     async def _fetch(self, task: Task, target: Target, ends_at: float, context: FetchContext) -> Response | Failed:
-        respects_robots = task.payload.get("respect_robots", True)
+        respects_robots = task.payload.read(PagePayload).respect_robots
 
         async def check(following: Target) -> Failed | None:
             if not respects_robots:
@@ -93,7 +94,7 @@ def context_of(
 ) -> FetchContext:
     """What the requests of a task share, with the credentials of its session."""
     return FetchContext(
-        trusted_hosts=frozenset(task.payload.get("trusted_hosts") or ()),
+        trusted_hosts=task.payload.read(CommonPayload).trusted,
         route=route,
         visit=visit,
         credentials=functools.partial(credentials_of, task),
@@ -104,16 +105,6 @@ def context_of(
 def cost_of(answer: Response) -> int:
     """Return how many requests the answer took."""
     return 0 if answer.cache == CacheUse.HIT else 1 + len(answer.chain)
-
-
-def first_byte_of(payload: dict[str, Any]) -> float | None:
-    """Return the job's own time limit, which raises how long the target may take to begin its answer."""
-    timeout_s = payload.get("timeout_s")
-    return float(timeout_s) if isinstance(timeout_s, int | float) else None
-
-
-def fields_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
-    return tuple(FieldSpec(**item) for item in payload.get("fields") or ())
 
 
 async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: PageReader, ends_at: float) -> Outcome:

@@ -8,6 +8,7 @@ from typing import Any
 from corral.domain.net.url import Target
 from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.domain.sites.session import SealedSession, SessionState
 from corral.fetch.faults import fault
@@ -49,8 +50,8 @@ class WithSession:
 def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
     """The task with its login open, where it needs or has one."""
     if not isinstance(task.session, SealedSession):
-        return fault("blocked:no_session") if task.payload.get("requires_auth") else task
-    if not (task.payload.get("requires_auth") or task.payload.get("login")):
+        return fault("blocked:no_session") if task.payload.read(CommonPayload).requires_auth else task
+    if not task.payload.read(CommonPayload).needs_login:
         return task
     try:
         state = keys.open(task.session)

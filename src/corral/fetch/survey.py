@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from corral.domain.jobs.survey import READING_S, Survey
+from corral.domain.jobs.survey import READING_S
 from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.payload.survey import SurveyPayload
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.parsing.pool import PageReader
@@ -32,7 +33,7 @@ class SurveyExecutor:
             if seen.request is None:
                 kind = outcome.stats.get("content_type") or "no document"
                 return _failed("content_type", f"the target answers with {kind}, which cannot be read", outcome)
-            request = replace(seen.request, survey=Survey(task.payload["survey"]))
+            request = replace(seen.request, survey=task.payload.read(SurveyPayload).survey)
             read = await self._reader.read(request, max(0.0, ends_at - time.monotonic()))
         if isinstance(read, Failed):
             return replace(read, stats={**outcome.stats, **read.stats})

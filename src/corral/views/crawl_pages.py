@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from corral.domain.crawl.crawl import CrawlPlan, ItemState, room_in
+from corral.domain.crawl.crawl import ItemState, room_in
 from corral.domain.crawl.item import StoredItem
+from corral.domain.crawl.payload import plan_of
 from corral.domain.crawl.summary import TRAP_OPTION
 from corral.domain.crawl.traps import Trap
 from corral.domain.redaction import redact, redact_result_url
@@ -51,7 +52,7 @@ def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
         return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"
     if run.state.value != "running":
         return f"the crawl is {run.hold_reason or run.state.value}"
-    if room_in(CrawlPlan.of(run.payload["crawl"]).bounds, now.counts, now.size) == 0:
+    if room_in(plan_of(run.payload).bounds, now.counts, now.size) == 0:
         return "the budget of the crawl is used up"
     if (item.reason or "").startswith("waiting:"):
         return f"{item.message or item.reason}; looked at again in {item.due_in_s:.0f} s"

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from corral.domain.crawl.crawl import Counts, CrawlPlan, percent
+from corral.domain.crawl.crawl import Counts, percent
+from corral.domain.crawl.payload import plan_of
 from corral.domain.ids import event_id
 from corral.domain.jobs.job import StoredJob
 from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.event import Event
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.record import Record
 from corral.domain.runs.run import CRAWL, Run, RunState, spoken
 from corral.views.jobs import job_read
@@ -44,7 +46,7 @@ def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
         "waiting_reason": value.waiting_reason if value.state is RunState.QUEUED else None,
         "failure_detail": value.failure_detail,
         "engine_attempts": value.attempts,
-        "target_url": value.payload.get("url"),
+        "target_url": value.payload.read(CommonPayload).url or None,
     }
 
 
@@ -59,7 +61,7 @@ def _progress(value: Run) -> dict[str, Any]:
 
 def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
     now = counts or Counts(*(int(value.stats.get(name, 0)) for name in Counts._fields))
-    share = 100.0 if value.state is RunState.COMPLETED else percent(now, CrawlPlan.of(value.payload["crawl"]))
+    share = 100.0 if value.state is RunState.COMPLETED else percent(now, plan_of(value.payload))
     total = now.fetched + now.waiting + now.deferred
     told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
     told |= {"missing": now.missing, "deferred": now.deferred}

@@ -8,6 +8,7 @@ from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Move, Run, RunState
 
@@ -96,7 +97,7 @@ def test_items_are_tried_again_where_runs_are(outcome: Failed, attempt: int) -> 
         max_attempts=3,
         requested_strategy=Strategy.HTTP,
         resolved_strategy=Strategy.HTTP,
-        payload={},
+        payload=Payload({}),
         epoch=1,
         losses=0,
         suspect=False,

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Run, RunState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +20,7 @@ A_RUN = Run(
     max_attempts=3,
     requested_strategy=Strategy.AUTO,
     resolved_strategy=Strategy.HTTP,
-    payload={"url": "http://example.test/"},
+    payload=Payload({"url": "http://example.test/"}),
     epoch=4,
     losses=0,
     suspect=False,

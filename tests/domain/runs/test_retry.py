@@ -10,6 +10,7 @@ from corral.domain.ids import RunId
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import RetryPolicy, backoff_s, decide, retry_after_s
 from corral.domain.runs.run import Move, RunState
 from tests.domain.runs.builders import A_RUN, NOW
@@ -237,7 +238,7 @@ def test_a_date_without_a_zone_is_taken_for_utc() -> None:
 def test_a_run_that_needs_a_login_waits_for_a_person(detail: str, run: object) -> None:
     assert isinstance(run, type(A_RUN))
     failure = Failed(FailureCode.BLOCKED, "log in", detail=detail)
-    run = run._replace(payload={"url": "http://example.test/?token=canary"})
+    run = run._replace(payload=Payload({"url": "http://example.test/?token=canary"}))
     transition = decide(run, failure, POLICY, NOW)
     assert (transition.move, transition.to) == (Move.HOLD, RunState.HELD)
     assert [draft.kind for draft in transition.events] == [EventKind.WAITING]

@@ -7,6 +7,7 @@ import pytest
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item import short_key
+from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import url_key
 from corral.domain.net.url import parse_target
@@ -83,7 +84,7 @@ async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
         assert await app.store.crawls.missing_urls(run.id, 10) == [gone.url]
         # And again, compared with the second: nothing new, and all of it is there.
         third, found, _ = await crawled(app, f"{site.url}/", since="last")
-        assert third.payload["crawl"]["since"] == run.id
+        assert plan_of(third.payload).since == run.id
         assert third.stats["changes"] == {"new": 0, "changed": 0, "unchanged": 9, "gone": 0}
         assert len(found) == 9
 
@@ -114,7 +115,7 @@ async def test_only_an_ended_crawl_of_the_same_fields_can_be_compared_with(app: 
                 await app.crawls.start(CrawlPlan.of({**plan, **more, "since": since}))
             assert refused.value.field == "since"
         run, _ = await app.crawls.start(CrawlPlan.of({"start_urls": [f"{site.url}/other"], "since": "last"}))
-        assert run.payload["crawl"]["since"] is None, "the first of its kind"
+        assert plan_of(run.payload).since is None, "the first of its kind"
 
 
 async def test_a_change_anywhere_in_the_content_is_a_change_and_noise_in_the_markup_is_none(app: App) -> None:

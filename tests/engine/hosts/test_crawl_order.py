@@ -16,6 +16,7 @@ from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.hosts.order import HostOrder
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
@@ -144,7 +145,7 @@ def item(number: int, host: str = "site.test") -> Item:
 async def test_a_page_that_was_handed_out_too_early_waits_for_those_before_it() -> None:
     frontier = LateFrontier()
     payload = {"crawl": {"start_urls": ["http://site.test/"], "concurrency": 2}}
-    task = Task("run", 1, "crawl", "http", 1, payload, 10.0)
+    task = Task("run", 1, "crawl", "http", 1, Payload(payload), 10.0)
     await CrawlKind(frontier).perform(task, frontier)
     assert frontier.visits == ["s1", "s3", "s1", "s2"]
 

@@ -14,6 +14,7 @@ from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.net.proxy import RouteKind
 from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
 from corral.wiring.options import gate_rules
 from tests.engine.builders import ended, put, working
@@ -113,7 +114,7 @@ def a_run(url: str, strategy: Strategy, proxy: str | None) -> NewRun:
     payload: dict[str, Any] = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, "recipe": RECIPE}
     if proxy is not None:
         payload["proxy"] = {"address": proxy, "sealed": None}
-    return NewRun(RunId(new_id()), None, "page", Priority.MEDIUM, 1, strategy, strategy, payload)
+    return NewRun(RunId(new_id()), None, "page", Priority.MEDIUM, 1, strategy, strategy, Payload(payload))
 
 
 BY_ALL = ("reset", "tunnel cut", "made-up 503", "tunnel garbage")

@@ -14,6 +14,7 @@ from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.jobs.survey import Survey
 from corral.domain.net.url import parse_target
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run, RunState
 from corral.settings import Settings
 from corral.wiring.app import App, opened
@@ -32,7 +33,7 @@ def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
         max_attempts=max_attempts,
         requested_strategy=Strategy.HTTP,
         resolved_strategy=Strategy.HTTP,
-        payload={"url": url, "fields": [{"name": "title"}], "respect_robots": False},
+        payload=Payload({"url": url, "fields": [{"name": "title"}], "respect_robots": False}),
     )
 
 

@@ -9,6 +9,7 @@ from corral.domain.hosts.claiming import ANY_HOST
 from corral.domain.ids import new_owner
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.loss import Blame, Loss
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.domain.runs.run import EVERY_LANE, Lanes, NewRun
 from corral.engine.node.sources import LEFT_IN_QUEUE, NOT_CLAIMED, Asked, Errand, Oldest
@@ -67,7 +68,7 @@ def told(app: App) -> Told:
 def by_browser() -> NewRun:
     run = drill()
     return NewRun(
-        run.id, None, "page", run.priority, 3, Strategy.BROWSER, Strategy.BROWSER, {"url": "http://a.example/"}
+        run.id, None, "page", run.priority, 3, Strategy.BROWSER, Strategy.BROWSER, Payload({"url": "http://a.example/"})
     )
 
 

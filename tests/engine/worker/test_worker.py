@@ -9,13 +9,15 @@ import orjson
 
 from corral.domain.ports.execution import FrontierClient, RunKind
 from corral.domain.runs.outcome import Fetched, Outcome, Task
+from corral.domain.runs.payload.selftest import SelftestPayload
+from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker import messages
 from corral.engine.worker.worker import Worker
 
 
 class Sleeper:
     async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
-        await asyncio.sleep(float(task.payload["seconds"]))
+        await asyncio.sleep(task.payload.read(SelftestPayload).seconds)
         return Fetched()
 
 
@@ -33,7 +35,7 @@ KINDS: dict[str, RunKind] = {"sleep": Sleeper(), "quits": CancelsItself(), "unwr
 
 
 def a_task(kind: str = "sleep", seconds: float = 30) -> Task:
-    return Task("r1", 1, kind, "http", 1, {"seconds": seconds}, timeout_s=60)
+    return Task("r1", 1, kind, "http", 1, Payload({"seconds": seconds}), timeout_s=60)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ import pytest
 
 from corral.domain.net.http_cache import CacheMode, StoredPage
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import checked_state
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.cache.client import CacheRequest, PageCache
@@ -51,7 +52,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
 
 def a_task(url: str, **more: Any) -> Task:
     payload = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, **more}
-    return Task("run", 1, "page", "http", 1, payload, 10)
+    return Task("run", 1, "page", "http", 1, Payload(payload), 10)
 
 
 def an_executor(egress: Egress, folder: Path, mode: CacheMode, **more: Any) -> HttpExecutor:

@@ -12,6 +12,7 @@ from corral.domain.errors import BadInput
 from corral.domain.net.address import AllowEntry, EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.engine.usecases.jobs import refuse_unreachable
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.egress.client import Egress
@@ -28,7 +29,7 @@ from tests.fetch.ssrf_corpus import NAMES, Answered, corpus, names, ordinary
 
 
 def a_task(url: str, **more: Any) -> Task:
-    return Task("r", 1, "page", "http", 1, {"url": url, "fields": [{"name": "name"}], **more}, 20)
+    return Task("r", 1, "page", "http", 1, Payload({"url": url, "fields": [{"name": "name"}], **more}), 20)
 
 
 def is_refused(outcome: Outcome) -> bool:

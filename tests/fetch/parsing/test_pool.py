@@ -11,6 +11,7 @@ import uvloop
 
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.runs.outcome import Failed, Fetched, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.extract.page_reader import ReadAnswer, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.egress.client import Egress
@@ -320,7 +321,7 @@ async def test_a_hostile_page_fails_its_run_with_what_was_known(
     payload = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, "trusted_hosts": []}
     async with parsing(QUICK) as pool:
         executor = HttpExecutor(egress, Robots(egress, "corral-test"), pool)
-        outcome = await executor.execute(Task("run", 1, "page", "http", 1, payload, 20))
+        outcome = await executor.execute(Task("run", 1, "page", "http", 1, Payload(payload), 20))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail) == ("limit", "parse")
     assert url in outcome.message

@@ -10,6 +10,7 @@ from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import parse_proxy
 from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.egress.client import Egress
@@ -43,7 +44,7 @@ async def executors(*ports: int, agent: str = "corral-test") -> AsyncIterator[di
 
 def a_task(url: str, proxy: str, by: str = "http", **more: Any) -> Task:
     payload = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, **more}
-    return Task("run", 1, "page", by, 1, payload, 20 if by == "browser" else 8, proxy=parse_proxy(proxy))
+    return Task("run", 1, "page", by, 1, Payload(payload), 20 if by == "browser" else 8, proxy=parse_proxy(proxy))
 
 
 def address(upstream: Upstream, scheme: str = "http", who: str = "") -> str:

@@ -7,6 +7,7 @@ import pytest
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, parse_proxy
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.secret import Secret
 from corral.fetch.egress import dns
 from corral.fetch.egress.client import Egress
@@ -188,7 +189,7 @@ def sealed_for(where: str, text: str = f"user:{PASSWORD}") -> ProxyPolicy:
 
 async def executed(policy: ProxyPolicy, outcome: Outcome, ring: Keyring = RING) -> tuple[Outcome, Seen]:
     inner = Seen(outcome)
-    task = Task("run", 1, "page", "http", 1, {"url": "http://a.test/", "proxy": policy.document()}, 5)
+    task = Task("run", 1, "page", "http", 1, Payload({"url": "http://a.test/", "proxy": policy.document()}), 5)
     return await WithProxy(inner, SessionKeys(ring.texts())).execute(task), inner
 
 

@@ -9,6 +9,7 @@ from corral.api import exports
 from corral.api.deps import Corral, Id
 from corral.api.routing import make_router
 from corral.api.schemas.scraping import crawl_of
+from corral.domain.crawl.payload import CrawlPayload
 from corral.export.formats import Format
 
 router = make_router("exports")
@@ -32,5 +33,5 @@ async def export_run(request: Request, run_id: Id, corral: Corral, kind: Asked =
 async def export_task(request: Request, task_id: Id, corral: Corral, kind: Asked = None) -> Response:
     """The same of a task, in its `export_format` where no other is asked for."""
     run = crawl_of(await corral.store.runs.get(str(task_id)))
-    chosen = run.payload.get("about", {}).get("export_format", Format.JSON.value)
+    chosen = run.payload.read(CrawlPayload).about.get("export_format", Format.JSON.value)
     return await exports.answer(request, run, kind or Format(chosen))

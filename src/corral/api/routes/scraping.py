@@ -28,6 +28,7 @@ from corral.api.schemas.scraping import (
 from corral.domain.crawl.crawl import CANONICAL, ItemState
 from corral.domain.crawl.health import crawl_health
 from corral.domain.crawl.item import PAGE, StoredItem
+from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.errors import BadInput
 from corral.domain.redaction import redact, redact_result_url
 from corral.domain.runs.outcome import FailureCode
@@ -137,7 +138,7 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
 
 
 def _metadata(run: Run) -> dict[str, Any]:
-    told = {"plan": plan_of(run).document(), **run.payload.get("about", {}), "stats": run.stats}
+    told = {"plan": plan_of(run).document(), **run.payload.read(CrawlPayload).about, "stats": run.stats}
     return {**told, "export_url": f"/scraping/tasks/{run.id}/export"} if run.state.is_terminal else told
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, String
 from corral.api.schemas.common import PROXY_TEXT, ProxyText
 from corral.domain.crawl.crawl import CrawlPlan, eta_range, percent
 from corral.domain.crawl.option_values import MAX_WORKERS
+from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.net.url import MAX_URL_CHARS
 from corral.domain.redaction import redact_result_url
@@ -188,7 +189,7 @@ def crawl_of(run: Run) -> Run:
 
 
 def plan_of(run: Run) -> CrawlPlan:
-    return CrawlPlan.of(run.payload["crawl"])
+    return run.payload.read(CrawlPayload).plan
 
 
 def status_of(state: str) -> str:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from corral.domain.crawl import option_values
 from corral.domain.crawl.option_values import AUTO, BROWSER, Order
 from corral.domain.crawl.scope import MAX_DEPTH, Scope
 from corral.domain.errors import BadInput
+from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.run import RunState
@@ -173,6 +175,10 @@ class CrawlPlan:
     @property
     def max_depth(self) -> int:
         return self.scope.max_depth
+
+    @cached_property
+    def field_specs(self) -> tuple[FieldSpec, ...]:
+        return tuple(FieldSpec(**each) for each in self.fields)
 
     @property
     def counting_params(self) -> frozenset[str]:

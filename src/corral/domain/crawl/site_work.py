@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from corral.domain.crawl.crawl import Counts, CrawlPlan
+from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import url_key
 from corral.domain.net.url import parse_target
@@ -47,7 +48,7 @@ class SiteWork:
 
 def progress(run: Run, counts: Counts) -> dict[str, Any]:
     """Derived from the rows, so that it is true whoever asks and never goes backwards."""
-    about = run.payload.get("about", {})
+    about = run.payload.read(CrawlPayload).about
     total = int(about.get("pages", counts.fetched + counts.waiting))
     tried = counts.done + counts.failed
     pending = 0 if run.state.is_terminal else min(counts.waiting, total - tried)

@@ -18,6 +18,7 @@ from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention
 from corral.domain.runs.loss import Loss
 from corral.domain.runs.node import WorkerCard
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Hint
 from corral.domain.runs.record import Record, RecordFilter
 from corral.domain.runs.retention import Retention
@@ -81,7 +82,7 @@ class RunStore(Protocol):
 
     async def get(self, run_id: str) -> Run: ...
 
-    async def replace_held_payload(self, run_id: str, payload: dict[str, Any]) -> None:
+    async def replace_held_payload(self, run_id: str, payload: Payload) -> None:
         """Replace the payload of a held run; a run in another state keeps its payload."""
         ...
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from corral.domain.net.proxy import OpenProxy
 from corral.domain.runs.artifact import Artifact
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import SealedSession, SessionState
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Task:
     kind: str
     strategy: str
     attempt: int
-    payload: dict[str, Any]
+    payload: Payload
     timeout_s: float
     # Sealed on its way; opened only inside the worker that needs it.
     session: SealedSession | SessionState | None = None
@@ -88,3 +89,5 @@ class Task:
     visit: "Visit | None" = None
     # Of a crawl: the order in which its pages ask each host; made inside the worker, too.
     order: "HostOrder | None" = None
+    # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
+    rendering: object | None = None

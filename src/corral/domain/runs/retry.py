@@ -12,6 +12,8 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.found_before import carried, found_before, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.run import Move, Run, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
@@ -137,10 +139,6 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
 
 
-def _awaits_person(run: Run, option: str) -> bool:
-    return run.payload.get(option) == OnTrouble.WAIT.value
-
-
 def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime) -> Transition:
     if outcome.problems:
         return Transition(
@@ -164,7 +162,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
     may_escalate = failure.code is FailureCode.EXTRACTION and is_page and _can_escalate(run, policy)
     if run.attempt < run.max_attempts and may_escalate:
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
-    if _awaits_person(run, "on_missing"):
+    if run.payload.read(PagePayload).on_missing is OnTrouble.WAIT:
         return _hold(run, failure, InterventionKind.MISSING_FIELD)
     found = any(is_filled(record) for record in outcome.records)
     if not found:
@@ -257,19 +255,21 @@ def _may_retry(run: Run, failure: Failed) -> bool:
 
 def _is_stuck_at_captcha(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
     """A browser may be let through where plain HTTP is not, so the person is asked after the browser was tried."""
-    if failure.code is not FailureCode.BLOCKED or failure.detail != CAPTCHA or not _awaits_person(run, "on_captcha"):
+    if failure.code is not FailureCode.BLOCKED or failure.detail != CAPTCHA:
+        return False
+    if run.payload.read(PagePayload).on_captcha is not OnTrouble.WAIT:
         return False
     return run.attempt >= run.max_attempts or not _can_escalate(run, policy)
 
 
 def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
-    url = run.payload.get("url")
+    url = run.payload.read(CommonPayload).url
     return Transition(
         move=Move.HOLD,
         events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_described(failure)}),),
         failure=failure,
         stats=failure.stats,
-        intervention=InterventionDraft(kind, failure.message, redact(url) if isinstance(url, str) else None),
+        intervention=InterventionDraft(kind, failure.message, redact(url) if url else None),
     )
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from corral.domain.errors import WrongState
 from corral.domain.ids import Owner, RunId
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.runs.outcome import Task
+from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import SealedSession
 
 
@@ -104,7 +105,7 @@ class NewRun(NamedTuple):
     max_attempts: int
     requested_strategy: Strategy
     resolved_strategy: Strategy
-    payload: dict[str, Any]
+    payload: Payload
     retry_of: RunId | None = None
     parent_id: RunId | None = None
 
@@ -121,7 +122,7 @@ class Run(NamedTuple):
     max_attempts: int
     requested_strategy: Strategy
     resolved_strategy: Strategy
-    payload: dict[str, Any]
+    payload: Payload
     epoch: int
     losses: int
     suspect: int  # a domain.runs.loss.Suspicion: how far apart from others it is executed
@@ -144,6 +145,7 @@ class Run(NamedTuple):
     host_key: str | None = None  # the host it fetches from, where that is one
 
 
+PAGE = "page"
 CRAWL = "crawl"  # the kind of a run with items that are URLs
 SHARE = "share"  # of one that helps with a crawl: its parent has the items
 WITH_ITEMS = frozenset({CRAWL, SHARE})
@@ -184,14 +186,13 @@ class Lease(NamedTuple):
     @property
     def login(self) -> SealedSession | None:
         """Of its job, or its own where it has no job."""
-        own = self.run.payload.get("login")
-        return self.session or (SealedSession(**own) if own else None)
+        return self.session or self.run.payload.read(CommonPayload).login
 
     @property
     def kids(self) -> set[str]:
         """The keys of the vault that whoever executes it needs."""
-        proxy, session = self.run.payload.get("proxy"), self.login
-        sealed = [session.kid if session else None, ProxyPolicy.of(proxy).kid if proxy else None]
+        proxy, session = self.run.payload.read(CommonPayload).proxy, self.login
+        sealed = [session.kid if session else None, proxy.kid if proxy else None]
         return {kid for kid in sealed if kid is not None}
 
     def task(self, timeout_s: float) -> Task:

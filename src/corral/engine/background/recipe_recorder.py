@@ -11,6 +11,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import RecipeStore
 from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.run import Run
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe, for_page, recipe_key, recipe_of
@@ -47,14 +48,9 @@ class Lessons:
 def lesson_of(run: Run, taught: dict[str, Any]) -> Lesson:
     document = {"calls": taught.get("calls"), "fields": taught.get("fields")}
     recipe = recipe_of(str(taught.get("url_pattern")), document)
-    specs = specs_of(run.payload)
-    host = parse_target(run.payload["url"]).host
-    key = fields_key(spec.name for spec in specs)
-    return Lesson(host, recipe_key(specs), recipe.url_pattern, recipe.document(), key)
-
-
-def specs_of(payload: dict[str, Any]) -> tuple[FieldSpec, ...]:
-    return tuple(FieldSpec(**spec) for spec in payload.get("fields") or ())
+    payload = run.payload.read(PagePayload)
+    host, key = parse_target(payload.url).host, fields_key(payload.field_names)
+    return Lesson(host, recipe_key(payload.fields), recipe.url_pattern, recipe.document(), key)
 
 
 async def recipe_for(store: RecipeStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:

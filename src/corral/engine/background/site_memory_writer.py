@@ -9,6 +9,7 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.retry import NEEDS_LOGIN
 from corral.domain.runs.run import Run
 from corral.domain.sites.site import Observation, fields_key
@@ -39,11 +40,12 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     is_replay = run.resolved_strategy is Strategy.API_REPLAY
     if is_replay and isinstance(outcome, Failed) and outcome.code in _NO_ANSWER:
         return None
+    payload = run.payload.read(PagePayload)
     try:
-        host = parse_target(str(run.payload.get("url"))).host
+        host = parse_target(payload.url).host
     except BadInput:
         return None
-    names = [spec["name"] for spec in run.payload.get("fields") or ()]
+    names = payload.field_names
     missing = len(names) if isinstance(outcome, Failed) else len(outcome.missing)
     return Observation(
         host=host,
@@ -61,8 +63,10 @@ def failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
 
     A host that is ill, or not there, proves nothing about the recipe: the memory of the site weighs that.
     """
-    recipe = run.payload.get("recipe")
-    if run.resolved_strategy is not Strategy.API_REPLAY or not isinstance(recipe, dict):
+    if run.resolved_strategy is not Strategy.API_REPLAY:
+        return None
+    recipe = run.payload.read(PagePayload).recipe
+    if recipe is None:
         return None
     if isinstance(outcome, Failed):
         is_answer = outcome.code in _DISPROVES and (outcome.http_status or 0) < 500

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corral.domain.jobs.job import Strategy
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import CRAWL, WITH_ITEMS, Lease
 from corral.engine.node.pool import Held, Key, WorkerPool, WorkerProcess
 from corral.engine.worker import messages as wire
@@ -152,8 +153,8 @@ class Assignment:
         return wire.task_message(lease.task(timeout_s))
 
     def _timeout_s(self, lease: Lease) -> float:
-        asked = lease.run.payload.get("timeout_s")
-        return float(asked) if asked else self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
+        own_s = lease.run.payload.read(CommonPayload).timeout_s
+        return own_s or self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
 
     def unassigned(self) -> list[Key]:
         return [lease.key for lease in [*list(self._waiting), *list(self._suspects)]]

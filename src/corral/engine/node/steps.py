@@ -9,10 +9,11 @@ import structlog
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport
+from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.empty_fields import FieldCount
-from corral.domain.runs.run import CRAWL, Lease
+from corral.domain.runs.run import CRAWL, SHARE, Lease
 from corral.engine.node.pool import Held, Key, WorkerProcess
 from corral.engine.worker import messages
 
@@ -46,7 +47,7 @@ class Steps:
         self._write(self._stepped(worker, held.lease, report))
 
     async def _stepped(self, worker: WorkerProcess, lease: Lease, report: BatchReport) -> None:
-        plan = CrawlPlan.of(lease.run.payload["crawl"])
+        plan = plan_of(lease.run.payload)
         try:
             # A crawl that gets on is no reason to look for more runs.
             step = await self._until_stored(
@@ -95,6 +96,7 @@ def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
 def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:
     """Of its time, counted from its very first start: dying does not win it any."""
     started_at = lease.run.started_at
-    # A helper has no time of its own.
-    began = lease.run.payload.get("crawl_started") or (None if started_at is None else started_at.timestamp())
+    began = None if started_at is None else started_at.timestamp()
+    if lease.run.kind == SHARE:  # a helper has no time of its own
+        began = lease.run.payload.read(CrawlHelperPayload).crawl_started or began
     return None if plan.max_seconds is None or began is None else plan.max_seconds - (time.time() - began)

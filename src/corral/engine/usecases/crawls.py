@@ -1,12 +1,13 @@
 """Crawls as people see them: started at once, whatever the target does; looked at while they run."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, listing_kind, short_key
 from corral.domain.crawl.option_values import LAST
+from corral.domain.crawl.payload import CrawlPayload, plan_of
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
@@ -17,6 +18,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
 from corral.domain.sites.session import SealedSession
@@ -34,14 +36,7 @@ class CrawlAccess:
     login: SealedSession | None = None
     proxy: ProxyPolicy | None = None
     verify_tls: bool = True
-
-    def payload(self) -> dict[str, Any]:
-        told: dict[str, Any] = {}
-        if self.login is not None:
-            told["login"] = asdict(self.login)
-        if self.proxy is not None and not self.proxy.is_direct:
-            told["proxy"] = self.proxy.document()
-        return told if self.verify_tls else {**told, "verify_tls": False}
+    requires_auth: bool = False  # with the session of its job
 
 
 USUAL = CrawlAccess()
@@ -91,9 +86,9 @@ class Crawls:
             return plan
         if plan.since == LAST:
             ended = [state for state in RunState if state.is_terminal]
-            starts = list(plan.start_urls)
-            same = (run for run, _ in await self._store.crawls.newest(ended, _LOOKED_AT) if _starts(run) == starts)
-            newest = next(same, None)
+            crawls = await self._store.crawls.newest(ended, _LOOKED_AT)
+            starts = ((run, run.payload.read(CrawlPayload).start_urls) for run, _ in crawls)
+            newest = next((run for run, urls in starts if urls == plan.start_urls), None)
             return replace(plan, since=None if newest is None else newest.id)
         try:
             earlier = await self._store.runs.get(plan.since)
@@ -102,7 +97,7 @@ class Crawls:
         if earlier.kind != CRAWL or not earlier.state.is_terminal:
             what = "has not ended" if earlier.kind == CRAWL else "is no crawl"
             raise BadInput(f"run {plan.since} {what}", field="since", hint="name a crawl that has ended")
-        if CrawlPlan.of(earlier.payload["crawl"]).fields != plan.fields:
+        if plan_of(earlier.payload).fields != plan.fields:
             raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
         return plan
 
@@ -116,7 +111,20 @@ def crawl_run(
     asked: Strategy | None = None,
     about: dict[str, object] | None = None,
     access: CrawlAccess = USUAL,
+    recipes: Sequence[dict[str, Any]] = (),
 ) -> NewRun:
+    payload = CrawlPayload(
+        url=plan.start_urls[0],
+        trusted_hosts=tuple(trusted_hosts),
+        timeout_s=(plan.max_seconds or _LONGEST_S) + _MARGIN_S,
+        requires_auth=access.requires_auth,
+        verify_tls=access.verify_tls,
+        proxy=access.proxy,
+        login=access.login,
+        plan_document=plan.document(),
+        about=about or {},
+        recipes=tuple(recipes),
+    )
     return NewRun(
         id=RunId(new_id()),
         job_id=None if job_id is None else JobId(job_id),
@@ -125,19 +133,8 @@ def crawl_run(
         max_attempts=1,  # its items are tried again, each for itself
         requested_strategy=asked or Strategy(plan.strategy),
         resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
-        payload={
-            "url": plan.start_urls[0],
-            "crawl": plan.document(),
-            "trusted_hosts": list(trusted_hosts),
-            "timeout_s": (plan.max_seconds or _LONGEST_S) + _MARGIN_S,
-            "about": about or {},
-            **access.payload(),
-        },
+        payload=Payload.of(payload),
     )
-
-
-def _starts(run: Run) -> object:
-    return run.payload.get("crawl", {}).get("start_urls")
 
 
 def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:

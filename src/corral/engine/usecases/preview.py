@@ -5,7 +5,7 @@ A look goes to a worker process of its own, with the same egress and the same li
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.errors import BadInput, CannotLook, TooManyLooks
@@ -15,10 +15,10 @@ from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.payload.survey import SurveyPayload
 from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession
 from corral.engine.oneshot import errand
-from corral.engine.usecases.submit import payload_of
 
 _AT_ONCE = 2
 _MAX_WAITING = 4
@@ -84,8 +84,8 @@ class Previews:
         target = parse_target(url, field="url")
         check_literal(target, self._policy, field="url")
         strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
-        payload = {"url": target.url, "fields": [spec.document() for spec in fields], "respect_robots": True}
-        return await self._looked({**payload, "survey": what.value}, strategy, field="url")
+        payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=what)
+        return await self._looked(payload, strategy, field="url")
 
     async def look_for_job(
         self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False
@@ -95,7 +95,7 @@ class Previews:
         asked = job.fields if fields is None else tuple(fields)
         needs_browser = prefer_browser or job.requires_auth or job.strategy is Strategy.BROWSER
         strategy = Strategy.BROWSER if needs_browser else Strategy.HTTP
-        payload = {**payload_of(job), "fields": [spec.document() for spec in asked], "survey": Survey.MATCHES.value}
+        payload = replace(SurveyPayload.of_job(job), fields=asked, survey=Survey.MATCHES)
         session = await self._session_of(job) if job.requires_auth else None
         timeout_s = job.timeout_s or self._timeouts_s[strategy]
         found = await self._looked(payload, strategy, field=None, session=session, timeout_s=timeout_s)
@@ -109,7 +109,7 @@ class Previews:
 
     async def _looked(
         self,
-        payload: dict[str, Any],
+        payload: SurveyPayload,
         strategy: Strategy,
         *,
         field: str | None,

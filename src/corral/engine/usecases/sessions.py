@@ -12,6 +12,7 @@ from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention, InterventionKind
 from corral.domain.runs.outcome import Failed, Outcome
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import Lease, Run
 from corral.domain.runs.strategy import resolve
@@ -25,7 +26,7 @@ from corral.domain.sites.session import (
     checked_state,
 )
 from corral.engine.oneshot import errand
-from corral.engine.usecases.submit import payload_of, resumed_payload
+from corral.engine.usecases.submit import resumed_payload
 from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
 
 _TRIES = 5
@@ -116,8 +117,8 @@ class Sessions:
                 raise BadInput("a run without a job has no session", field="session")
             state = _state(job, draft)
         if job is not None and waiting.kind in _ABOUT_THE_PAGE:
-            payload = (await self._store.runs.get(waiting.run_id)).payload
-            resumed = resumed_payload(payload, job, has_session=draft is not None)
+            run = await self._store.runs.get(waiting.run_id)
+            resumed = resumed_payload(run.payload, job, has_session=draft is not None)
             await self._store.runs.replace_held_payload(waiting.run_id, resumed)
         for _ in range(_TRIES):
             new = await self._sealed(job, state, draft.name) if draft and job and state else None
@@ -207,7 +208,7 @@ def _state(job: Job, draft: SessionDraft) -> SessionState:
 
 def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
     """robots.txt was asked when the job was run, and this is no collecting."""
-    payload = {**payload_of(job), "requires_auth": True, "respect_robots": False}
+    payload = replace(PagePayload.of_job(job), requires_auth=True, respect_robots=False)
     return errand("page", payload, strategy, sealed, job.id)
 
 

@@ -9,21 +9,25 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
+from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.ids import RunId, new_id
-from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
+from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.retry import HELD_FOR_PAGE
-from corral.domain.runs.run import CRAWL, HoldReason, Move, NewRun, Run, spoken
+from corral.domain.runs.run import CRAWL, PAGE, HoldReason, Move, NewRun, Run, spoken
 from corral.domain.runs.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.sites.recipe.recipe import recipe_key
 from corral.domain.sites.site import fields_key
-from corral.engine.background.recipe_recorder import recipe_for, specs_of
+from corral.engine.background.recipe_recorder import recipe_for
 from corral.engine.usecases.crawls import CrawlAccess, crawl_run, seeds_of
 
 _MAX_RECIPES = 50
@@ -70,8 +74,11 @@ class Submitter:
         old = await self._store.runs.get(run_id)
         if not old.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
-        # Not what it was then: the recipe may be the very thing that was mended since.
-        recipe = await self._recipe(old.payload, old.resolved_strategy)
+        payload = old.payload
+        if old.kind == PAGE:
+            page = payload.read(PagePayload)
+            # Not what it was then: the recipe may be the very thing that was mended since.
+            payload = Payload.of(replace(page, recipe=await self._recipe(page, old.resolved_strategy)))
         run = NewRun(
             id=RunId(new_id()),
             job_id=old.job_id,
@@ -80,7 +87,7 @@ class Submitter:
             max_attempts=old.max_attempts,
             requested_strategy=old.requested_strategy,
             resolved_strategy=old.resolved_strategy,
-            payload={**{key: value for key, value in old.payload.items() if key != "recipe"}, **recipe},
+            payload=payload,
             retry_of=old.id,
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
@@ -126,52 +133,55 @@ class Submitter:
         if job.crawl_mode is not CrawlMode.SINGLE:
             return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
         resolution = await self._resolved(job, asked)
-        payload = payload_of(job)
+        payload = PagePayload.of_job(job)
         recipe = await self._recipe(payload, resolution.strategy)
         run = NewRun(
             id=RunId(new_id()),
             job_id=job.id,
-            kind="page",
+            kind=PAGE,
             priority=job.priority if chosen.priority is None else chosen.priority,
             max_attempts=chosen.max_attempts or job.max_attempts,
             requested_strategy=asked,
             resolved_strategy=resolution.strategy,
-            payload={**payload, **recipe},
+            payload=Payload.of(replace(payload, recipe=recipe)),
         )
         meta = {**resolution.meta, **(extra or {})}
         if recipe:
-            meta["recipe_id"] = recipe["recipe"]["id"]
+            meta["recipe_id"] = recipe["id"]
         return run, first_events(run, meta)
 
     async def _crawl_of(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
         check_pages(job)
         plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
         priority = job.priority if chosen.priority is None else chosen.priority
-        access = CrawlAccess(proxy=job.proxy, verify_tls=job.verify_tls)
-        run = crawl_run(plan, job.id, priority, trusted_hosts=job.trusted_hosts, asked=job.strategy, access=access)
-        payload = run.payload | await self._recipes(job, plan)
-        if job.requires_auth:
-            payload["requires_auth"] = True
-        run = run._replace(payload=payload)
+        access = CrawlAccess(proxy=job.proxy, verify_tls=job.verify_tls, requires_auth=job.requires_auth)
+        run = crawl_run(
+            plan,
+            job.id,
+            priority,
+            trusted_hosts=job.trusted_hosts,
+            asked=job.strategy,
+            access=access,
+            recipes=await self._recipes(job, plan),
+        )
         reason = f"crawl_mode {job.crawl_mode.value}"
         meta = {"resolved_strategy": run.resolved_strategy.value, "reason": reason, **extra}
         return run, first_events(run, meta)
 
-    async def _recipes(self, job: Job, plan: CrawlPlan) -> dict[str, Any]:
+    async def _recipes(self, job: Job, plan: CrawlPlan) -> list[dict[str, Any]]:
         """For the items of a list: others are read for their links, too, which no recipe knows."""
         is_for_others = not job.requires_auth and job.verify_tls
         if plan.listing is None or plan.strategy != AUTO or not is_for_others:
-            return {}
+            return []
         known = await self._store.recipes.for_fields(parse_target(job.target_url).host, recipe_key(job.fields))
-        offered = [recipe.payload() for recipe in known if recipe.is_offered]
-        return {"recipes": offered[:_MAX_RECIPES]} if offered else {}
+        return [recipe.payload() for recipe in known if recipe.is_offered][:_MAX_RECIPES]
 
-    async def _recipe(self, payload: dict[str, Any], strategy: Strategy) -> dict[str, Any]:
-        """What a replay adds to its payload; nothing where there is no recipe, which the attempt then says."""
+    async def _recipe(self, payload: PagePayload, strategy: Strategy) -> dict[str, Any] | None:
+        """The recipe of a replay; None where there is none, which the attempt then reports."""
         if strategy is not Strategy.API_REPLAY:
-            return {}
-        found = await recipe_for(self._store.recipes, payload["url"], specs_of(payload))
-        return {"recipe": found.payload()} if found else {}
+            return None
+        found = await recipe_for(self._store.recipes, payload.url, payload.fields)
+        return found.payload() if found else None
 
     async def _resolved(self, job: Job, asked: Strategy) -> Resolution:
         if not needs_probe(job, asked):
@@ -192,45 +202,21 @@ class Submitter:
 
 def seeds_of_run(run: NewRun) -> list[DiscoveredLink]:
     """Where a run begins that is a crawl; any other has none."""
-    return seeds_of(CrawlPlan.of(run.payload["crawl"])) if run.kind == CRAWL else []
+    return seeds_of(plan_of(run.payload)) if run.kind == CRAWL else []
 
 
 def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
     """That it was made, and what everybody who looks at its results has to know."""
     drafts = [EventDraft(EventKind.CREATED, meta)]
-    if not run.payload.get("verify_tls", True):
-        drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(run.payload["url"]).host}))
+    payload = run.payload.read(CommonPayload)
+    if not payload.verify_tls:
+        drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(payload.url).host}))
     return drafts
 
 
-def _waits(job: Job) -> dict[str, Any]:
-    """Left out where the run waits for nobody, which is what older payloads say."""
-    waits = {"on_captcha": job.on_captcha, "on_missing": job.on_missing}
-    return {name: how.value for name, how in waits.items() if how is OnTrouble.WAIT}
-
-
-def resumed_payload(payload: dict[str, Any], job: Job, *, has_session: bool = False) -> dict[str, Any]:
-    """What a run goes on with once a person has helped: fields and waits as the job says them now."""
-    kept = {name: value for name, value in payload.items() if name not in ("on_captcha", "on_missing")}
-    login = {"requires_auth": True} if has_session else {}
-    return {**kept, "fields": [spec.document() for spec in job.fields], **_waits(job), **login}
-
-
-def payload_of(job: Job) -> dict[str, Any]:
-    """What the run is to do, copied: a later change of the job does not change runs that exist."""
-    payload: dict[str, Any] = {
-        "url": job.target_url,
-        "fields": [spec.document() for spec in job.fields],
-        "respect_robots": job.respect_robots,
-        "trusted_hosts": list(job.trusted_hosts),
-    }
-    if job.timeout_s is not None:
-        payload["timeout_s"] = job.timeout_s
-    if job.requires_auth:
-        payload["requires_auth"] = True
-    payload |= _waits(job)
-    if not job.verify_tls:
-        payload["verify_tls"] = False
-    if job.proxy is not None and not job.proxy.is_direct:
-        payload["proxy"] = job.proxy.document()
-    return payload
+def resumed_payload(payload: Payload, job: Job, *, has_session: bool = False) -> Payload:
+    """What a run goes on with once a person has helped: fields and waits as the job has them now."""
+    page = payload.read(PagePayload)
+    needs_login = page.requires_auth or has_session
+    resumed = replace(page, fields=job.fields, on_captcha=job.on_captcha, on_missing=job.on_missing)
+    return Payload.of(replace(resumed, requires_auth=needs_login))

@@ -18,6 +18,7 @@ from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Change, DiscoveredLink, Item, ItemResult
 from corral.domain.runs.artifact import Artifact, ArtifactKind
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession
 
@@ -105,13 +106,24 @@ def step_of(message: Message) -> Batch | str:
 
 
 def task_message(task: Task) -> Message:
-    return ["task", task]
+    # Only what the node knows of it: the rest is made inside the worker.
+    cell = {
+        "run_id": task.run_id,
+        "epoch": task.epoch,
+        "kind": task.kind,
+        "strategy": task.strategy,
+        "attempt": task.attempt,
+        "payload": task.payload.document(),
+        "timeout_s": task.timeout_s,
+        "session": task.session,
+    }
+    return ["task", cell]
 
 
 def task_of(message: Message) -> Task:
     cell = message[1]
-    session = cell.get("session")
-    return Task(**{**cell, "session": SealedSession(**session) if session else None})
+    session = SealedSession(**cell["session"]) if cell["session"] else None
+    return Task(**{**cell, "payload": Payload(cell["payload"]), "session": session})
 
 
 def outcome_message(task: Task, outcome: Outcome) -> Message:

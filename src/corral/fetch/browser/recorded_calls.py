@@ -11,6 +11,7 @@ from playwright.async_api import Response
 from corral.domain.errors import BadInput
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.recipe.recipe import METHODS, Recipe
 from corral.domain.sites.recipe.search import Call, derive
 from corral.fetch.egress.context import FetchContext
@@ -70,8 +71,7 @@ async def add_recipe(
     Not for a run that was logged in: what it was shown is not what others get. Nor for one that took any certificate:
     others would call what nobody vouches for.
     """
-    is_for_others = not task.payload.get("requires_auth") and task.payload.get("verify_tls", True)
-    if isinstance(outcome, Failed) or not is_for_others or not outcome.records:
+    if isinstance(outcome, Failed) or not task.payload.read(PagePayload).is_shareable or not outcome.records:
         return outcome
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
@@ -84,7 +84,7 @@ async def add_recipe(
 async def _derive_recipe(
     log: CallLog, record: dict[str, Any], task: Task, robots: Robots, context: FetchContext
 ) -> Recipe | None:
-    target = parse_target(task.payload["url"])
+    target = parse_target(task.payload.read(PagePayload).url)
     calls = await log.read()
     for _ in range(_MAX_REFUSED if calls else 0):
         recipe = await asyncio.to_thread(derive, target.url, calls, record)
@@ -104,7 +104,7 @@ async def _find_disallowed(
 ) -> set[str]:
     """Return the calls that robots.txt disallows, although the page may make them."""
     requests = recipe.requests(target)
-    if not task.payload.get("respect_robots", True) or not isinstance(requests, list):
+    if not task.payload.read(PagePayload).respect_robots or not isinstance(requests, list):
         return set()
     refused = set()
     for request in requests:

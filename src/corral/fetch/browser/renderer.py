@@ -12,6 +12,7 @@ from corral.domain.errors import BadInput
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import BadScheme, Target, parse_target
 from corral.domain.runs.outcome import Failed, Outcome, Task, wants_evidence
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.session import SessionState
 from corral.fetch.browser.crawl_page import Rendering
 from corral.fetch.browser.data_documents import Look, Reading
@@ -28,7 +29,6 @@ from corral.fetch.browser.visit import Visit
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext
 from corral.fetch.faults import fault
-from corral.fetch.http import fields_of, first_byte_of
 from corral.fetch.parsing.pool import InProcessReader, PageReader
 from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from corral.fetch.proxy.route import Proxies
@@ -67,15 +67,13 @@ class Renderer:
 
     async def execute(self, task: Task) -> Outcome:
         clock = _Clock(task.timeout_s)
-        payload = task.payload
-        trusted_hosts = frozenset(payload.get("trusted_hosts") or ())
-        target = _parse_url(payload["url"])
+        payload = task.payload.read(PagePayload)
+        target = _parse_url(payload.url)
         if isinstance(target, Failed):
             return target
-        verifies_tls = payload.get("verify_tls", True)
-        async with self._proxies.open_route(task.proxy, trusted_hosts, verifies_tls=verifies_tls) as route:
-            run = _PageRun(task, target, FetchContext(trusted_hosts, route, task.visit), clock)
-            if not payload.get("respect_robots", True):
+        async with self._proxies.open_route(task.proxy, payload.trusted, verifies_tls=payload.verify_tls) as route:
+            run = _PageRun(task, target, FetchContext(payload.trusted, route, task.visit), clock)
+            if not payload.respect_robots:
                 return await self._render(run)
             outcome: Outcome | None = await self._robots.refusal(target, run.context, budget_s=clock.measure_left_s())
             if outcome is None:
@@ -93,7 +91,7 @@ class Renderer:
             return engine
         run.clock.mark("ready_ms")
         visit = Visit(engine, self._limits)
-        idle_s = first_byte_of(task.payload)
+        idle_s = task.payload.read(PagePayload).timeout_s
         granted = self._proxy.admit(run.context.trusted_hosts, task.proxy, idle_s=idle_s, on_exceeded=visit.exceed)
         try:
             outcome = await self._watch(visit, granted, run)
@@ -136,7 +134,7 @@ class Renderer:
 
     async def _with_evidence(self, outcome: Outcome, visit: Visit, task: Task, clock: "_Clock") -> Outcome:
         within_s = min(WITHIN_S, clock.last_s())
-        is_of_crawl = "rendering" in task.payload  # no row would name the picture of one of its pages
+        is_of_crawl = task.rendering is not None  # no row would name the picture of one of its pages
         if self._folder is None or within_s <= 0 or is_of_crawl or not wants_evidence(outcome):
             return outcome
         secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
@@ -144,16 +142,17 @@ class Renderer:
 
     async def _load_and_read(self, visit: Visit, granted: ProxyPass, run: "_PageRun") -> Outcome:
         task, target, clock = run.task, run.target, run.clock
-        fields = fields_of(task.payload)
-        verifies_tls = task.payload.get("verify_tls", True)
-        state, chosen = browser_state(task), task.payload.get("user_agent")
-        where = (self._proxy.address, granted, self._user_agent, state)
+        payload = task.payload.read(PagePayload)
+        fields = payload.fields
+        where = (self._proxy.address, granted, self._user_agent, browser_state(task))
         first_party = first_party_headers(task)
-        await visit.open(*where, verifies_tls=verifies_tls, chosen_agent=chosen, first_party=first_party)
+        await visit.open(
+            *where, verifies_tls=payload.verify_tls, chosen_agent=payload.user_agent, first_party=first_party
+        )
         clock.mark("open_ms")
         await visit.load(target.url)
         clock.mark("load_ms")
-        rendering: Rendering | None = task.payload.get("rendering")
+        rendering = task.rendering if isinstance(task.rendering, Rendering) else None
         look = Look(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
         if rendering is not None:
             look = replace(look, crawl=rendering.ask, until=look.until - rendering.scroll_s)

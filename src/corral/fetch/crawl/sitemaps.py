@@ -6,6 +6,7 @@ import orjson
 
 from corral.domain.crawl.crawl import SITEMAP, SITEMAP_CUT, CrawlPlan, ItemState
 from corral.domain.crawl.item import DiscoveredLink, Item, ItemResult, sitemap_kind, sitemap_level
+from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url, link_to
@@ -39,7 +40,8 @@ class SitemapVisitor:
         level = sitemap_level(item.kind)
         if level is None:
             return await self._named(item, target, context)
-        ask = CrawlReadOptions(orjson.dumps(task.payload["crawl"]).decode(), item.depth, level=level)
+        plan_json = orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode()
+        ask = CrawlReadOptions(plan_json, item.depth, level=level)
 
         async def check(following: Target) -> Failed | None:
             """A redirect leads no further than a link would."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from corral.domain.crawl.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
 from corral.domain.crawl.item import PAGE, Item, ItemResult, listing_place
+from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.crawl.traps import template_of
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import NO_GATES, Gates, place_of_url
@@ -19,6 +20,9 @@ from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Executor
 from corral.domain.redaction import redact_result_url
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.stored import Payload
+from corral.domain.runs.run import PAGE as PAGE_RUN
 from corral.domain.sites.recipe.recipe import matches
 from corral.domain.sites.session import SessionState
 from corral.extract.classify.shells import script_loads_more
@@ -66,12 +70,12 @@ class CrawlVisitor:
         if isinstance(unlocked, Failed):
             yield unlocked
             return
-        trusted_hosts = frozenset(task.payload.get("trusted_hosts") or ())
-        verifies_tls = task.payload.get("verify_tls", True)
+        payload = task.payload.read(CrawlPayload)
         if self._ways.proxies is None:
             yield RunVisitor(self._ways, self._slots, plan, unlocked)
             return
-        async with self._ways.proxies.open_route(unlocked.proxy, trusted_hosts, verifies_tls=verifies_tls) as route:
+        opening = self._ways.proxies.open_route(unlocked.proxy, payload.trusted, verifies_tls=payload.verify_tls)
+        async with opening as route:
             yield RunVisitor(self._ways, self._slots, plan, unlocked, route)
 
 
@@ -91,7 +95,7 @@ class RunVisitor:
     turns: dict[str, float] = field(default_factory=dict)  # by host, when its next page may be asked for
 
     def __post_init__(self) -> None:
-        self.recipes += self.task.payload.get("recipes") or ()
+        self.recipes += self.task.payload.read(CrawlPayload).recipes
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:
@@ -194,9 +198,9 @@ class RunVisitor:
             ask = http.ask(item, self.plan, self.task, began)
             scroll_s = _SCROLL_S if self.plan.max_scrolls else 0.0
             rendering = Rendering(item.url, ask, self.plan.max_scrolls, scroll_s)
-            specs = fields_wanted(self.plan, ask)
-            payload = {"fields": [spec.document() for spec in specs], "rendering": rendering}
-            outcome = await self._execute(self.ways.browser, item, payload, self.ways.browser_s + scroll_s)
+            payload = self._page_payload(item, fields_wanted(self.plan, ask))
+            timeout_s = self.ways.browser_s + scroll_s
+            outcome = await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
         if outcome.stats.get("is_download") or (not isinstance(outcome, Failed) and rendering.response is None):
             return await self._fetch(item)  # a file, or an answer without a document
         if isinstance(outcome, Failed):
@@ -226,13 +230,13 @@ class RunVisitor:
         recipe = next((each for each in self.recipes if matches(str(each.get("url_pattern")), target)), None)
         if recipe is None:
             return None
-        payload = {"fields": list(self.plan.fields), "recipe": recipe}
+        payload = self._page_payload(item, self.plan.field_specs, recipe)
         outcome = await self._execute(self.ways.replay, item, payload, self.ways.browser_s)
         if isinstance(outcome, Failed) or outcome.missing:
             if isinstance(outcome, Failed) and outcome.code is not FailureCode.WAITING:
                 self.recipes.remove(recipe)
             return None
-        record, _ = with_types(outcome.records[0], tuple(FieldSpec(**each) for each in self.plan.fields))
+        record, _ = with_types(outcome.records[0], self.plan.field_specs)
         record = {"url": redact_result_url(item.url), **record}
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
         return ItemResult(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
@@ -240,17 +244,42 @@ class RunVisitor:
     async def _refusal(self, item: Item) -> Failed | None:
         return await self.ways.http.refusal(item, self.plan, self.task, self.route)
 
-    async def _execute(self, executor: Executor, item: Item, payload: dict[str, Any], timeout_s: float) -> Outcome:
+    def _page_payload(
+        self, item: Item, fields: tuple[FieldSpec, ...], recipe: dict[str, Any] | None = None
+    ) -> PagePayload:
+        crawl = self.task.payload.read(CrawlPayload)
+        return PagePayload(
+            url=item.url,
+            trusted_hosts=crawl.trusted_hosts,
+            verify_tls=crawl.verify_tls,
+            requires_auth=crawl.needs_login,  # no recipe is made of a page behind a login
+            fields=fields,
+            respect_robots=self.plan.respect_robots,
+            user_agent=self.plan.user_agent,
+            recipe=recipe,
+        )
+
+    async def _execute(
+        self,
+        executor: Executor,
+        item: Item,
+        payload: PagePayload,
+        timeout_s: float,
+        rendering: Rendering | None = None,
+    ) -> Outcome:
         """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
-        ours = {"trusted_hosts", "verify_tls", "requires_auth"}
-        payload |= {name: value for name, value in self.task.payload.items() if name in ours}
-        payload |= {"url": item.url, "respect_robots": self.plan.respect_robots, "user_agent": self.plan.user_agent}
-        if self.task.payload.get("login"):
-            payload["requires_auth"] = True  # what it sees is not for others: no recipe is made of it
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
         turn, outcome = self.ways.gates.visit(self.plan.concurrency, self.task.order), None
-        task = replace(self.task, kind="page", attempt=item.attempt, payload=payload, timeout_s=timeout_s, visit=turn)
+        task = replace(
+            self.task,
+            kind=PAGE_RUN,
+            attempt=item.attempt,
+            payload=Payload.of(payload),
+            timeout_s=timeout_s,
+            visit=turn,
+            rendering=rendering,
+        )
         try:
             outcome = await executor.execute(task)
             return outcome

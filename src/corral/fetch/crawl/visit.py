@@ -19,6 +19,7 @@ from corral.domain.crawl.item import (
 )
 from corral.domain.crawl.item_decision import is_of_page
 from corral.domain.crawl.job_pages import Listing
+from corral.domain.crawl.payload import CrawlHelperPayload, CrawlPayload
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import NO_GATES, Gates
@@ -26,6 +27,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.run import SHARE
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import header_directives
 from corral.extract.page_reader import ReadRequest
@@ -37,7 +39,7 @@ from corral.fetch.crawl.sitemaps import SitemapVisitor
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext, FetchRequest, Route
 from corral.fetch.faults import fault
-from corral.fetch.http import context_of, fields_of
+from corral.fetch.http import context_of
 from corral.fetch.parsing.pool import PageReader
 from corral.fetch.response import Response
 from corral.fetch.robots import Robots, without_rules
@@ -148,7 +150,7 @@ class HttpVisitor:
         if known is None:
             while len(self._plans) >= _MAX_PLANS:
                 del self._plans[next(iter(self._plans))]
-            known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload["crawl"]).decode())
+            known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode())
         return known[1]
 
     async def refusal(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> Failed | None:
@@ -189,11 +191,11 @@ def headers_of(plan: CrawlPlan) -> dict[str, str]:
 
 def _crawl_id(task: Task) -> str:
     """Of the crawl itself, also where this is a helper."""
-    return str(task.payload.get("crawl_run", task.run_id))
+    return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == SHARE else task.run_id
 
 
 def fields_wanted(plan: CrawlPlan, ask: CrawlReadOptions) -> tuple[FieldSpec, ...]:
     """Of a list page its links, of any other what the plan asks for."""
     if ask.listing is not None and plan.listing is not None:
         return Listing.of(plan.listing).fields
-    return fields_of({"fields": plan.fields})
+    return plan.field_specs

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
+from corral.domain.net.proxy import OpenProxy, with_credentials
 from corral.domain.ports.execution import Executor
 from corral.domain.runs.outcome import Failed, Outcome, Task
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.fetch.faults import fault
 from corral.fetch.sessions import SessionKeys
@@ -29,10 +30,9 @@ class WithProxy:
 
 def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
     """The task with its proxy open, where it has one."""
-    cell = task.payload.get("proxy")
-    if cell is None:
+    policy = task.payload.read(CommonPayload).proxy
+    if policy is None:
         return task
-    policy = ProxyPolicy.of(cell)
     try:
         text = None if policy.sealed is None else keys.open_text(policy.sealed, policy.bound)
     except SealBroken as problem:

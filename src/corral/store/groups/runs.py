@@ -1,7 +1,6 @@
 """Runs, the leases on them, and the queues they wait in."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from corral.domain.errors import StorageMoved
 from corral.domain.hosts.claiming import ANY_HOST, HostRoom
@@ -10,6 +9,7 @@ from corral.domain.runs.event import EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.loss import Loss
 from corral.domain.runs.node import Neglect, QueueNow
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Hint
 from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
 from corral.domain.runs.settlement import Settlement
@@ -40,7 +40,7 @@ class SqlRunStore:
     async def apply_action(self, run_id: str, action: Move) -> Run:
         return await self._db.write(lambda tx: runs.move(tx, run_id, action))
 
-    async def replace_held_payload(self, run_id: str, payload: dict[str, Any]) -> None:
+    async def replace_held_payload(self, run_id: str, payload: Payload) -> None:
         await self._db.write(lambda tx: runs.replace_held_payload(tx, run_id, payload))
 
     async def count_live(self) -> dict[str, int]:

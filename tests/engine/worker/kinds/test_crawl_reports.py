@@ -9,6 +9,7 @@ from corral.domain.crawl import page_archive
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Item, ItemResult
 from corral.domain.runs.outcome import Failed, Fetched, Task
+from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 
 PLAN = CrawlPlan.of({"start_urls": ["http://a.test/"], "keep_pages": True, "concurrency": 6})
@@ -48,7 +49,7 @@ async def test_pages_that_are_too_much_for_one_report_are_told_one_after_the_oth
 ) -> None:
     monkeypatch.setattr(page_archive, "_TOLD_CHARS", 250)
     frontier = _FrontierClient()
-    task = Task("r", 1, "crawl", "http", 1, {"crawl": PLAN.document()}, 10.0)
+    task = Task("r", 1, "crawl", "http", 1, Payload({"crawl": PLAN.document()}), 10.0)
     outcome = await CrawlKind(_Visitor()).perform(task, frontier)
     assert isinstance(outcome, Fetched)
     assert sorted(frontier.ended) == list(range(6))

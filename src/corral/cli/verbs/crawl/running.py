@@ -18,12 +18,12 @@ async def begun(
 ) -> "Run":
     """A new run, or the one of the same plan that was interrupted."""
     from corral.cli import exits
-    from corral.domain.crawl.crawl import CrawlPlan
+    from corral.domain.crawl.payload import plan_of
     from corral.domain.runs.run import HoldReason, Move, RunState
 
     same = _comparable(plan)
     for run, now in [] if restart else await app.store.crawls.newest([RunState.HELD, RunState.QUEUED], _BATCH):
-        if _comparable(CrawlPlan.of(run.payload["crawl"]), plan.since) == same and run.hold_reason in (
+        if _comparable(plan_of(run.payload), plan.since) == same and run.hold_reason in (
             HoldReason.PAUSED,
             None,
         ):
@@ -36,7 +36,7 @@ async def begun(
             )
             return run
     run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep, access=access)
-    if plan.since is not None and CrawlPlan.of(run.payload["crawl"]).since is None:
+    if plan.since is not None and plan_of(run.payload).since is None:
         exits.complain("there is no earlier crawl from this address", "the next one can be compared with this one")
     return run
 

@@ -70,10 +70,11 @@ async def _found(
     store: "Store", target: "Target", run_id: str | None
 ) -> "tuple[Run, CrawlNow, list[StoredItem]] | None":
     from corral.domain.crawl.item import short_key
+    from corral.domain.crawl.payload import CrawlPayload
     from corral.domain.net.canonical import url_key
 
     for run, now in await store.crawls.newest(None, _CRAWLS):
-        kept = frozenset(run.payload["crawl"].get("keep_params", ()))
+        kept = run.payload.read(CrawlPayload).counting_params
         if run_id in (None, run.id) and (way := await store.crawls.path_to(run.id, short_key(url_key(target, kept)))):
             return run, now, way
     return None

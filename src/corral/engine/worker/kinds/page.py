@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.field_types import with_types
-from corral.domain.jobs.job import FieldSpec, Strategy
+from corral.domain.jobs.job import Strategy
 from corral.domain.ports.execution import Executor, FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.payload.page import PagePayload
 
 
 class PageKind:
@@ -36,7 +37,7 @@ def typed(outcome: Outcome, task: Task) -> Outcome:
     """With values of the types that the fields ask for; one that cannot be made into its type is missing."""
     if isinstance(outcome, Failed) or not outcome.records:
         return outcome
-    fields = tuple(FieldSpec(**spec) for spec in task.payload.get("fields") or ())
+    fields = task.payload.read(PagePayload).fields
     made = [with_types(record, fields) for record in outcome.records]
     lost = tuple(name for _, names in made for name in names if name not in outcome.missing)
     return replace(outcome, records=tuple(record for record, _ in made), missing=(*outcome.missing, *lost))

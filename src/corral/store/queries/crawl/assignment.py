@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import Counts, ItemState, room_in
 from corral.domain.crawl.item import DEFERRED_DUE, Batch, BatchReport, DiscoveredLink, Item
+from corral.domain.crawl.payload import helper_payload
 from corral.domain.crawl.sharing import OWN, Share, allot, deal, helpers_wanted, place_in, place_of_host
 from corral.domain.ids import RunId, new_id
 from corral.domain.runs.event import EventDraft, EventKind
@@ -285,7 +286,7 @@ def _ask_for_helper(tx: Tx, lease: Lease, number: int) -> None:
         max_attempts=1,
         requested_strategy=run.requested_strategy,
         resolved_strategy=run.resolved_strategy,
-        payload={**run.payload, "share": number, "crawl_started": started, "crawl_run": run.id},
+        payload=helper_payload(run.payload, share=number, started=started, run_id=run.id),
         parent_id=run.id,
     )
     runs_queries.add(tx, [(helper, [EventDraft(EventKind.CREATED, {"share": number, "crawl": run.id})])])

@@ -8,6 +8,7 @@ worker that dies of a page dies of that page only; it has failed, and the rest o
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import ItemState
+from corral.domain.crawl.payload import CrawlHelperPayload
 from corral.domain.crawl.sharing import OWN
 from corral.domain.runs.loss import LOSS_CAP, Suspicion
 from corral.domain.runs.run import SHARE, WITH_ITEMS, Run
@@ -56,7 +57,7 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
     if run.kind not in WITH_ITEMS:
         return
     is_helper = run.kind == SHARE
-    share = int(run.payload["share"]) if is_helper else OWN
+    share = run.payload.read(CrawlHelperPayload).share if is_helper else OWN
     key = values(run_id=run.parent_id if is_helper else run.id, share=share)
     held = tx.all(_HELD, key)[0][0]
     if not held:

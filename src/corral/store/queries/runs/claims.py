@@ -19,6 +19,7 @@ from corral.domain.ids import Owner, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.loss import Suspicion
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.queues import Hint, Lane, lane_of, queue_of
 from corral.domain.runs.run import EVERY_LANE, SHARE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.runs.settlement import Settlement
@@ -227,7 +228,7 @@ def started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
 
 def _session(tx: Tx, run: Run) -> SealedSession | None:
     """The login a run needs is read with its claim: whoever executes it never asks the database."""
-    if run.job_id is None or not run.payload.get("requires_auth"):
+    if run.job_id is None or not run.payload.read(CommonPayload).requires_auth:
         return None
     return sessions.newest_sealed(tx, run.job_id)
 

@@ -10,6 +10,7 @@ from corral.domain.ids import new_id
 from corral.domain.runs.artifact import ArtifactKind
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import Intervention, InterventionKind, InterventionStatus
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import Move, Run, target
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import NewSession
@@ -108,14 +109,13 @@ def open_for(tx: Tx, settlements: Sequence[Settlement]) -> None:
 
 def open_one(tx: Tx, run: Run, kind: InterventionKind, reason: str) -> None:
     """For a run that was held without an outcome of its own."""
-    url = run.payload.get("url")
     row = values(
         id=new_id(),
         run_id=run.id,
         job_id=run.job_id,
         kind=kind.value,
         reason=storable(reason[:2000]),
-        url=url if isinstance(url, str) else None,
+        url=run.payload.read(CommonPayload).url or None,
         status=InterventionStatus.OPEN.value,
         created_at=tx.wall_ms,
         screenshot=None,

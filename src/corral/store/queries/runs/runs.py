@@ -1,6 +1,7 @@
 """Runs as people see them: submit, read, list, cancel, pause, resume."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,6 +11,9 @@ from corral.domain.hosts.limiter import place_of_url
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import InterventionStatus
+from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import CAPTCHA
 from corral.domain.runs.run import (
     LIVE,
@@ -135,12 +139,12 @@ def _row(tx: Tx, run: NewRun, event_count: int) -> dict[str, Any]:
         max_attempts=run.max_attempts,
         requested_strategy=run.requested_strategy.value,
         resolved_strategy=run.resolved_strategy.value,
-        payload=to_json(run.payload),
+        payload=to_json(run.payload.document()),
         due_at=tx.now_ms,
         created_at=tx.wall_ms,
         retry_of=run.retry_of,
         parent_id=run.parent_id,
-        host_key=None if run.kind in WITH_ITEMS else place_of_url(run.payload.get("url")),
+        host_key=None if run.kind in WITH_ITEMS else place_of_url(run.payload.read(CommonPayload).url),
         seq=event_count,
     )
 
@@ -184,15 +188,15 @@ def move(tx: Tx, run_id: str, what: Move) -> Run:
     return run_of(row)
 
 
-def replace_held_payload(tx: Tx, run_id: str, payload: dict[str, Any]) -> None:
+def replace_held_payload(tx: Tx, run_id: str, payload: Payload) -> None:
     """Only of a run that is held: what a worker executes does not change under it.
 
     A run that was stuck at a captcha goes on with the session of its job, where a person has left one there.
     """
     held = get(tx, run_id)
     if held.failure_detail == CAPTCHA and held.job_id and sessions.newest_sealed(tx, held.job_id) is not None:
-        payload = {**payload, "requires_auth": True}
-    tx.run(_REPLACE_PAYLOAD, values(id=run_id, payload=to_json(payload)))
+        payload = Payload.of(replace(payload.read(PagePayload), requires_auth=True))
+    tx.run(_REPLACE_PAYLOAD, values(id=run_id, payload=to_json(payload.document())))
 
 
 def count_live(tx: Tx) -> dict[str, int]:

@@ -28,6 +28,7 @@ from corral.domain.crawl.item import (
 )
 from corral.domain.crawl.item_decision import decide_item
 from corral.domain.crawl.page_archive import told_at_once
+from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.hosts.limiter import place_of_url, wait_of
 from corral.domain.hosts.order import HostOrder
@@ -73,7 +74,7 @@ class CrawlKind:
         self._policy = policy or RetryPolicy()
 
     async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
-        plan = CrawlPlan.of(task.payload["crawl"])
+        plan = plan_of(task.payload)
         task = replace(task, order=HostOrder())
         async with self._visitor.opened(plan, task) as visitor:
             if isinstance(visitor, Failed):
@@ -139,7 +140,7 @@ class _Crawl:
 
     def _helped(self) -> Outcome:
         """What a helper did is told in the crawl it helped with."""
-        return Fetched({"share": self._task.payload["share"], "pages": self._told})
+        return Fetched({"share": self._task.payload.read(CrawlHelperPayload).share, "pages": self._told})
 
     async def _worked_off(self) -> StoppedBy | None:
         """Until there is nothing left to do, or no time."""

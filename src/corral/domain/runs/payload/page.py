@@ -1,0 +1,71 @@
+"""Options of a run that fetches one page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+from corral.domain.jobs.job import FieldSpec, Job, OnTrouble
+from corral.domain.runs.payload.common import CommonPayload, common_options
+
+
+@dataclass(frozen=True)
+class PagePayload(CommonPayload):
+    fields: tuple[FieldSpec, ...] = ()
+    respect_robots: bool = True
+    on_captcha: OnTrouble = OnTrouble.FAIL
+    on_missing: OnTrouble = OnTrouble.FAIL
+    recipe: dict[str, Any] | None = None  # of an API replay: see StoredRecipe.payload
+    user_agent: str | None = None  # None: the installation's own
+
+    @classmethod
+    def of_job(cls, job: Job) -> Self:
+        """A copy: a later change of the job does not change the runs that exist."""
+        return cls(
+            url=job.target_url,
+            trusted_hosts=job.trusted_hosts,
+            timeout_s=job.timeout_s,
+            requires_auth=job.requires_auth,
+            verify_tls=job.verify_tls,
+            proxy=job.proxy,
+            fields=job.fields,
+            respect_robots=job.respect_robots,
+            on_captcha=job.on_captcha,
+            on_missing=job.on_missing,
+        )
+
+    @cached_property
+    def field_names(self) -> tuple[str, ...]:
+        return tuple(spec.name for spec in self.fields)
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        return cls(**page_options(document))
+
+    def document(self) -> dict[str, Any]:
+        waits = {"on_captcha": self.on_captcha, "on_missing": self.on_missing}
+        optional = {"recipe": self.recipe, "user_agent": self.user_agent}
+        return {
+            "url": self.url,
+            "fields": [spec.document() for spec in self.fields],
+            "respect_robots": self.respect_robots,
+            "trusted_hosts": list(self.trusted_hosts),
+            **self.timeout_option(),
+            **self.access_options(),
+            **{name: how.value for name, how in waits.items() if how is OnTrouble.WAIT},
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
+
+def page_options(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `PagePayload` in a document."""
+    recipe = document.get("recipe")
+    return {
+        **common_options(document),
+        "fields": tuple(FieldSpec(**spec) for spec in document.get("fields") or ()),
+        "respect_robots": bool(document.get("respect_robots", True)),
+        "on_captcha": OnTrouble(document.get("on_captcha", OnTrouble.FAIL)),
+        "on_missing": OnTrouble(document.get("on_missing", OnTrouble.FAIL)),
+        "recipe": recipe if isinstance(recipe, dict) else None,
+        "user_agent": document.get("user_agent"),
+    }
