@@ -15,8 +15,8 @@ from tests.services.sqlite import migrated
 DATABASES = ("file", "memory", "postgres") if LEVEL else ("file", "postgres")
 _TABLES = (
     "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes,"
-    " artifacts, items, crawls, site_statistics, kept_runs, leftovers, pages, crawl_hosts, crawl_templates, hosts,"
-    " crawl_shares, crawl_pins, workers, host_parts"
+    " artifacts, items, crawls, site_statistics, pinned_runs, purge_queue, pages, crawl_hosts, crawl_templates, hosts,"
+    " crawl_helpers, crawl_host_owners, nodes, host_quotas"
 )
 
 _MANY = 500

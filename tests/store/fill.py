@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.store.backends import sqlite_file
-from corral.store.tables import Document, metadata, workers
+from corral.store.tables import Document, metadata, nodes
 
 # Texts and documents that the way over could lose: quotes, line ends, the marks of COPY, other scripts, numbers.
 _TEXTS = ("plain", "tab\there\\n", "line\nend\r\n", "\\N", "\\.", "“quoted” 'and' \"so\"", "日本語 🐎", "")
@@ -25,7 +25,7 @@ def fill(path: Path, rows: int = 8) -> None:
     connection = sqlite_file.connect(path)
     connection.execute("BEGIN IMMEDIATE")
     for table in metadata.sorted_tables:
-        if table is workers:
+        if table is nodes:
             continue
         for number in range(rows):
             row = {column.name: _value(table, column, number) for column in table.columns}

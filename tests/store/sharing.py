@@ -7,7 +7,7 @@ from corral.domain.crawl.crawl import Bounds, Counts, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink, Item, ItemResult
 from corral.domain.crawl.sharing import place_in
 from corral.domain.ids import Owner
-from corral.domain.runs.run import SHARE, Lease
+from corral.domain.runs.run import CRAWL_HELPER, Lease
 from corral.store.store import Store
 from tests.store.builders import CREATED, ME, OTHER, a_run
 from tests.store.conftest import Sql
@@ -42,7 +42,7 @@ class Worker:
         for each in ended:
             self.held.pop(each.id, None)
         if want is None:
-            want = 3 * (self.at_once or (0 if self.lease.run.kind == SHARE else AT_ONCE)) - len(self.held)
+            want = 3 * (self.at_once or (0 if self.lease.run.kind == CRAWL_HELPER else AT_ONCE)) - len(self.held)
         report = BatchReport(
             tuple(ended), tuple(self.held), max(0, want), is_last, self.traps, self.at_once, self.is_done
         )
@@ -104,9 +104,9 @@ def check(sql: Sql, crawl: str, counts: Counts, most: int = AT_ONCE) -> None:
         dict(sql(f"SELECT state, count(*) FROM items WHERE run_id = '{crawl}' GROUP BY state"))
     )
     assert {name: found[name] for name in counts._fields} == counts._asdict()
-    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, share FROM items WHERE {_leased(crawl)}"))
+    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, helper FROM items WHERE {_leased(crawl)}"))
     assert not [host for host, count in at.items() if count > 1], "a host is with one worker at a time"
-    [(granted,)] = sql(f"SELECT coalesce(sum(at_once), 0) FROM crawl_shares WHERE run_id = '{crawl}'")
+    [(granted,)] = sql(f"SELECT coalesce(sum(concurrency), 0) FROM crawl_helpers WHERE run_id = '{crawl}'")
     assert granted <= most
 
 

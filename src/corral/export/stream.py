@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from corral.domain.crawl.page_archive import KeptPage
+from corral.domain.crawl.page_archive import ArchivedPage
 from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import PagesNotKept
 from corral.domain.runs.payload.page import PagePayload
@@ -28,7 +28,7 @@ class _Records(Protocol):
 
 
 class _Pages(Protocol):
-    async def next_batch(self, run_id: str, after: int) -> list[KeptPage]: ...
+    async def next_batch(self, run_id: str, after: int) -> list[ArchivedPage]: ...
 
 
 class ExportStore(Protocol):
@@ -131,7 +131,7 @@ async def _data(store: ExportStore, run_id: str) -> AsyncIterator[list[dict[str,
         yield [record.data for record in batch]
 
 
-async def _pages(store: ExportStore, run_id: str) -> AsyncIterator[list[KeptPage]]:
+async def _pages(store: ExportStore, run_id: str) -> AsyncIterator[list[ArchivedPage]]:
     after = 0
     while batch := await store.pages.next_batch(run_id, after):
         after = batch[-1].id

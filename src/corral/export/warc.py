@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 import corral
-from corral.domain.crawl.page_archive import KeptPage
+from corral.domain.crawl.page_archive import ArchivedPage
 from corral.domain.crawl.payload import plan_of
 from corral.domain.runs.run import Run
 from corral.export.outbox import Outbox
@@ -40,14 +40,14 @@ class WarcWriter:
         head = {"WARC-Type": "warcinfo", "WARC-Record-ID": self._info_id, "WARC-Date": _date(run.created_at)}
         self._write({**head, "Content-Type": _FIELDS}, _lines(about))
 
-    def add(self, pages: Iterable[KeptPage]) -> int:
+    def add(self, pages: Iterable[ArchivedPage]) -> int:
         count = 0
         for page in pages:
             self._add(page)
             count += 1
         return count
 
-    def _add(self, page: KeptPage) -> None:
+    def _add(self, page: ArchivedPage) -> None:
         body = page.body
         response_id = self._id_of(f"response {page.id}")
         head = {
@@ -61,9 +61,9 @@ class WarcWriter:
             "Content-Type": "application/http; msgtype=response",
         }
         self._write({"WARC-Type": "response", **head, **of_response}, _http_head(page, len(body)) + body)
-        if page.asked_url is not None:
+        if page.requested_url is not None:
             head |= {"WARC-Record-ID": self._id_of(f"metadata {page.id}"), "WARC-Concurrent-To": response_id}
-            via = _lines({"via": page.asked_url, "hopsFromSeed": "R"})
+            via = _lines({"via": page.requested_url, "hopsFromSeed": "R"})
             self._write({"WARC-Type": "metadata", **head, "Content-Type": _FIELDS}, via)
 
     def end(self) -> None:
@@ -78,7 +78,7 @@ class WarcWriter:
         self._out.write(gzip.compress(record, 6, mtime=0) if self._packs else record)
 
 
-def _http_head(page: KeptPage, length: int) -> bytes:
+def _http_head(page: ArchivedPage, length: int) -> bytes:
     try:
         phrase = HTTPStatus(page.http_status).phrase
     except ValueError:

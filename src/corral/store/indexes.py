@@ -6,9 +6,9 @@ import sqlalchemy as sa
 
 from corral.store.tables import (
     artifacts,
-    crawl_pins,
+    crawl_host_owners,
     events,
-    host_parts,
+    host_quotas,
     hosts,
     interventions,
     items,
@@ -33,7 +33,7 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
 _index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
 IN_LANE = {
-    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'share'",
+    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'crawl_helper'",
     "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
     "crawl": "kind = 'crawl'",
 }
@@ -43,10 +43,12 @@ _in_order = (runs.c.priority, runs.c.due_at, runs.c.id)
 for _lane, _what in LANES.items():
     _index(f"runs_queued_{_lane}", *_in_order, where=f"state = 'queued' AND {_what}")
 _index("runs_suspect", *_in_order, where="state = 'queued' AND waiting_host IS NULL AND suspect > 0")
-_index("runs_queued_share", runs.c.priority, runs.c.due_at, runs.c.id, where="state = 'queued' AND kind = 'share'")
+_index(
+    "runs_queued_helper", runs.c.priority, runs.c.due_at, runs.c.id, where="state = 'queued' AND kind = 'crawl_helper'"
+)
 _index("runs_leased", runs.c.lease_until, where="state = 'running'")
 _index("hosts_changed", hosts.c.updated_at)
-_index("host_parts_by_owner", host_parts.c.owner)
+_index("host_quotas_by_owner", host_quotas.c.owner)
 _index("runs_waiting", runs.c.waiting_host, *_in_order, where="state = 'queued' AND waiting_host IS NOT NULL")
 _index("runs_by_job", runs.c.job_id, runs.c.id)
 for _state in ("queued", "held", "partial", "failed", "cancelled"):
@@ -63,9 +65,9 @@ _index("artifacts_by_run", artifacts.c.run_id)
 _index("interventions_by_run", interventions.c.run_id)
 _index("interventions_open", interventions.c.id, where="status = 'open'")
 _index("items_by_key", items.c.run_id, items.c.url_key, unique=True)
-_next = (items.c.run_id, items.c.share, items.c.due_at, items.c.rank, items.c.id)
+_next = (items.c.run_id, items.c.helper, items.c.due_at, items.c.rank, items.c.id)
 _index("items_next", *_next, where="state = 'pending'")
-_index("crawl_pins_news", crawl_pins.c.run_id, where="news > 0")
+_index("crawl_host_owners_handover", crawl_host_owners.c.run_id, where="handover_state > 0")
 _index("items_failed", items.c.run_id, items.c.id, where="state = 'failed'")
 _index("items_leased", items.c.run_id, items.c.depth, where="state = 'leased'")
 _index("site_statistics_by_host", site_statistics.c.host)

@@ -11,7 +11,7 @@ from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.runs.event import Event, EventKind
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.record import Record
-from corral.domain.runs.run import HoldReason, Run, RunState
+from corral.domain.runs.run import KIND_ALIASES, HoldReason, Run, RunState
 from corral.store.tx import Row
 
 # As deep as orjson goes, with room for what a value is wrapped in.
@@ -89,9 +89,9 @@ def run_of(row: Row) -> Run:
         retry_of, parent_id, waiting, _, interruptions, host_key, _,
     ) = row  # fmt: skip
     return Run(
-        id_, job_id, kind, _STATES[state], _PRIORITIES[priority], attempt, max_attempts, _STRATEGIES[requested],
-        _STRATEGIES[resolved], Payload(from_json(payload)), epoch, losses, suspect, at(due_at), at(created_at),
-        from_json(stats), None if hold is None else HoldReason(hold), owner, maybe_at(lease_until),
+        id_, job_id, KIND_ALIASES.get(kind) or kind, _STATES[state], _PRIORITIES[priority], attempt, max_attempts,
+        _STRATEGIES[requested], _STRATEGIES[resolved], Payload(from_json(payload)), epoch, losses, suspect, at(due_at),
+        at(created_at), from_json(stats), None if hold is None else HoldReason(hold), owner, maybe_at(lease_until),
         maybe_at(started_at), maybe_at(finished_at), code, detail, message, tuple(from_json(attempts)), retry_of,
         parent_id, waiting, interruptions, host_key,
     )  # fmt: skip

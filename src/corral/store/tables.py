@@ -108,7 +108,7 @@ site_memory = sa.Table(
     # Sums in which the past fades: see domain/sites/site.py.
     sa.Column("weight", sa.Double, nullable=False),
     sa.Column("successes", sa.Double, nullable=False),
-    sa.Column("asked", sa.Double, nullable=False),
+    sa.Column("requested", sa.Double, nullable=False),
     sa.Column("found", sa.Double, nullable=False),
     sa.Column("cost_ms", sa.Double, nullable=False),
     sa.Column("updated_at", Millis, nullable=False),
@@ -195,7 +195,7 @@ items = sa.Table(
     sa.Column("version", sa.Text),  # what its content was, for the next crawl of the same site
     sa.Column("change", sa.Text),  # since an earlier crawl
     sa.Column("lastmod", sa.Text),  # what a sitemap says
-    sa.Column("share", sa.SmallInteger, nullable=False, server_default="0"),  # of the crawl: see domain.crawl.sharing
+    sa.Column("helper", sa.SmallInteger, nullable=False, server_default="0"),  # its number; 0 is the crawl run itself
 )
 
 crawls = sa.Table(
@@ -215,34 +215,34 @@ crawls = sa.Table(
     sa.Column("suspects", sa.Integer, nullable=False, server_default="0"),  # 1 while some items are tried apart
     sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond what is kept
     sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # the last item taken from an earlier crawl
-    sa.Column("shared", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once helpers were asked for
+    sa.Column("has_helpers", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once a helper was queued
     sa.Column("missing", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("deferred", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("merged", sa.BigInteger, nullable=False, server_default="0"),  # addresses, because of their session ids
 )
 
-crawl_shares = sa.Table(
-    "crawl_shares",
+crawl_helpers = sa.Table(
+    "crawl_helpers",
     metadata,
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("number", sa.SmallInteger, primary_key=True),
-    sa.Column("holder", sa.Text, nullable=False),  # the run that helps
-    sa.Column("epoch", sa.BigInteger, nullable=False),  # of its claim that joined; 0 where none has
-    sa.Column("at_once", sa.Integer, nullable=False),
-    sa.Column("target", sa.Integer, nullable=False),
-    sa.Column("hungry", sa.SmallInteger, nullable=False),
+    sa.Column("helper_run_id", sa.Text, nullable=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False),  # of the claim that joined; 0 before it joins
+    sa.Column("concurrency", sa.Integer, nullable=False),
+    sa.Column("target_concurrency", sa.Integer, nullable=False),
+    sa.Column("wants_work", sa.SmallInteger, nullable=False),
     sa.Column("done", sa.SmallInteger, nullable=False),
 )
 
-# Places of a crawl that a helper has; all others are with the crawl itself.
-crawl_pins = sa.Table(
-    "crawl_pins",
+# Hosts of a crawl that a helper reads; the crawl run itself reads all others.
+crawl_host_owners = sa.Table(
+    "crawl_host_owners",
     metadata,
     sa.Column("run_id", sa.Text, primary_key=True),
-    sa.Column("place", sa.Text, primary_key=True),
-    sa.Column("share", sa.SmallInteger, nullable=False),
-    # 1: still with the crawl itself, 2: the helper does not know yet
-    sa.Column("news", sa.SmallInteger, nullable=False),
+    sa.Column("host_key", sa.Text, primary_key=True),
+    sa.Column("helper", sa.SmallInteger, nullable=False),
+    # 0: the helper has it; 1: the crawl run still reads its pages; 2: the helper has not been told yet
+    sa.Column("handover_state", sa.SmallInteger, nullable=False),
 )
 
 # Pages asked for, of each host; only of crawls that limit them.
@@ -278,16 +278,16 @@ site_statistics = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
-kept_runs = sa.Table(
-    "kept_runs",
+pinned_runs = sa.Table(
+    "pinned_runs",
     metadata,
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("created_at", Millis, nullable=False),
 )
 
 # Crawls that are forgotten, and of which rows are left: too many to remove them in one go.
-leftovers = sa.Table(
-    "leftovers",
+purge_queue = sa.Table(
+    "purge_queue",
     metadata,
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("with_records", sa.SmallInteger, nullable=False),
@@ -300,7 +300,7 @@ pages = sa.Table(
     sa.Column("run_id", sa.Text, nullable=False),
     sa.Column("item_key", sa.Text, nullable=False),
     sa.Column("url", sa.Text, nullable=False),
-    sa.Column("asked_url", sa.Text),
+    sa.Column("requested_url", sa.Text),
     sa.Column("http_status", sa.Integer, nullable=False),
     sa.Column("headers", sa.Text, nullable=False),  # JSON as text: their order counts
     sa.Column("body", sa.LargeBinary, nullable=False),  # packed by zstd
@@ -310,7 +310,7 @@ pages = sa.Table(
 hosts = sa.Table(
     "hosts",
     metadata,
-    sa.Column("place", sa.Text, primary_key=True),  # see domain/hosts/limiter.py
+    sa.Column("host_key", sa.Text, primary_key=True),  # see domain/hosts/limiter.py
     sa.Column("failures", sa.Integer, nullable=False),
     sa.Column("opened_at", Millis),  # its breaker is open since then
     sa.Column("probed_at", Millis),  # and one request is on its way
@@ -321,19 +321,19 @@ hosts = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
-# Whose turns those of a host are, where several nodes ask it: see domain/hosts/quota.py.
-host_parts = sa.Table(
-    "host_parts",
+# The quota of each node where several nodes send requests to one host: see domain/hosts/quota.py.
+host_quotas = sa.Table(
+    "host_quotas",
     metadata,
-    sa.Column("place", sa.Text, primary_key=True),
+    sa.Column("host_key", sa.Text, primary_key=True),
     sa.Column("owner", sa.Text, primary_key=True),
-    *(sa.Column(name, sa.Integer, nullable=False) for name in ("turns", "wanted", "has_pause")),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in ("slots", "wanted", "has_pause")),
     *(sa.Column(name, Millis, nullable=False) for name in ("since", "until")),
 )
 
 # Nodes that live, or lived lately: see domain/runs/node.py. What each holds is written at the runs alone.
-workers = sa.Table(
-    "workers",
+nodes = sa.Table(
+    "nodes",
     metadata,
     sa.Column("owner", sa.Text, primary_key=True),
     sa.Column("host", sa.Text, nullable=False),

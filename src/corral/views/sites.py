@@ -65,7 +65,7 @@ def evidence(memory: Memory) -> dict[str, Any]:
 def _summed(memories: Sequence[Memory], strategy: Strategy) -> dict[str, Any]:
     of_it = [memory for memory in memories if memory.strategy is strategy]
     weight = sum(memory.weight for memory in of_it)
-    asked = sum(memory.asked for memory in of_it)
+    asked = sum(memory.requested for memory in of_it)
     return {
         "attempts": sum(memory.attempts for memory in of_it),
         "success_rate": round(sum(memory.successes for memory in of_it) / weight, 4) if weight else None,

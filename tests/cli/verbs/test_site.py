@@ -21,7 +21,7 @@ def taught(corral: Corral) -> Corral:
     async def teach() -> None:
         corral.data.mkdir(parents=True)
         store = open_store(f"sqlite:///{corral.data}/corral.db")
-        seen = Observation("shop.test", "k", Strategy.BROWSER, succeeded=True, asked=1, found=1, cost_ms=900)
+        seen = Observation("shop.test", "k", Strategy.BROWSER, succeeded=True, requested=1, found=1, cost_ms=900)
         await store.sites.learn([seen] * 4)
         await store.recipes.save(Lesson("shop.test", "k", "/shop/*", DOCUMENT, "k"))
         await store.close()
@@ -110,7 +110,7 @@ def test_what_crawls_got_from_sites_is_listed_and_shown(corral: Corral) -> None:
 
 def _kept(corral: Corral) -> list[str]:
     with sqlite3.connect(corral.data / "corral.db") as connection:
-        found = [row[0] for row in connection.execute("SELECT run_id FROM kept_runs")]
+        found = [row[0] for row in connection.execute("SELECT run_id FROM pinned_runs")]
     connection.close()
     return found
 

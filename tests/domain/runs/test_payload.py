@@ -49,7 +49,7 @@ CRAWL: dict[str, Any] = {
     "proxy": PROXY,
     "recipes": [{"id": "r", "version": 1}],
 }
-HELPER = {**CRAWL, "share": 3, "crawl_started": 12.5, "crawl_run": "run-1"}
+HELPER = {**CRAWL, "helper": 3, "crawl_started": 12.5, "crawl_run": "run-1"}
 LEAST_PAGE = {"url": "http://shop.test/", "fields": [], "respect_robots": True, "trusted_hosts": []}
 
 
@@ -91,11 +91,16 @@ def test_a_changed_payload_is_another_document() -> None:
 
 
 def test_a_helper_has_the_options_of_its_crawl() -> None:
-    helper = helper_payload(Payload({**CRAWL, "later": 1}), share=3, started=12.5, run_id="run-1")
+    helper = helper_payload(Payload({**CRAWL, "later": 1}), helper=3, started=12.5, run_id="run-1")
     assert helper.document() == {**HELPER, "later": 1}, "options that this version does not know are kept"
     read = helper.read(CrawlHelperPayload)
-    assert (read.share, read.crawl_run, read.plan.start_urls) == (3, "run-1", ("http://shop.test/",))
+    assert (read.helper, read.crawl_run, read.plan.start_urls) == (3, "run-1", ("http://shop.test/",))
     assert read.counting_params == read.plan.counting_params == {"sid"}
+
+
+def test_a_helper_that_an_older_version_queued_is_read() -> None:
+    older = {**{name: value for name, value in HELPER.items() if name != "helper"}, "share": 3}
+    assert Payload(older).read(CrawlHelperPayload).helper == 3
 
 
 def test_the_keys_of_the_vault_come_from_login_and_proxy() -> None:

@@ -6,7 +6,9 @@ from corral.domain.sites.site import Memory, Observation, fields_key, proven
 
 
 def seen(strategy: Strategy, *, succeeded: bool, found: int = 1) -> Observation:
-    return Observation("example.org", "k", strategy, succeeded, asked=1, found=found if succeeded else 0, cost_ms=10)
+    return Observation(
+        "example.org", "k", strategy, succeeded, requested=1, found=found if succeeded else 0, cost_ms=10
+    )
 
 
 def remembered(strategy: Strategy, *outcomes: bool) -> Memory:

@@ -42,8 +42,8 @@ async def test_one_that_is_not_seen_is_lost_and_after_an_hour_forgotten(store: S
     lost, old, alive = a_card(), a_card(), a_card()
     for card in (lost, old, alive):
         await seen(store, card)
-    sql(f"UPDATE workers SET seen_at = seen_at - 10100 WHERE owner = '{lost.owner}'")
-    sql(f"UPDATE workers SET seen_at = seen_at - 3601000 WHERE owner = '{old.owner}'")
+    sql(f"UPDATE nodes SET seen_at = seen_at - 10100 WHERE owner = '{lost.owner}'")
+    sql(f"UPDATE nodes SET seen_at = seen_at - 3601000 WHERE owner = '{old.owner}'")
 
     await seen(store, alive)
 
@@ -127,5 +127,5 @@ async def test_due_work_that_nobody_alive_serves_is_neglected(store: Store, sql:
     await seen(store, full, is_stopping=True)
     assert await store.runs.find_neglected(30) != []
     await seen(store, full)
-    sql("UPDATE workers SET seen_at = seen_at - 11000")
+    sql("UPDATE nodes SET seen_at = seen_at - 11000")
     assert await store.runs.find_neglected(30) != []

@@ -21,12 +21,12 @@ _SECRET_HEADERS = frozenset({"cookie", "set-cookie", "set-cookie2", "authorizati
 _TOLD_CHARS = 32 * 1024 * 1024
 
 
-class KeptPage(NamedTuple):
+class ArchivedPage(NamedTuple):
     """As it is read back."""
 
     id: int
     url: str
-    asked_url: str | None  # where a redirect led here from
+    requested_url: str | None  # where a redirect led here from
     http_status: int
     headers: list[list[str]]
     packed: bytes
@@ -39,7 +39,7 @@ class KeptPage(NamedTuple):
 
 def page_document(
     url: str,
-    asked_url: str | None,
+    requested_url: str | None,
     *,
     http_status: int,
     headers: Sequence[tuple[str, str]],
@@ -49,7 +49,7 @@ def page_document(
     """What a worker tells of a page: plain values, which travel as JSON."""
     return {
         "url": redact(url),
-        "asked_url": None if asked_url is None else redact(asked_url),
+        "requested_url": None if requested_url is None else redact(requested_url),
         "http_status": http_status,
         "headers": [[name, _shown(name, value)] for name, value in headers],
         "body": base64.b64encode(zstd.compress(body)).decode(),

@@ -48,7 +48,7 @@ class CrawlPayload(CommonPayload):
 
 @dataclass(frozen=True)
 class CrawlHelperPayload(CrawlPayload):
-    share: int = 0  # which part of the crawl's items is its own
+    helper: int = 0  # its number: the items with this number are its own
     crawl_started: float | None = None  # the crawl's time limit is the helper's, too
     crawl_run: str = ""
 
@@ -56,19 +56,20 @@ class CrawlHelperPayload(CrawlPayload):
     def parse(cls, document: Mapping[str, Any]) -> Self:
         return cls(
             **crawl_options(document),
-            share=int(document["share"]),
+            # Runs that were queued by an older version call it `share`.
+            helper=int(document["helper"] if "helper" in document else document["share"]),
             crawl_started=document.get("crawl_started"),
             crawl_run=str(document.get("crawl_run", "")),
         )
 
     def document(self) -> dict[str, Any]:
-        mine = {"share": self.share, "crawl_started": self.crawl_started, "crawl_run": self.crawl_run}
+        mine = {"helper": self.helper, "crawl_started": self.crawl_started, "crawl_run": self.crawl_run}
         return {**super().document(), **mine}
 
 
-def helper_payload(crawl: Payload, *, share: int, started: float | None, run_id: str) -> Payload:
+def helper_payload(crawl: Payload, *, helper: int, started: float | None, run_id: str) -> Payload:
     """The crawl's own options, whatever version wrote them, and the helper's."""
-    return Payload({**crawl.document(), "share": share, "crawl_started": started, "crawl_run": run_id})
+    return Payload({**crawl.document(), "helper": helper, "crawl_started": started, "crawl_run": run_id})
 
 
 def plan_of(payload: Payload) -> CrawlPlan:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TypeVar
 
-from corral.domain.runs.run import CRAWL, SHARE, Lease
+from corral.domain.runs.run import CRAWL, CRAWL_HELPER, Lease
 
 Key = TypeVar("Key")
 
@@ -82,7 +82,7 @@ def assign_blame(cause: DeathCause, held: Collection[Key], executing: Key | None
 
 def suspicion_after(blame: Blame, kind: str, before: Suspicion) -> Suspicion:
     """How far apart a run is executed from now on. A crawl tries its pages apart; it only must not be in company."""
-    if kind == SHARE:
+    if kind == CRAWL_HELPER:
         return Suspicion.NONE
     if blame is Blame.SUSPECTED:
         return Suspicion.ALONE if kind == CRAWL else before.raised()
@@ -90,7 +90,7 @@ def suspicion_after(blame: Blame, kind: str, before: Suspicion) -> Suspicion:
 
 
 def loss_cap(kind: str) -> int:
-    return CRAWL_LOSS_CAP if kind in (CRAWL, SHARE) else LOSS_CAP
+    return CRAWL_LOSS_CAP if kind in (CRAWL, CRAWL_HELPER) else LOSS_CAP
 
 
 def interruption_backoff_s(interruptions: int) -> float:

@@ -147,8 +147,9 @@ class Run(NamedTuple):
 
 PAGE = "page"
 CRAWL = "crawl"  # the kind of a run with items that are URLs
-SHARE = "share"  # of one that helps with a crawl: its parent has the items
-WITH_ITEMS = frozenset({CRAWL, SHARE})
+CRAWL_HELPER = "crawl_helper"  # a run that reads pages of its parent, a crawl
+WITH_ITEMS = frozenset({CRAWL, CRAWL_HELPER})
+KIND_ALIASES: dict[str, str] = {"share": CRAWL_HELPER}  # kinds as older versions wrote them
 
 
 class Lanes(NamedTuple):

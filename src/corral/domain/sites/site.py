@@ -30,7 +30,7 @@ class Observation:
     fields_key: str
     strategy: Strategy
     succeeded: bool
-    asked: int
+    requested: int
     found: int
     cost_ms: int
 
@@ -45,7 +45,7 @@ class Memory:
     attempts: int = 0  # all there ever were
     weight: float = 0.0
     successes: float = 0.0
-    asked: float = 0.0
+    requested: float = 0.0
     found: float = 0.0
     cost_ms: float = 0.0
 
@@ -55,7 +55,7 @@ class Memory:
 
     @property
     def yield_rate(self) -> float:
-        return self.found / self.asked if self.asked else 0.0
+        return self.found / self.requested if self.requested else 0.0
 
     @property
     def mean_cost_ms(self) -> float:
@@ -67,7 +67,7 @@ class Memory:
             attempts=self.attempts + 1,
             weight=self.weight * FADES_TO + 1,
             successes=self.successes * FADES_TO + seen.succeeded,
-            asked=self.asked * FADES_TO + seen.asked,
+            requested=self.requested * FADES_TO + seen.requested,
             found=self.found * FADES_TO + seen.found,
             cost_ms=self.cost_ms * FADES_TO + seen.cost_ms,
         )

@@ -52,7 +52,7 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
         fields_key=fields_key(names),
         strategy=run.resolved_strategy,
         succeeded=missing == 0 and not isinstance(outcome, Failed),
-        asked=len(names),
+        requested=len(names),
         found=len(names) - missing,
         cost_ms=round(took_s * 1000),
     )

@@ -13,7 +13,7 @@ from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.empty_fields import FieldCount
-from corral.domain.runs.run import CRAWL, SHARE, Lease
+from corral.domain.runs.run import CRAWL, CRAWL_HELPER, Lease
 from corral.engine.node.pool import Held, Key, WorkerProcess
 from corral.engine.worker import messages
 
@@ -97,6 +97,6 @@ def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:
     """Of its time, counted from its very first start: dying does not win it any."""
     started_at = lease.run.started_at
     began = None if started_at is None else started_at.timestamp()
-    if lease.run.kind == SHARE:  # a helper has no time of its own
+    if lease.run.kind == CRAWL_HELPER:  # a helper has no time of its own
         began = lease.run.payload.read(CrawlHelperPayload).crawl_started or began
     return None if plan.max_seconds is None or began is None else plan.max_seconds - (time.time() - began)

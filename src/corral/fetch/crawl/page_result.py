@@ -190,10 +190,10 @@ def _add_change(packed: str | None, change: Change | None) -> str | None:
 
 
 def _archive_page(answer: Response) -> dict[str, Any]:
-    asked_url = answer.chain[0] if answer.chain else None
+    requested_url = answer.chain[0] if answer.chain else None
     return page_document(
         answer.url,
-        asked_url,
+        requested_url,
         http_status=answer.status,
         headers=answer.headers,
         body=answer.body,

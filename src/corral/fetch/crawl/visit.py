@@ -27,7 +27,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
-from corral.domain.runs.run import SHARE
+from corral.domain.runs.run import CRAWL_HELPER
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import header_directives
 from corral.extract.page_reader import ReadRequest
@@ -191,7 +191,7 @@ def headers_of(plan: CrawlPlan) -> dict[str, str]:
 
 def _crawl_id(task: Task) -> str:
     """Of the crawl itself, also where this is a helper."""
-    return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == SHARE else task.run_id
+    return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == CRAWL_HELPER else task.run_id
 
 
 def fields_wanted(plan: CrawlPlan, ask: CrawlReadOptions) -> tuple[FieldSpec, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from corral.domain.crawl.page_archive import KeptPage
+from corral.domain.crawl.page_archive import ArchivedPage
 from corral.domain.runs.artifact import StoredArtifact
 from corral.domain.runs.event import Event
 from corral.domain.runs.record import Record, RecordFilter
@@ -34,7 +34,7 @@ class SqlPageStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def next_batch(self, run_id: str, after: int) -> list[KeptPage]:
+    async def next_batch(self, run_id: str, after: int) -> list[ArchivedPage]:
         return await self._db.read(lambda tx: stored_pages.next_pages(tx, run_id, after))
 
     async def count(self, run_id: str) -> int:

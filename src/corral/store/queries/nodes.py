@@ -9,23 +9,21 @@ from corral.domain.runs.node import FORGOTTEN_AFTER_S, LOST_AFTER_S, HeldRun, Wo
 from corral.domain.runs.run import RunState
 from corral.store.queries.hosts import quotas
 from corral.store.rows import at, maybe_at
-from corral.store.tables import events, runs, workers
+from corral.store.tables import events, nodes, runs
 from corral.store.tx import Row, Tx, insert_params, is_state, param, values
 
 _SHOWN_RUNS = 20
 
-_INSERT = insert(workers).values(insert_params(workers))
+_INSERT = insert(nodes).values(insert_params(nodes))
 # Whoever was struck off while it could not write comes back as it was.
 _SEEN = _INSERT.on_conflict_do_update(
     index_elements=["owner"],
     set_={name: _INSERT.excluded[name] for name in ("processes", "stopping", "seen_at")},
 )
-_STRIKE = sa.delete(workers).where(workers.c.owner == param("owner"))
-_FORGET = sa.delete(workers).where(workers.c.seen_at < param("before"))
-_LISTED = sa.select(workers).where(workers.c.owner > param("after")).order_by(workers.c.owner).limit(param("limit"))
-_LIVE_QUEUES = (
-    sa.select(workers.c.queues).where(workers.c.seen_at >= param("since"), workers.c.stopping == 0).distinct()
-)
+_STRIKE = sa.delete(nodes).where(nodes.c.owner == param("owner"))
+_FORGET = sa.delete(nodes).where(nodes.c.seen_at < param("before"))
+_LISTED = sa.select(nodes).where(nodes.c.owner > param("after")).order_by(nodes.c.owner).limit(param("limit"))
+_LIVE_QUEUES = sa.select(nodes.c.queues).where(nodes.c.seen_at >= param("since"), nodes.c.stopping == 0).distinct()
 _RUNNING = is_state(runs.c.state, RunState.RUNNING)
 # The run's own `started_at` is that of its first try.
 _CLAIMED_AT = (

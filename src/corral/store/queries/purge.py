@@ -4,12 +4,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.store.queries.sites import site_statistics
-from corral.store.tables import items, leftovers, pages, records
+from corral.store.tables import items, pages, purge_queue, records
 from corral.store.tx import Tx, first, insert_params, param, values
 
-_LEAVE = insert(leftovers).values(insert_params(leftovers)).on_conflict_do_nothing(index_elements=["run_id"])
-_NEXT = sa.select(leftovers.c.run_id, leftovers.c.with_records).order_by(leftovers.c.run_id).limit(1)
-_CLEARED = sa.delete(leftovers).where(leftovers.c.run_id == param("run_id"))
+_LEAVE = insert(purge_queue).values(insert_params(purge_queue)).on_conflict_do_nothing(index_elements=["run_id"])
+_NEXT = sa.select(purge_queue.c.run_id, purge_queue.c.with_records).order_by(purge_queue.c.run_id).limit(1)
+_CLEARED = sa.delete(purge_queue).where(purge_queue.c.run_id == param("run_id"))
 
 
 def _some_of(table: sa.Table) -> sa.Delete:

@@ -9,7 +9,8 @@ from corral.store.queries.crawl import frontier
 from corral.store.queries.runs import pinned_runs
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.queries.sites import site_statistics
-from corral.store.tables import crawls, events, interventions, kept_runs, records, runs, slots
+from corral.store.tables import crawls, events, interventions, records, runs, slots
+from corral.store.tables import pinned_runs as pinned_rows
 from corral.store.tx import Tx, param, values
 
 _FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
@@ -28,7 +29,7 @@ _OLD_CRAWLS = (
         _FINISHED,
         runs.c.finished_at < param("before"),
         crawls.c.run_id < param("before_id"),
-        ~sa.exists().where(kept_runs.c.run_id == crawls.c.run_id),
+        ~sa.exists().where(pinned_rows.c.run_id == crawls.c.run_id),
     )
     .order_by(crawls.c.run_id)
     .limit(param("limit"))

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.item import ItemResult
-from corral.domain.crawl.page_archive import KeptPage, packed_of
+from corral.domain.crawl.page_archive import ArchivedPage, packed_of
 from corral.domain.runs.record import Record
 from corral.store.queries import records as records_queries
 from corral.store.rows import storable
@@ -25,7 +25,7 @@ _KEEP = (
     .on_conflict_do_nothing(index_elements=["run_id", "item_key"])
 )
 _COLUMNS = (
-    *(pages.c.id, pages.c.url, pages.c.asked_url, pages.c.http_status, pages.c.headers),
+    *(pages.c.id, pages.c.url, pages.c.requested_url, pages.c.http_status, pages.c.headers),
     *(pages.c.body, pages.c.fetched_at),
 )
 _READ = (
@@ -67,12 +67,12 @@ def keep(tx: Tx, run_id: str, ended: Iterable[ItemResult]) -> None:
 
 
 def _page_values(run_id: str, ended: ItemResult, page: dict[str, Any]) -> dict[str, Any]:
-    asked_url = page["asked_url"]
+    requested_url = page["requested_url"]
     return values(
         run_id=run_id,
         item_key=ended.key,
         url=storable(page["url"]),
-        asked_url=None if asked_url is None else storable(asked_url),
+        requested_url=None if requested_url is None else storable(requested_url),
         http_status=page["http_status"],
         headers=storable(orjson.dumps(page["headers"]).decode()),
         body=packed_of(page),
@@ -86,7 +86,7 @@ def next_records(tx: Tx, run_id: str, after: str) -> list[Record]:
     return records_queries.of_run(tx, run_id, after, _fitting(sizes)) if sizes else []
 
 
-def next_pages(tx: Tx, run_id: str, after: int) -> list[KeptPage]:
+def next_pages(tx: Tx, run_id: str, after: int) -> list[ArchivedPage]:
     sizes = tx.all(_PAGE_SIZES[tx.is_postgres], values(run_id=run_id, after=after))
     if not sizes:
         return []
@@ -103,8 +103,8 @@ def _fitting(sizes: list[Row]) -> int:
     return len(sizes)
 
 
-def _page_of(row: Row) -> KeptPage:
-    page = KeptPage(*row)
+def _page_of(row: Row) -> ArchivedPage:
+    page = ArchivedPage(*row)
     return page._replace(headers=orjson.loads(row[4]), packed=bytes(page.packed))
 
 

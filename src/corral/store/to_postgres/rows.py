@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from corral.store.tables import Document, host_parts, meta, metadata, workers
+from corral.store.tables import Document, host_quotas, meta, metadata, nodes
 from corral.store.tx import Row
 
 # What is about processes and clocks of the old place.
-_LEFT_OUT = {workers.name, host_parts.name}
+_LEFT_OUT = {nodes.name, host_quotas.name}
 _META_LEFT_OUT = ("boot_id", "offset_ms", "move")
 # Judged by the steady clock of the database they lie in: the other one has another. All other times are the calendar's.
 STEADY = {

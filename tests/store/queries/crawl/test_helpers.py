@@ -7,7 +7,7 @@ import pytest
 from corral.domain.crawl.crawl import Bounds
 from corral.domain.crawl.item import BatchReport, DiscoveredLink
 from corral.domain.crawl.sharing import place_in, place_of_template
-from corral.domain.runs.run import SHARE, Move, RunState
+from corral.domain.runs.run import CRAWL_HELPER, Move, RunState
 from corral.store.store import Store
 from tests.chaos.level import LEVEL
 from tests.store.builders import OTHER, check_history, completed
@@ -69,7 +69,7 @@ async def test_a_helper_is_claimed_apart(store: Store) -> None:
     assert await store.runs.claim(OTHER, 10, 10) == []
     assert await store.crawls.claim_helpers(OTHER, 10, 10, crawl="another") == []
     [lease] = await store.crawls.claim_helpers(OTHER, 10, 10, crawl=crawl.lease.run_id)
-    assert lease.run.kind == SHARE
+    assert lease.run.kind == CRAWL_HELPER
 
 
 # -- what each of them gets ------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ async def test_what_a_helper_finds_at_home_stays_with_it(store: Store, sql: Sql)
     item = next(iter(helper.held.values()))
     own, other = (int(place_in(each.url)[1]) for each in (item, next(iter(crawl.held.values()))))
     await helper.step(done(item, page(own, 900, 2), page(other, 900, 2)), want=0)
-    shares: dict[str, int] = dict(sql("SELECT host, share FROM items WHERE url LIKE '%/900'"))
+    shares: dict[str, int] = dict(sql("SELECT host, helper FROM items WHERE url LIKE '%/900'"))
     assert shares == {f"h{own}.test": 1, f"h{other}.test": 0}
 
 
@@ -255,5 +255,5 @@ async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     await crawl.step(want=0)
     told = [event for event in await store.events.of_run(crawl.lease.run_id, 0, 100) if event.kind.startswith("helper")]
     assert [event.message for event in told] == ["Helper joined", "Helper left"]
-    assert told[0].meta == {"helper": helper.lease.run_id, "share": 1, "worker": OTHER}
+    assert told[0].meta == {"helper": helper.lease.run_id, "number": 1, "worker": OTHER}
     await check_history(store, crawl.lease.run_id)

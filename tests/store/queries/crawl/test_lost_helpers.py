@@ -9,7 +9,7 @@ import pytest
 from corral.domain.crawl.crawl import Bounds
 from corral.domain.crawl.item import BatchReport
 from corral.domain.runs.loss import Blame, Loss
-from corral.domain.runs.run import SHARE, Lease, RunState
+from corral.domain.runs.run import CRAWL_HELPER, Lease, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.chaos.level import LEVEL, by_level
@@ -93,7 +93,7 @@ async def test_whatever_happens_on_postgresql(postgres_url: str) -> None:
     store = open_store(postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         workers = await read_in_any_order(store, lambda text: connection.execute(text.encode()).fetchall(), 0)
-        [crawl] = [worker for worker in workers if worker.lease.run.kind != SHARE]
+        [crawl] = [worker for worker in workers if worker.lease.run.kind != CRAWL_HELPER]
         await crawl.step(want=0, is_last=True)
         assert connection.execute(
             "SELECT count(*) FROM runs WHERE kind = 'share' AND state = 'running'"
@@ -148,5 +148,5 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
 
 async def _taken_up(store: Store, workers: list[Worker], lease: Lease, bounds: Bounds) -> None:
     run = await store.runs.get(lease.run_id)
-    if run.state is RunState.QUEUED and run.kind != SHARE:
+    if run.state is RunState.QUEUED and run.kind != CRAWL_HELPER:
         workers.append(await claimed(store, run.id, bounds))

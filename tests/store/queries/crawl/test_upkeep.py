@@ -41,7 +41,7 @@ async def cleared(store: Store, rows: int = 1000) -> int:
 
 
 def rows_of(sql: Sql, run_id: str) -> dict[str, int]:
-    tables = ("runs", "crawls", "items", "records", "events", "kept_runs", "leftovers", "site_statistics")
+    tables = ("runs", "crawls", "items", "records", "events", "pinned_runs", "purge_queue", "site_statistics")
     names = {name: "id" if name == "runs" else "run_id" for name in tables}
     count = "SELECT count(*) FROM {table} WHERE {column} = '{id}'"
     found = {
@@ -96,7 +96,7 @@ async def test_other_runs_and_crawls_that_have_not_ended_are_not_touched(store: 
 async def test_a_large_crawl_is_cleared_away_in_small_pieces_and_can_be_interrupted(store: Store, sql: Sql) -> None:
     run_id = await crawled(store, sql, pages=10)
     assert await store.maintenance.prune(A_DAY) == 1
-    assert set(rows_of(sql, run_id)) == {"items", "records", "leftovers", "site_statistics"}, "the task is gone at once"
+    assert set(rows_of(sql, run_id)) == {"items", "records", "purge_queue", "site_statistics"}, "the run is gone"
     assert await store.maintenance.purge(4)
     assert (rows_of(sql, run_id)["items"], rows_of(sql, run_id)["records"]) == (6, 6)
     assert await cleared(store, 4) == 2

@@ -49,20 +49,20 @@ async def test_a_node_that_is_struck_has_none(store: Store) -> None:
 
 async def test_a_node_that_is_not_heard_of_has_none_and_one_that_renews_has(store: Store, sql: Sql) -> None:
     await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8)])
-    sql("UPDATE host_parts SET until = until - 9000")
+    sql("UPDATE host_quotas SET until = until - 9000")
     assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
     await store.hosts.renew_quotas(ONE)
-    sql(f"UPDATE host_parts SET until = until - 9000 WHERE owner = '{ONE}'")
+    sql(f"UPDATE host_quotas SET until = until - 9000 WHERE owner = '{ONE}'")
     assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 0, is_contested=True)]
-    sql(f"UPDATE host_parts SET until = until - 1001 WHERE owner = '{ONE}'")
+    sql(f"UPDATE host_quotas SET until = until - 1001 WHERE owner = '{ONE}'")
     assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]
 
 
 async def test_rows_of_nodes_that_are_long_gone_are_cleared_away(store: Store, sql: Sql) -> None:
     await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8)])
-    sql("UPDATE host_parts SET until = until - 71000")
+    sql("UPDATE host_quotas SET until = until - 71000")
     await store.hosts.renew_quotas(TWO)
-    assert sql("SELECT count(*) FROM host_parts") == [(0,)]
+    assert sql("SELECT count(*) FROM host_quotas") == [(0,)]
 
 
 async def test_nodes_that_ask_at_the_same_time_do_not_get_too_much(shared_url: str) -> None:

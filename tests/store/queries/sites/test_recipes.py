@@ -59,7 +59,7 @@ async def test_an_edited_recipe_of_a_job_with_selectors_starts_without_old_failu
     names = fields_key(DOCUMENT["fields"])
     saved = await store.recipes.save(replace(LESSON, fields_key="names-and-selectors", memory_key=names))
     assert saved is not None
-    failed = Observation("example.org", names, Strategy.API_REPLAY, succeeded=False, asked=2, found=0, cost_ms=5)
+    failed = Observation("example.org", names, Strategy.API_REPLAY, succeeded=False, requested=2, found=0, cost_ms=5)
     await store.sites.learn([failed, replace(failed, strategy=Strategy.BROWSER, succeeded=True)])
     await store.recipes.change(saved.id, None, pinned=True)
     assert len(await store.sites.memories("example.org")) == 2
@@ -83,7 +83,7 @@ async def test_an_edit_is_a_version_and_a_deleted_one_is_gone(store: Store) -> N
 
 
 async def test_a_new_recipe_starts_without_the_failures_of_the_old_one(store: Store) -> None:
-    failed = Observation("example.org", "k", Strategy.API_REPLAY, succeeded=False, asked=1, found=0, cost_ms=5)
+    failed = Observation("example.org", "k", Strategy.API_REPLAY, succeeded=False, requested=1, found=0, cost_ms=5)
     await store.recipes.save(LESSON)
     await store.sites.learn([failed, replace(failed, strategy=Strategy.BROWSER)])
     await store.recipes.save(LESSON)
@@ -108,7 +108,7 @@ async def test_many_who_teach_at_once_leave_one(store: Store) -> None:
 
 
 async def test_the_sites_there_is_evidence_of(store: Store) -> None:
-    seen = Observation("a.org", "k", Strategy.HTTP, succeeded=True, asked=1, found=1, cost_ms=5)
+    seen = Observation("a.org", "k", Strategy.HTTP, succeeded=True, requested=1, found=1, cost_ms=5)
     await store.sites.learn([seen, replace(seen, strategy=Strategy.BROWSER), replace(seen, host="b.org")])
     await store.recipes.save(replace(LESSON, host="a.org"))
     await store.recipes.save(replace(LESSON, host="a.org", url_pattern="/x"))

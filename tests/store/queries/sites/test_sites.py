@@ -6,7 +6,7 @@ from corral.store.store import Store
 
 
 def seen(host: str = "example.org", strategy: Strategy = Strategy.HTTP, *, succeeded: bool = True) -> Observation:
-    return Observation(host, "k", strategy, succeeded, asked=2, found=2 if succeeded else 0, cost_ms=100)
+    return Observation(host, "k", strategy, succeeded, requested=2, found=2 if succeeded else 0, cost_ms=100)
 
 
 async def test_what_is_learnt_is_what_the_domain_would_remember(store: Store) -> None:

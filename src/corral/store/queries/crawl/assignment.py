@@ -16,13 +16,13 @@ from corral.domain.crawl.payload import helper_payload
 from corral.domain.crawl.sharing import OWN, Share, allot, deal, helpers_wanted, place_in, place_of_host
 from corral.domain.ids import RunId, new_id
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.run import SHARE, Lease, NewRun
+from corral.domain.runs.run import CRAWL_HELPER, Lease, NewRun
 from corral.store.queries.crawl import helpers
 from corral.store.queries.crawl import traps as item_traps
 from corral.store.queries.crawl.helpers import FRESH, MOVING, POLL_S, CrawlStepContext, HeldShare
 from corral.store.queries.crawl.rows import DEPTH, DUE_AT, HOST, LOSSES, NEXT, WITH_PARENTS
 from corral.store.queries.runs import runs as runs_queries
-from corral.store.tables import crawl_pins, crawl_shares, crawls, items
+from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items
 from corral.store.tx import Row, Tx, first, insert_all, is_state, param, values
 
 # So far beyond what is read next is looked: for what belongs to others, and, where somebody is hungry, for places.
@@ -31,7 +31,7 @@ _FAR = 128
 
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
-_WAITING = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.share == param("share"))
+_WAITING = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.helper == param("helper"))
 _IN_ORDER = (items.c.due_at, items.c.rank, items.c.id)
 _NEXT = sa.select(*NEXT).select_from(WITH_PARENTS).where(*_WAITING).order_by(*_IN_ORDER).limit(param("limit"))
 _FIRST = (
@@ -40,20 +40,30 @@ _FIRST = (
 _SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(
     _OF_RUN, _LEASED, items.c.due_at != sa.literal_column(str(DEFERRED_DUE))
 )
-_HOSTS = sa.select(items.c.host).where(_OF_RUN, _LEASED, items.c.share == param("share")).distinct()
-_MOVE = sa.update(items).where(items.c.id == param("id")).values(share=param("share"))
-_PINS = (crawl_pins.c.run_id == param("run_id"), crawl_pins.c.place == param("place"))
-_PIN_OF = sa.select(crawl_pins.c.place, crawl_pins.c.share, crawl_pins.c.news).where(*_PINS)
-_NEWS = sa.select(crawl_pins.c.place, crawl_pins.c.share, crawl_pins.c.news).where(
-    crawl_pins.c.run_id == param("run_id"), crawl_pins.c.news > sa.literal_column("0")
+_HOSTS = sa.select(items.c.host).where(_OF_RUN, _LEASED, items.c.helper == param("helper")).distinct()
+_MOVE = sa.update(items).where(items.c.id == param("id")).values(helper=param("helper"))
+_PINS = (crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.host_key == param("host_key"))
+_PIN_OF = sa.select(crawl_host_owners.c.host_key, crawl_host_owners.c.helper, crawl_host_owners.c.handover_state).where(
+    *_PINS
+)
+_NEWS = sa.select(crawl_host_owners.c.host_key, crawl_host_owners.c.helper, crawl_host_owners.c.handover_state).where(
+    crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.handover_state > sa.literal_column("0")
 )
 _PIN = (
-    insert(crawl_pins)
-    .values(run_id=param("run_id"), place=param("place"), share=param("share"), news=param("news"))
-    .on_conflict_do_update(index_elements=["run_id", "place"], set_={"share": param("share"), "news": param("news")})
+    insert(crawl_host_owners)
+    .values(
+        run_id=param("run_id"),
+        host_key=param("host_key"),
+        helper=param("helper"),
+        handover_state=param("handover_state"),
+    )
+    .on_conflict_do_update(
+        index_elements=["run_id", "host_key"],
+        set_={"helper": param("helper"), "handover_state": param("handover_state")},
+    )
 )
-_ASK = insert_all(crawl_shares)
-_SHARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(shared=1)
+_ASK = insert_all(crawl_helpers)
+_SHARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(has_helpers=1)
 
 
 class Dealt(NamedTuple):
@@ -78,7 +88,7 @@ def dealt(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> 
 
 
 def _next(tx: Tx, context: CrawlStepContext, limit: int) -> list[Row]:
-    return tx.all(_NEXT, values(run_id=context.run_id, share=context.share, limit=limit)) if limit > 0 else []
+    return tx.all(_NEXT, values(run_id=context.run_id, helper=context.share, limit=limit)) if limit > 0 else []
 
 
 def _for_helper(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
@@ -132,7 +142,7 @@ def _dealt_out(
 ) -> tuple[list[str], list[Row], int]:
     """The places that were given away, the rows that the crawl itself may take, and how many places those are of."""
     run_id = context.run_id
-    at = {place_of_host(row[0]) for row in tx.all(_HOSTS, values(run_id=run_id, share=OWN))}
+    at = {place_of_host(row[0]) for row in tx.all(_HOSTS, values(run_id=run_id, helper=OWN))}
     # A page that may have killed a worker stays where it is tried apart.
     at |= {place_of_host(row[HOST]) for row in window if row[LOSSES]}
     news = _news(tx, run_id)
@@ -165,7 +175,7 @@ def _moved(tx: Tx, run_id: str, window: Sequence[Row], theirs: dict[str, int]) -
     going = [(row[0], share) for row in window if (share := theirs.get(place_of_host(row[HOST]))) is not None]
     if not going:
         return list(window)
-    tx.many(_MOVE, [values(id=id_, share=share) for id_, share in going])
+    tx.many(_MOVE, [values(id=id_, helper=share) for id_, share in going])
     ids = {id_ for id_, _ in going}
     # Whoever gets pages has something to do, whatever it said before.
     for held in helpers.all_of(tx, run_id):
@@ -180,12 +190,18 @@ def _news(tx: Tx, run_id: str) -> list[tuple[str, int, int]]:
 
 def _pin(tx: Tx, run_id: str, places: dict[str, int], news: int) -> None:
     if places:
-        tx.many(_PIN, [values(run_id=run_id, place=place, share=share, news=news) for place, share in places.items()])
+        tx.many(
+            _PIN,
+            [
+                values(run_id=run_id, host_key=place, helper=share, handover_state=news)
+                for place, share in places.items()
+            ],
+        )
 
 
 def _pins(tx: Tx, run_id: str, places: Iterable[str]) -> dict[str, int]:
     """Who has them, of those that a helper has or will have."""
-    asked = [values(run_id=run_id, place=place) for place in sorted(places)]
+    asked = [values(run_id=run_id, host_key=place) for place in sorted(places)]
     found = tx.many_returning(_PIN_OF, asked) if asked else []
     return {row[0]: row[1] for row in found if row is not None}
 
@@ -193,7 +209,7 @@ def _pins(tx: Tx, run_id: str, places: Iterable[str]) -> dict[str, int]:
 def own_hosts(tx: Tx, context: CrawlStepContext, found: Iterable[tuple[DiscoveredLink, int | None]]) -> set[str]:
     """Of the hosts of what was found, those that the helper has already: that is its own."""
     hosts = sorted({each.host for each, _ in found if each.reason is None})
-    asked = [values(run_id=context.run_id, place=place_of_host(host)) for host in hosts]
+    asked = [values(run_id=context.run_id, host_key=place_of_host(host)) for host in hosts]
     pins = tx.many_returning(_PIN_OF, asked) if asked else []
     there = [row is not None and row[1] == context.share and row[2] != MOVING for row in pins]
     return {host for host, is_own in zip(hosts, there, strict=True) if is_own}
@@ -215,7 +231,7 @@ def level_of(tx: Tx, context: CrawlStepContext, due: Sequence[Row], others: Sequ
         return int(due[0][DEPTH] if leased is None else leased)
     found = [due[0][DEPTH], *([] if leased is None else [leased])]
     for number in {OWN, *helpers.numbers_of(others)} - {context.share}:
-        row = first(tx.all(_FIRST, {**key, **values(share=number, now=tx.now_ms, limit=1)}))
+        row = first(tx.all(_FIRST, {**key, **values(helper=number, now=tx.now_ms, limit=1)}))
         found += [] if row is None else [row[0]]
     return int(min(found))
 
@@ -281,14 +297,14 @@ def _ask_for_helper(tx: Tx, lease: Lease, number: int) -> None:
     helper = NewRun(
         id=RunId(new_id()),
         job_id=run.job_id,
-        kind=SHARE,
+        kind=CRAWL_HELPER,
         priority=run.priority,
         max_attempts=1,
         requested_strategy=run.requested_strategy,
         resolved_strategy=run.resolved_strategy,
-        payload=helper_payload(run.payload, share=number, started=started, run_id=run.id),
+        payload=helper_payload(run.payload, helper=number, started=started, run_id=run.id),
         parent_id=run.id,
     )
-    runs_queries.add(tx, [(helper, [EventDraft(EventKind.CREATED, {"share": number, "crawl": run.id})])])
-    none = values(epoch=0, at_once=0, target=0, hungry=0, done=0)
-    tx.run(_ASK, {**values(run_id=run.id, number=number, holder=helper.id), **none})
+    runs_queries.add(tx, [(helper, [EventDraft(EventKind.CREATED, {"helper": number, "crawl": run.id})])])
+    none = values(epoch=0, concurrency=0, target_concurrency=0, wants_work=0, done=0)
+    tx.run(_ASK, {**values(run_id=run.id, number=number, helper_run_id=helper.id), **none})

@@ -18,7 +18,7 @@ from corral.store.tx import Row, Tx, first, is_state, param, values
 _OF_RUN = items.c.run_id == param("run_id")
 _COUNTS = tuple(crawls.c[name] for name in (*Counts._fields, "size"))
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
-_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "share"))
+_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "helper"))
 _BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
 _BY_ID = sa.select(*_SHOWN).where(items.c.id == param("id"))
 _IN_STATE = (
@@ -63,7 +63,7 @@ _HELD_PAGES = (
 )
 _NEXT_WAITING = (
     sa.select(items.c.host, items.c.reason, items.c.due_at)
-    .where(_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.share == sa.literal_column("0"))
+    .where(_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.helper == sa.literal_column("0"))
     .order_by(items.c.due_at)
     .limit(1)
 )

@@ -41,7 +41,7 @@ _LEASED = is_state(items.c.state, ItemState.LEASED)
 _OF_RUN = items.c.run_id == param("run_id")
 _COUNTS = tuple(crawls.c[name] for name in COUNTED)
 
-_OPEN = insert_all(crawls, without=("suspects", "copied", "shared"))
+_OPEN = insert_all(crawls, without=("suspects", "copied", "has_helpers"))
 _KEEP = (
     sa.update(crawls)
     .where(crawls.c.run_id == param("run_id"))
@@ -84,7 +84,7 @@ _DEEPER = (_OF_RUN, items.c.url_key == param("url_key"), items.c.depth > param("
 _NEARER = {"depth": param("depth"), "rank": param("rank"), "parent": param("parent")}
 _MOVE_UP = sa.update(items).where(*_DEEPER, sa.or_(_PENDING, _LEASED)).values(_NEARER)
 # Whose it is, is dealt anew: who had it then may be gone.
-_LIFTED = {**_NEARER, "state": ItemState.PENDING.value, "reason": sa.null(), "due_at": 0, "share": OWN}
+_LIFTED = {**_NEARER, "state": ItemState.PENDING.value, "reason": sa.null(), "due_at": 0, "helper": OWN}
 _LIFT = (
     sa.update(items)
     .where(*_DEEPER, is_state(items.c.state, "skipped"), items.c.reason == Refusal.TOO_DEEP.value)
@@ -296,7 +296,7 @@ def _found(
                 version=None,
                 change=None,
                 lastmod=each.lastmod,
-                share=context.share if context is not None and each.host in own and not each.reason else OWN,
+                helper=context.share if context is not None and each.host in own and not each.reason else OWN,
             )
         )
     # Those to be fetched first: what is skipped on one page and wanted on another is wanted.

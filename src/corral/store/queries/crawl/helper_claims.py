@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from corral.domain.ids import Owner
-from corral.domain.runs.run import SHARE, Lease, RunState
+from corral.domain.runs.run import CRAWL_HELPER, Lease, RunState
 from corral.store.queries.runs import claims
 from corral.store.tables import runs
 from corral.store.tx import Tx, is_state, param, values
@@ -13,7 +13,10 @@ def _claim(*of: sa.ColumnElement[bool]) -> sa.Update:
     due = (
         sa.select(runs.c.id)
         .where(
-            is_state(runs.c.state, RunState.QUEUED), is_state(runs.c.kind, SHARE), runs.c.due_at <= param("now"), *of
+            is_state(runs.c.state, RunState.QUEUED),
+            is_state(runs.c.kind, CRAWL_HELPER),
+            runs.c.due_at <= param("now"),
+            *of,
         )
         .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
         .limit(param("limit"))

@@ -14,10 +14,10 @@ from corral.domain.crawl.crawl import Bounds, Counts, ItemState
 from corral.domain.crawl.item import MAX_ROWS, Batch
 from corral.domain.crawl.sharing import OWN, Share
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.run import SHARE, Lease, RunState
+from corral.domain.runs.run import CRAWL_HELPER, Lease, RunState
 from corral.store.queries import events
 from corral.store.queries.crawl import host_limits
-from corral.store.tables import crawl_pins, crawl_shares, crawls, items, runs
+from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items, runs
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
 COUNTED = (*Counts._fields, "size", "dropped", "merged")
@@ -29,9 +29,9 @@ POLL_S = 0.1
 _OWN: sa.ColumnClause[int] = sa.literal_column(str(OWN))
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
-_OF_SHARE = items.c.share == param("share")
+_OF_SHARE = items.c.helper == param("helper")
 _COLUMNS = (
-    *(crawls.c.epoch, crawls.c.suspects, crawls.c.copied, crawls.c.shared),
+    *(crawls.c.epoch, crawls.c.suspects, crawls.c.copied, crawls.c.has_helpers),
     *(crawls.c[name] for name in COUNTED),
 )
 _AND_RUN = crawls.join(runs, runs.c.id == crawls.c.run_id)
@@ -60,39 +60,41 @@ _IS_MINE = sa.select(runs.c.id).where(
     runs.c.owner == param("owner"),
     is_state(runs.c.state, RunState.RUNNING),
 )
-_SHARE_COLUMNS = tuple(crawl_shares.c[name] for name in ("number", "holder", "epoch", "at_once", "target"))
-_OF_CRAWL = crawl_shares.c.run_id == param("run_id")
+_SHARE_COLUMNS = tuple(
+    crawl_helpers.c[name] for name in ("number", "helper_run_id", "epoch", "concurrency", "target_concurrency")
+)
+_OF_CRAWL = crawl_helpers.c.run_id == param("run_id")
 _ALL = (
-    sa.select(*_SHARE_COLUMNS, crawl_shares.c.hungry, crawl_shares.c.done, runs.c.state, runs.c.epoch)
-    .select_from(crawl_shares.outerjoin(runs, runs.c.id == crawl_shares.c.holder))
+    sa.select(*_SHARE_COLUMNS, crawl_helpers.c.wants_work, crawl_helpers.c.done, runs.c.state, runs.c.epoch)
+    .select_from(crawl_helpers.outerjoin(runs, runs.c.id == crawl_helpers.c.helper_run_id))
     .where(_OF_CRAWL)
-    .order_by(crawl_shares.c.number)
+    .order_by(crawl_helpers.c.number)
 )
-_MINE = sa.select(*_SHARE_COLUMNS, crawl_shares.c.hungry, crawl_shares.c.done).where(
-    _OF_CRAWL, crawl_shares.c.holder == param("holder")
+_MINE = sa.select(*_SHARE_COLUMNS, crawl_helpers.c.wants_work, crawl_helpers.c.done).where(
+    _OF_CRAWL, crawl_helpers.c.helper_run_id == param("helper_run_id")
 )
-_THIS = (_OF_CRAWL, crawl_shares.c.number == param("number"))
+_THIS = (_OF_CRAWL, crawl_helpers.c.number == param("number"))
 _CHANGE = (
-    sa.update(crawl_shares)
+    sa.update(crawl_helpers)
     .where(*_THIS)
-    .values({name: param(name) for name in ("epoch", "at_once", "target", "hungry", "done")})
+    .values({name: param(name) for name in ("epoch", "concurrency", "target_concurrency", "wants_work", "done")})
 )
-_DROP = sa.delete(crawl_shares).where(*_THIS)
-_DROP_ALL = sa.delete(crawl_shares).where(_OF_CRAWL)
+_DROP = sa.delete(crawl_helpers).where(*_THIS)
+_DROP_ALL = sa.delete(crawl_helpers).where(_OF_CRAWL)
 _UNPIN = (
-    sa.delete(crawl_pins)
-    .where(crawl_pins.c.run_id == param("run_id"), crawl_pins.c.share == param("share"))
-    .returning(crawl_pins.c.place)
+    sa.delete(crawl_host_owners)
+    .where(crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.helper == param("helper"))
+    .returning(crawl_host_owners.c.host_key)
 )
-_UNPIN_ALL = sa.delete(crawl_pins).where(crawl_pins.c.run_id == param("run_id"))
-_PLACES = sa.select(crawl_pins.c.place).where(crawl_pins.c.run_id == param("run_id"))
+_UNPIN_ALL = sa.delete(crawl_host_owners).where(crawl_host_owners.c.run_id == param("run_id"))
+_PLACES = sa.select(crawl_host_owners.c.host_key).where(crawl_host_owners.c.run_id == param("run_id"))
 _COUNT = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED, _OF_SHARE)
-_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED, _OF_SHARE).values(state=ItemState.PENDING.value, share=_OWN)
+_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED, _OF_SHARE).values(state=ItemState.PENDING.value, helper=_OWN)
 _LEASED_IDS = sa.select(items.c.id).where(_OF_RUN, _LEASED, _OF_SHARE)
 _GIVE_BACK_ONE = sa.update(items).where(items.c.id == param("id"), _LEASED).values(state=ItemState.PENDING.value)
 _SOME = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_SHARE).limit(MAX_ROWS)
 _WAITING = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_SHARE).limit(1)
-_TAKE_OVER = sa.update(items).where(items.c.id.in_(_SOME)).values(share=_OWN)
+_TAKE_OVER = sa.update(items).where(items.c.id.in_(_SOME)).values(helper=_OWN)
 _NUMBER = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _DISMISS = (
     sa.update(runs)
@@ -135,7 +137,7 @@ class HeldShare(NamedTuple):
 
 def entered(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
     """The crawl that a lease is about; None where the lease was lost, and an answer where there is nothing to do."""
-    if lease.run.kind == SHARE:
+    if lease.run.kind == CRAWL_HELPER:
         return _entered_as_helper(tx, lease, bounds)
     run_id = lease.run_id
     row = first(tx.all(_HELD, values(run_id=run_id, epoch=lease.epoch, owner=lease.owner)))
@@ -158,7 +160,7 @@ def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext
         return _OVER
     context = _context(lease, bounds, share.number, row)
     if share.epoch != lease.epoch:
-        if share.epoch or tx.all(_WAITING, values(run_id=run_id, share=share.number)):
+        if share.epoch or tx.all(_WAITING, values(run_id=run_id, helper=share.number)):
             # The crawl itself takes back what an earlier claim of this run left; until then there is no new beginning.
             counts = Counts(*(context.counts[name] for name in Counts._fields))
             return Batch((), counts, context.counts["size"], POLL_S, at_once=0, is_shared=True)
@@ -169,7 +171,7 @@ def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext
 
 
 def of_holder(tx: Tx, run_id: str, holder: str) -> Share | None:
-    row = first(tx.all(_MINE, values(run_id=run_id, holder=holder)))
+    row = first(tx.all(_MINE, values(run_id=run_id, helper_run_id=holder)))
     return None if row is None else _share(row)
 
 
@@ -182,14 +184,14 @@ def all_of(tx: Tx, run_id: str) -> list[HeldShare]:
 
 
 def change(tx: Tx, run_id: str, share: Share) -> None:
-    said = values(epoch=share.epoch, at_once=share.at_once, target=share.target)
-    flags = values(hungry=int(share.is_hungry), done=int(share.is_done))
+    said = values(epoch=share.epoch, concurrency=share.at_once, target_concurrency=share.target)
+    flags = values(wants_work=int(share.is_hungry), done=int(share.is_done))
     tx.run(_CHANGE, {**values(run_id=run_id, number=share.number), **said, **flags})
 
 
 def emptied(tx: Tx, context: CrawlStepContext, share: Share) -> list[str]:
     """What a helper held is there for others again, unread; the places that nobody is at any more."""
-    key = values(run_id=context.run_id, share=share.number)
+    key = values(run_id=context.run_id, helper=share.number)
     back = tx.run(_GIVE_BACK, key)
     context.counts.update(pending=back, leased=-back)
     if back and context.bounds.max_per_host is not None:
@@ -201,7 +203,7 @@ def emptied(tx: Tx, context: CrawlStepContext, share: Share) -> list[str]:
 
 def taken_over(tx: Tx, run_id: str, held: HeldShare) -> None:
     """Some of what waits in a share without a helper; all of it, and the share is no more."""
-    moved = tx.run(_TAKE_OVER, values(run_id=run_id, share=held.share.number))
+    moved = tx.run(_TAKE_OVER, values(run_id=run_id, helper=held.share.number))
     if moved < MAX_ROWS and not held.may_come:
         tx.run(_DROP, values(run_id=run_id, number=held.share.number))
 
@@ -230,7 +232,7 @@ def _say(tx: Tx, run_id: str, kind: EventKind, share: Share, **more: Any) -> Non
     """In the history of the crawl, which is locked."""
     [row] = tx.many_returning(_NUMBER, [values(id=run_id)])
     if row is not None:
-        draft = EventDraft(kind, {"helper": share.holder, "share": share.number, **more})
+        draft = EventDraft(kind, {"helper": share.holder, "number": share.number, **more})
         events.insert(tx, events.rows_for(run_id, row[0], [draft], tx.wall_ms))
 
 
@@ -238,12 +240,12 @@ def leased_by(tx: Tx, context: CrawlStepContext) -> int:
     """How many items it holds; of a crawl that nobody helps with, the count is kept."""
     if not context.is_shared:
         return context.counts["leased"]
-    return int(tx.all(_COUNT, values(run_id=context.run_id, share=context.share))[0][0])
+    return int(tx.all(_COUNT, values(run_id=context.run_id, helper=context.share))[0][0])
 
 
 def given_back(tx: Tx, context: CrawlStepContext, but: Collection[int] = ()) -> None:
     """Everything that its own epoch does not hold."""
-    key = values(run_id=context.run_id, share=context.share)
+    key = values(run_id=context.run_id, helper=context.share)
     others = [row[0] for row in tx.all(_LEASED_IDS, key) if row[0] not in but]
     back = tx.many(_GIVE_BACK_ONE, [values(id=each) for each in others]) if others else 0
     context.counts.update(pending=back, leased=-back)

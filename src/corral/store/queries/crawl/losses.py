@@ -11,7 +11,7 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.payload import CrawlHelperPayload
 from corral.domain.crawl.sharing import OWN
 from corral.domain.runs.loss import LOSS_CAP, Suspicion
-from corral.domain.runs.run import SHARE, WITH_ITEMS, Run
+from corral.domain.runs.run import CRAWL_HELPER, WITH_ITEMS, Run
 from corral.store.queries.crawl.rows import LOSSES, NEXT, WITH_PARENTS
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, is_state, param, values
@@ -20,7 +20,7 @@ POISON = "worker_lost:poison"
 _FEW = 4
 
 _OF_RUN = items.c.run_id == param("run_id")
-_LEASED = sa.and_(is_state(items.c.state, ItemState.LEASED), items.c.share == param("share"))
+_LEASED = sa.and_(is_state(items.c.state, ItemState.LEASED), items.c.helper == param("helper"))
 _SUSPECT = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.losses > sa.literal_column("0"))
 _HELD = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED)
 _BLAME = sa.update(items).where(_OF_RUN, _LEASED, items.c.losses < param("most")).values(losses=items.c.losses + 1)
@@ -56,9 +56,9 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
     """
     if run.kind not in WITH_ITEMS:
         return
-    is_helper = run.kind == SHARE
-    share = run.payload.read(CrawlHelperPayload).share if is_helper else OWN
-    key = values(run_id=run.parent_id if is_helper else run.id, share=share)
+    is_helper = run.kind == CRAWL_HELPER
+    share = run.payload.read(CrawlHelperPayload).helper if is_helper else OWN
+    key = values(run_id=run.parent_id if is_helper else run.id, helper=share)
     held = tx.all(_HELD, key)[0][0]
     if not held:
         return

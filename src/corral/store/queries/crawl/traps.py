@@ -66,7 +66,7 @@ _NEXT_DEFERRED = (
 _PROMOTE = (
     sa.update(items)
     .where(items.c.id == param("id"))
-    .values(state=ItemState.PENDING.value, due_at=sa.literal_column(str(DEFERRED_DUE)), share=sa.literal_column("0"))
+    .values(state=ItemState.PENDING.value, due_at=sa.literal_column(str(DEFERRED_DUE)), helper=sa.literal_column("0"))
 )
 _FRESH_LEASED = (
     sa.select(items.c.id)

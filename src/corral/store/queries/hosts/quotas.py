@@ -7,34 +7,34 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.hosts.quota import PART_S, Given, Part, PartAsk, part_of
 from corral.domain.ids import Owner
-from corral.store.tables import host_parts
+from corral.store.tables import host_quotas
 from corral.store.tx import Tx, insert_params, param, values
 
 _PART_MS = round(PART_S * 1000)
 _CLEAN_MS = 60_000
 # Rows of parts come and go, and one that is not there yet cannot be locked. SQLite has one writer at a time.
 _LOCK = sa.select(sa.func.pg_advisory_xact_lock(sa.literal_column("7105190")))
-_AT = host_parts.c.place == param("place")
-_MINE = host_parts.c.owner == param("owner")
-_ALIVE = host_parts.c.until > param("now")
-_COLUMNS = tuple(host_parts.c[name] for name in ("owner", "turns", "wanted", "has_pause", "since"))
+_AT = host_quotas.c.host_key == param("host_key")
+_MINE = host_quotas.c.owner == param("owner")
+_ALIVE = host_quotas.c.until > param("now")
+_COLUMNS = tuple(host_quotas.c[name] for name in ("owner", "slots", "wanted", "has_pause", "since"))
 _AT_PLACE = sa.select(*_COLUMNS).where(_AT, _ALIVE)
-_INSERT = insert(host_parts).values(insert_params(host_parts))
+_INSERT = insert(host_quotas).values(insert_params(host_quotas))
 _KEEP = _INSERT.on_conflict_do_update(
-    index_elements=["place", "owner"],
-    set_={name: _INSERT.excluded[name] for name in ("turns", "wanted", "has_pause", "since", "until")},
+    index_elements=["host_key", "owner"],
+    set_={name: _INSERT.excluded[name] for name in ("slots", "wanted", "has_pause", "since", "until")},
 )
-_DROP = sa.delete(host_parts).where(_AT, _MINE)
-_DROP_ALL = sa.delete(host_parts).where(_MINE)
-_CLEAN = sa.delete(host_parts).where(host_parts.c.until < param("before"))
-_RENEW = sa.update(host_parts).where(_MINE).values(until=param("until"))
-_OTHER = host_parts.alias()
+_DROP = sa.delete(host_quotas).where(_AT, _MINE)
+_DROP_ALL = sa.delete(host_quotas).where(_MINE)
+_CLEAN = sa.delete(host_quotas).where(host_quotas.c.until < param("before"))
+_RENEW = sa.update(host_quotas).where(_MINE).values(until=param("until"))
+_OTHER = host_quotas.alias()
 # With the fewest turns that another node has there: with none it waits for some.
 _CONTESTED = (
-    sa.select(host_parts.c.place, sa.func.min(_OTHER.c.turns))
-    .select_from(host_parts.join(_OTHER, _OTHER.c.place == host_parts.c.place))
+    sa.select(host_quotas.c.host_key, sa.func.min(_OTHER.c.slots))
+    .select_from(host_quotas.join(_OTHER, _OTHER.c.host_key == host_quotas.c.host_key))
     .where(_MINE, _OTHER.c.owner != param("owner"))
-    .group_by(host_parts.c.place)
+    .group_by(host_quotas.c.host_key)
 )
 
 
@@ -45,7 +45,7 @@ def take(tx: Tx, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
 
 
 def _taken(tx: Tx, owner: Owner, ask: PartAsk) -> Given:
-    rows = tx.all(_AT_PLACE, values(place=ask.place, now=tx.now_ms))
+    rows = tx.all(_AT_PLACE, values(host_key=ask.place, now=tx.now_ms))
     parts = {row[0]: Part(row[0], row[1], row[2], bool(row[3]), (tx.now_ms - row[4]) / 1000) for row in rows}
     since = {row[0]: row[4] for row in rows}
     mine = parts.pop(owner, None)
@@ -53,9 +53,9 @@ def _taken(tx: Tx, owner: Owner, ask: PartAsk) -> Given:
     held = max(turns, ask.in_use)  # what is under way counts until it has ended
     is_as_before = mine is not None and bool(mine.turns) == bool(held)
     row = values(
-        place=ask.place,
+        host_key=ask.place,
         owner=owner,
-        turns=held,
+        slots=held,
         wanted=ask.wanted,
         has_pause=int(ask.pause_s > 0),
         since=since[owner] if is_as_before else tx.now_ms,
@@ -77,7 +77,7 @@ def renew(tx: Tx, owner: Owner) -> None:
 
 
 def drop(tx: Tx, owner: Owner, places: Sequence[str]) -> None:
-    tx.many(_DROP, [values(owner=owner, place=place) for place in places])
+    tx.many(_DROP, [values(owner=owner, host_key=place) for place in places])
 
 
 def drop_all(tx: Tx, owner: Owner) -> None:

@@ -21,12 +21,12 @@ from corral.store.tx import Row, Tx, first, insert_params, is_state, param, valu
 # Somebody's change may be committed after others that were made later.
 _OVERLAP_MS = 5000
 
-_AT = hosts.c.place == param("place")
+_AT = hosts.c.host_key == param("host_key")
 _INSERT = insert(hosts).values(insert_params(hosts))
 _NEW = _INSERT.excluded
 _LATER_BLOCKED = sa.case((_NEW.blocked_until > hosts.c.blocked_until, _NEW.blocked_until), else_=hosts.c.blocked_until)
 _TOUCH = _INSERT.on_conflict_do_update(
-    index_elements=["place"],
+    index_elements=["host_key"],
     set_={
         # The count of an open breaker is for its probe to change.
         "failures": sa.case((hosts.c.opened_at.is_(None), _NEW.failures), else_=hosts.c.failures),
@@ -35,7 +35,7 @@ _TOUCH = _INSERT.on_conflict_do_update(
     },
 )
 _OPEN = _INSERT.on_conflict_do_update(
-    index_elements=["place"],
+    index_elements=["host_key"],
     set_={
         "failures": _NEW.failures,
         # Where another node was first, it is open since then.
@@ -45,7 +45,7 @@ _OPEN = _INSERT.on_conflict_do_update(
     },
 )
 _SAY = _INSERT.on_conflict_do_update(
-    index_elements=["place"], set_={name: _NEW[name] for name in ("concurrency", "delay_ms", "updated_at")}
+    index_elements=["host_key"], set_={name: _NEW[name] for name in ("concurrency", "delay_ms", "updated_at")}
 )
 _TAKE_PROBE = (
     sa.update(hosts)
@@ -62,7 +62,7 @@ _END_PROBE = (
     .values(failures=param("failures"), opened_at=param("opened_at"), probed_at=sa.null(), updated_at=param("now"))
 )
 _ONE = sa.select(hosts).where(_AT)
-_NEWEST = sa.select(hosts).order_by(hosts.c.updated_at.desc(), hosts.c.place).limit(param("limit"))
+_NEWEST = sa.select(hosts).order_by(hosts.c.updated_at.desc(), hosts.c.host_key).limit(param("limit"))
 _HAS_SAID = sa.or_(hosts.c.concurrency.is_not(None), hosts.c.delay_ms.is_not(None))
 _WATCHED = _NEWEST.where(
     sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_SAID)
@@ -83,14 +83,14 @@ _PARK = (
         owner=sa.null(),
         lease_until=sa.null(),
         waiting_reason=param("reason"),
-        waiting_host=param("place"),
+        waiting_host=param("host_key"),
         # Runs of a database from before hosts were noted: from now on claims keep to the room of this one.
-        host_key=sa.func.coalesce(runs.c.host_key, param("place")),
+        host_key=sa.func.coalesce(runs.c.host_key, param("host_key")),
         seq=runs.c.seq + 1,
     )
     .returning(runs.c.seq)
 )
-_WAITS = (runs.c.waiting_host == param("place"), is_state(runs.c.state, RunState.QUEUED))
+_WAITS = (runs.c.waiting_host == param("host_key"), is_state(runs.c.state, RunState.QUEUED))
 _FIRST_WAITING = sa.select(runs.c.id).where(*_WAITS).order_by(runs.c.priority, runs.c.due_at, runs.c.id).limit(1)
 _LIVE_CRAWLS = sa.select(runs.c.id).where(
     is_state(runs.c.kind, CRAWL), runs.c.state.in_([state.value for state in sorted(LIVE)])
@@ -152,7 +152,7 @@ def forget(tx: Tx, older_than_s: float) -> int:
 
 
 def get(tx: Tx, place: str) -> StoredHost | None:
-    row = first(tx.all(_ONE, values(place=place)))
+    row = first(tx.all(_ONE, values(host_key=place)))
     return None if row is None else _host(tx, row)
 
 
@@ -171,7 +171,7 @@ def _host(tx: Tx, row: Row) -> StoredHost:
 
 def _row(tx: Tx, place: str, **given: Any) -> dict[str, Any]:
     plain = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
-    return {**plain, **given, **values(place=place, updated_at=tx.now_ms)}
+    return {**plain, **given, **values(host_key=place, updated_at=tx.now_ms)}
 
 
 def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
@@ -191,13 +191,13 @@ def open_breaker(tx: Tx, place: str, failures: int, blocked_s: float) -> None:
 def take_probe(tx: Tx, place: str, open_s: float, probe_s: float) -> bool:
     """True for one caller alone, once the breaker has been open for long enough."""
     before = values(opened_before=tx.now_ms - round(open_s * 1000), probed_before=tx.now_ms - round(probe_s * 1000))
-    return tx.run(_TAKE_PROBE, {**before, **values(place=place, now=tx.now_ms)}) == 1
+    return tx.run(_TAKE_PROBE, {**before, **values(host_key=place, now=tx.now_ms)}) == 1
 
 
 def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None) -> int:
     """Write what the probe has shown; how many pages go on because of it. Where it is still open, they wait on."""
     opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
-    tx.run(_END_PROBE, values(place=place, failures=failures, opened_at=opened_at, now=tx.now_ms))
+    tx.run(_END_PROBE, values(host_key=place, failures=failures, opened_at=opened_at, now=tx.now_ms))
     return let_go(tx, place) if opened_at is None else 0
 
 
@@ -227,7 +227,7 @@ def _parked(each: Parking) -> dict[str, Any]:
         epoch=lease.epoch,
         owner=lease.owner,
         reason=each.reason.value,
-        place=each.place,
+        host_key=each.place,
     )
 
 
@@ -240,7 +240,7 @@ def let_go(tx: Tx, place: str) -> int:
 
 def call_up(tx: Tx, place: str) -> int:
     """An open breaker needs one request to probe its host. Where no run waits to make it, a page of a crawl is due."""
-    if tx.all(_FIRST_WAITING, values(place=place)):
+    if tx.all(_FIRST_WAITING, values(host_key=place)):
         return 0
     for run_id in [row[0] for row in tx.all(_LIVE_CRAWLS)]:
         for name in _names(place):

@@ -21,7 +21,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.loss import Suspicion
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.queues import Hint, Lane, lane_of, queue_of
-from corral.domain.runs.run import EVERY_LANE, SHARE, HoldReason, Lanes, Lease, Move, Run, RunState, target
+from corral.domain.runs.run import CRAWL_HELPER, EVERY_LANE, HoldReason, Lanes, Lease, Move, Run, RunState, target
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import SealedSession
 from corral.store.indexes import LANES
@@ -65,9 +65,12 @@ _CANDIDATES = {
     .with_for_update(skip_locked=True)
     for lane, condition in _IN_LANE.items()
 }
+_IS_NO_HELPER = runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
 _SUSPECTS = (
     sa.select(runs.c.due_at, runs.c.id, runs.c.host_key, runs.c.suspect, runs.c.kind, runs.c.resolved_strategy)
-    .where(*_IS_QUEUED_NOW, runs.c.suspect > sa.literal_column("0"), runs.c.kind != sa.literal_column(f"'{SHARE}'"))
+    .where(
+        *_IS_QUEUED_NOW, runs.c.suspect > sa.literal_column("0"), runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
+    )
     .order_by(*_ORDER)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)

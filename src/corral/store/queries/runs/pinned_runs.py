@@ -3,12 +3,12 @@
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.store.tables import kept_runs
+from corral.store.tables import pinned_runs
 from corral.store.tx import Tx, insert_params, param, values
 
-_KEEP = insert(kept_runs).values(insert_params(kept_runs)).on_conflict_do_nothing(index_elements=["run_id"])
-_LET_GO = sa.delete(kept_runs).where(kept_runs.c.run_id == param("run_id"))
-_IS_KEPT = sa.select(kept_runs.c.run_id).where(kept_runs.c.run_id == param("run_id"))
+_KEEP = insert(pinned_runs).values(insert_params(pinned_runs)).on_conflict_do_nothing(index_elements=["run_id"])
+_LET_GO = sa.delete(pinned_runs).where(pinned_runs.c.run_id == param("run_id"))
+_IS_KEPT = sa.select(pinned_runs.c.run_id).where(pinned_runs.c.run_id == param("run_id"))
 
 
 def keep(tx: Tx, run_id: str) -> None:

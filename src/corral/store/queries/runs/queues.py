@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.node import Band, Neglect, QueueNow, neglected
 from corral.domain.runs.queues import Queue, queue_of
-from corral.domain.runs.run import SHARE, RunState
+from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.store.indexes import LANES
 from corral.store.queries import nodes
 from corral.store.tables import runs
@@ -41,7 +41,7 @@ _COUNT_SUSPECTS = (
 )
 _COUNT_IN = {
     state: sa.select(*_BY_QUEUE, sa.func.count())
-    .where(is_state(runs.c.state, state), runs.c.kind != sa.literal_column(f"'{SHARE}'"))
+    .where(is_state(runs.c.state, state), runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'"))
     .group_by(*_BY_QUEUE)
     for state in (RunState.HELD, RunState.RUNNING)
 }

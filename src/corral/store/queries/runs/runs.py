@@ -16,8 +16,8 @@ from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import CAPTCHA
 from corral.domain.runs.run import (
+    CRAWL_HELPER,
     LIVE,
-    SHARE,
     WITH_ITEMS,
     HoldReason,
     Move,
@@ -53,7 +53,8 @@ def _count(*filters: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
 # Who helps with a crawl is counted apart, so that the many others are counted by their index alone.
 _COUNT_LIVE = sa.select(
     *(
-        _count(is_state(runs.c.state, state)) - _count(is_state(runs.c.state, state), is_state(runs.c.kind, SHARE))
+        _count(is_state(runs.c.state, state))
+        - _count(is_state(runs.c.state, state), is_state(runs.c.kind, CRAWL_HELPER))
         for state in sorted(LIVE)
     )
 )
@@ -61,7 +62,7 @@ _COUNT_LIVE = sa.select(
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
     # Who helps with a crawl was asked for by nobody, and is told of in the crawl's own history.
-    asked_for = runs.c.kind != sa.literal_column(f"'{SHARE}'")
+    asked_for = runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
     found = sa.select(runs).where(runs.c.id < param("before"), asked_for, *filters)
     return found.order_by(runs.c.id.desc()).limit(param("limit"))
 

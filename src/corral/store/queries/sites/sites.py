@@ -29,7 +29,7 @@ _KNOWN = (
 )
 _NAMES = [column.name for column in site_memory.columns]
 _INSERT = insert(site_memory).values({name: param(name) for name in _NAMES})
-_SUMS = ("weight", "successes", "asked", "found", "cost_ms")
+_SUMS = ("weight", "successes", "requested", "found", "cost_ms")
 # Every sum is linear in the past, so what is new can be added to what is there in one statement.
 _LEARN = _INSERT.on_conflict_do_update(
     index_elements=["host", "fields_key", "strategy"],

@@ -35,7 +35,7 @@ from corral.domain.hosts.order import HostOrder
 from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
-from corral.domain.runs.run import SHARE, RunState
+from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.engine.worker.kinds.crawl.adaptive_batch_size import AdaptiveBatchSize
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.engine.worker.kinds.crawl.memory import CrawlMemory
@@ -105,7 +105,7 @@ class _Crawl:
         self._memory = CrawlMemory(plan)
         self._has_asked = True  # for more, in the last step: only then does getting nothing mean that there is nothing
         self._batch_size = AdaptiveBatchSize(_AHEAD * plan.concurrency)
-        self._is_helper = task.kind == SHARE
+        self._is_helper = task.kind == CRAWL_HELPER
         self._at_once = 0  # pages under way: none before the first answer says how many
         self._stepped_at = self._busy_at = time.monotonic()
         self._is_done = False
@@ -140,7 +140,7 @@ class _Crawl:
 
     def _helped(self) -> Outcome:
         """What a helper did is told in the crawl it helped with."""
-        return Fetched({"share": self._task.payload.read(CrawlHelperPayload).share, "pages": self._told})
+        return Fetched({"helper": self._task.payload.read(CrawlHelperPayload).helper, "pages": self._told})
 
     async def _worked_off(self) -> StoppedBy | None:
         """Until there is nothing left to do, or no time."""
