@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from corral.domain.errors import BadInput
 from corral.domain.hosts.breaker import Breaker, BreakerRules, BreakerState, Sign
-from corral.domain.hosts.order import HostOrder
+from corral.domain.hosts.order import QueuedPage
 from corral.domain.hosts.pace import Pace, PaceRules
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target, parse_target
@@ -265,8 +265,8 @@ class Turn(Visit, Protocol):
 
 
 class Gates(Protocol):
-    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> Turn:
-        """Begin one; `at_once` is how many visits a crawl may make at one host, `order` keeps its pages in order."""
+    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> Turn:
+        """Begin one; `at_once` is how many visits a crawl may make at one host, `queued` keeps its pages in order."""
         ...
 
 
@@ -284,7 +284,7 @@ class _Free:
 
 
 class NoGates:
-    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> Turn:  # noqa: ARG002
+    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> Turn:  # noqa: ARG002
         return _Free()
 
 

@@ -1,63 +1,108 @@
-"""The order in which the pages of one crawl ask one host.
+"""The order in which the pages of one crawl request one host: that of the frontier.
 
-A host that makes pages wait sends some of them back to the frontier. Until the frontier knows of them, it may hand out
-pages that come later in the order, and other visits are already on their way to the host. Neither may overtake the
-pages that were sent back: they are sent back as well.
+A page is *queued* from the start of its visit until it gets a slot at its host. Two rules keep the order:
+
+* Where a host spaces its requests, a slot goes only to the first queued page of the crawl. Pages behind it wait, even
+  if they reach the limiter earlier.
+* Where a host sends a page back to the frontier, all queued pages behind it are sent back as well. The frontier then
+  hands them out again in their order.
 """
 
-import math
+import bisect
+from collections.abc import Callable
 from typing import NamedTuple
 
 from corral.domain.runs.outcome import Failed
 
 
-class _Refused(NamedTuple):
-    failure: Failed
-    visits: frozenset[int]  # that the host sent away: all that began later are refused,
-    until: float = math.inf  # up to the last one that began before the frontier was told
+class Position(NamedTuple):
+    """Where a page stands in the frontier; see `store.queries.crawl.order`."""
+
+    is_deferred: bool
+    rank: float
+    id: int
 
 
 class HostOrder:
-    """Of the crawl that one worker executes. Visits have numbers in the order in which they begin."""
+    """The pages that one worker visits for one crawl, in a queue for each host."""
 
     def __init__(self) -> None:
-        self._latest = 0
-        self._visits: dict[int, None] = {}  # that have begun and not ended, in order
-        self._refused: dict[str, list[_Refused]] = {}  # by host
+        self._pages: dict[int, QueuedPage] = {}
+        self._queues: dict[str, list[QueuedPage]] = {}
+        self._sent_back: dict[int, QueuedPage] = {}  # until their visits end: then the crawl itself knows of them
+        # Permits may hold a slot for a page that has not asked for it yet: told when another page becomes the first.
+        self.on_change: Callable[[str], None] | None = None
 
-    def begin(self, number: int) -> None:
-        self._latest = number
-        self._visits[number] = None
+    def begin(self, host_key: str, position: Position) -> "QueuedPage":
+        page = self._pages[position.id] = QueuedPage(self, host_key, position)
+        bisect.insort(self._queues.setdefault(host_key, []), page, key=_position)
+        earlier = (each for each in self._sent_back.values() if each.host_key == host_key and each.position < position)
+        page.refusal = next((each.refusal for each in earlier), None)
+        return page
 
-    def end(self, number: int) -> None:
-        self._visits.pop(number, None)
+    def page(self, item_id: int) -> "QueuedPage | None":
+        return self._pages.get(item_id)
 
-    def refuse(self, host: str, number: int, failure: Failed) -> None:
-        """The host has sent this visit away; those that began later must not overtake it."""
-        known = self._refused.setdefault(host, [])
-        if known and known[-1].until == math.inf:
-            known[-1] = known[-1]._replace(visits=known[-1].visits | {number})
-        else:
-            known.append(_Refused(failure, frozenset((number,))))
+    def end(self, item_id: int) -> None:
+        page = self._pages.pop(item_id, None)
+        self._sent_back.pop(item_id, None)
+        if page is not None:
+            self.remove(page)
 
-    def refusal(self, host: str, number: int) -> Failed | None:
-        """Why a visit may not ask this host; None where it may."""
-        found = (each.failure for each in self._refused.get(host, ()) if min(each.visits) < number <= each.until)
-        return next(found, None)
+    def is_first(self, page: "QueuedPage") -> bool:
+        queue = self._queues.get(page.host_key)
+        return queue is None or queue[0].position >= page.position
 
-    def release(self) -> None:
-        """The frontier is told of all visits that have ended: those that begin from now on are in order.
+    def remove(self, page: "QueuedPage") -> None:
+        queue = self._queues.get(page.host_key)
+        if queue is None or page not in queue:
+            return
+        queue.remove(page)
+        if not queue:
+            del self._queues[page.host_key]
+        if self.on_change is not None:
+            self.on_change(page.host_key)
 
-        A visit that was sent away and has not ended yet is not among them.
-        """
-        oldest = next(iter(self._visits), math.inf)
-        for host, known in list(self._refused.items()):
-            told = [
-                each if each.visits & self._visits.keys() else each._replace(until=min(each.until, self._latest))
-                for each in known
-            ]
-            left = [each for each in told if each.until >= oldest]
-            if left:
-                self._refused[host] = left
-            else:
-                del self._refused[host]
+    def send_back(self, page: "QueuedPage") -> list["QueuedPage"]:
+        """Take a page out of the queue; return those behind it, which must not overtake it."""
+        behind = [each for each in self._queues.get(page.host_key, ()) if each.position > page.position]
+        self._sent_back[page.position.id] = page
+        self.remove(page)
+        return behind
+
+
+class QueuedPage:
+    """One page on its way to its host."""
+
+    __slots__ = ("_order", "host_key", "on_refusal", "position", "refusal")
+
+    def __init__(self, order: HostOrder, host_key: str, position: Position) -> None:
+        self._order = order
+        self.host_key = host_key
+        self.position = position
+        self.refusal: Failed | None = None  # set as soon as the host has sent back a page before this one
+        self.on_refusal: Callable[[Failed], None] | None = None  # while this page waits for a slot
+
+    @property
+    def is_first(self) -> bool:
+        return self._order.is_first(self)
+
+    def notify(self, on_change: Callable[[str], None]) -> None:
+        self._order.on_change = on_change
+
+    def leave(self) -> None:
+        """The page has a slot."""
+        self._order.remove(self)
+
+    def refuse(self, failure: Failed) -> None:
+        """Send this page back, and those behind it: they must not overtake it."""
+        self.refusal = failure
+        for page in self._order.send_back(self):
+            if page.refusal is None:
+                page.refusal = failure
+                if page.on_refusal is not None:
+                    page.on_refusal(failure)
+
+
+def _position(page: QueuedPage) -> Position:
+    return page.position

@@ -87,7 +87,7 @@ class Task:
     proxy: OpenProxy | None = None
     # How it gets past the gates of hosts; made inside the worker, too.
     visit: "Visit | None" = None
-    # Of a crawl: the order in which its pages ask each host; made inside the worker, too.
+    # Of a crawl: the order in which its pages request each host; made inside the worker, too.
     order: "HostOrder | None" = None
     # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
     rendering: object | None = None

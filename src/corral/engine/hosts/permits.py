@@ -10,6 +10,7 @@ place, back, well, latency_s, [[kind, sign, status, latency_s, retry_after_s], â
 
 import asyncio
 import bisect
+import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from corral.domain.hosts.breaker import Sign, sign_of
 from corral.domain.hosts.limiter import Answer, WaitReason, place_of, waiting
-from corral.domain.hosts.order import HostOrder
+from corral.domain.hosts.order import QueuedPage
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Failed, Outcome
@@ -31,6 +32,9 @@ TELL_EVERY_S = 1.0
 _IDLE_ROUNDS = 2
 _DELAY_AGAIN_S = 60.0
 _MAX_PLACES = 10_000
+# How long a slot is held for the first page of a crawl while only later ones ask for it. The first one may itself wait
+# for something that a later one has, such as a browser.
+_HOLD_S = 1.0
 
 Message = Sequence[Any]
 
@@ -44,6 +48,11 @@ class TurnKind(StrEnum):
 class _Waiter(NamedTuple):
     visit: "PermitVisit"
     turn: "asyncio.Future[Failed | TurnKind]"
+    page: QueuedPage | None  # where the order of a crawl counts
+
+    @property
+    def is_next(self) -> bool:
+        return self.page is None or self.page.is_first
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +65,8 @@ class _Loan:
     asked: int = 0  # turns asked for and not answered yet
     at_once: int = 0
     waiters: "list[_Waiter]" = field(default_factory=list)  # by the numbers of their visits
+    on_hold: "list[TurnKind]" = field(default_factory=list)  # slots for pages that have not asked for them yet
+    hold_timer: asyncio.TimerHandle | None = None
     back: int = 0  # to be given back with the next telling
     well: int = 0  # visits that ended well since the last telling, and how long they took together
     latency_s: float = 0.0
@@ -84,8 +95,8 @@ class Permits:
         self._delays: dict[str, tuple[float, float]] = {}
         self._numbers = itertools.count(1)
 
-    def visit(self, at_once: int = 0, order: HostOrder | None = None) -> "PermitVisit":
-        return PermitVisit(self, at_once, next(self._numbers), order)
+    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> "PermitVisit":
+        return PermitVisit(self, at_once, next(self._numbers), queued)
 
     async def run(self) -> None:
         """Tell what has gathered, and give back what nobody uses."""
@@ -100,7 +111,7 @@ class Permits:
             loan.back, loan.free = loan.back + loan.free, 0
         if loan.well or loan.back or loan.ill:
             self._tell(place, loan)
-        if not (loan.free or loan.used or loan.asked or loan.waiters):
+        if not (loan.free or loan.used or loan.asked or loan.waiters or loan.on_hold):
             del self._loans[place]
 
     # -- taking a turn -----------------------------------------------------------------------------
@@ -114,14 +125,20 @@ class Permits:
         loan.used += 1
         return True
 
-    async def wait(self, place: str, at_once: int, visit: "PermitVisit") -> Failed | TurnKind:
+    async def wait(
+        self, place: str, at_once: int, visit: "PermitVisit", page: QueuedPage | None = None
+    ) -> Failed | TurnKind:
         loan = self._loans.setdefault(place, _Loan())
         loan.at_once = max(loan.at_once, at_once)
         turn: asyncio.Future[Failed | TurnKind] = asyncio.get_running_loop().create_future()
-        waiter = _Waiter(visit, turn)
+        waiter = _Waiter(visit, turn, page)
         # The visit that began first gets the next turn, even if it came here later than another one.
         bisect.insort(loan.waiters, waiter, key=_number)
-        if len(loan.waiters) > loan.asked:
+        if page is not None:
+            page.notify(self._offer)
+            page.on_refusal = functools.partial(self._send_back, place, waiter)
+        self._offer(place)
+        if len(loan.waiters) > loan.asked + len(loan.on_hold):
             # In one message for all that come to wait in this turn of the loop.
             asyncio.get_running_loop().call_soon(self._ask, place)
         try:
@@ -131,13 +148,28 @@ class Permits:
                 self.leave(place, kind, Answer())
             elif waiter in loan.waiters:
                 loan.waiters.remove(waiter)
+                self._offer(place)
             raise
+        finally:
+            if page is not None:
+                page.on_refusal = None
+
+    def _send_back(self, place: str, waiter: _Waiter, failure: Failed) -> None:
+        """A page that waits here is behind one that was sent back."""
+        loan = self._loans[place]
+        if waiter not in loan.waiters or waiter.turn.done():
+            return
+        loan.waiters.remove(waiter)
+        waiter.turn.set_result(failure)
+        if loan.asked > len(loan.waiters):
+            loan.asked -= 1
+            self.say(["unask", place, 1])
 
     def _ask(self, place: str) -> None:
         loan = self._loans.get(place)
         if loan is None:
             return
-        count = len(loan.waiters) - loan.asked
+        count = len(loan.waiters) - loan.asked - len(loan.on_hold)
         if count > 0:
             loan.asked += count
             self.say(["ask", place, count, loan.at_once])
@@ -165,11 +197,11 @@ class Permits:
 
     def _serve(self, place: str, loan: _Loan) -> None:
         while loan.free > 0 and loan.waiters:
-            turn = loan.waiters.pop(0).turn
-            if not turn.done():
+            waiter = loan.waiters.pop(0)
+            if not waiter.turn.done():
                 loan.free -= 1
                 loan.used += 1
-                turn.set_result(TurnKind.LENT)
+                _admit(waiter, TurnKind.LENT)
         if loan.asked and not loan.waiters:
             self.say(["unask", place, loan.asked])
             loan.asked = 0
@@ -216,8 +248,30 @@ class Permits:
                 self._recalled(place, message[2])
 
     def _granted(self, place: str, loan: _Loan, kind: TurnKind) -> None:
-        if not _give(loan, kind):
-            self.leave(place, kind, Answer())  # whoever asked is gone
+        loan.on_hold.append(kind)
+        self._offer(place)
+        if loan.on_hold and loan.hold_timer is None:
+            loop = asyncio.get_running_loop()
+            loan.hold_timer = loop.call_later(_HOLD_S, functools.partial(self._offer, place, is_overdue=True))
+
+    def _offer(self, place: str, *, is_overdue: bool = False) -> None:
+        """Give the slots on hold to pages that are next in the order of their crawls."""
+        loan = self._loans.get(place)
+        while loan is not None and loan.on_hold:
+            kind = loan.on_hold.pop(0)
+            waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
+            waiter = next((each for each in waiters if is_overdue or each.is_next), None)
+            if waiter is not None:
+                loan.waiters.remove(waiter)
+                _admit(waiter, kind)
+            elif waiters:
+                loan.on_hold.insert(0, kind)
+                return
+            else:
+                self.leave(place, kind, Answer())  # the visit that asked for it is gone
+        if loan is not None and loan.hold_timer is not None:
+            loan.hold_timer.cancel()
+            loan.hold_timer = None
 
     def _recalled(self, place: str, count: int) -> None:
         """All of it where the count is negative."""
@@ -231,13 +285,10 @@ class Permits:
             self._tell_soon(place, loan)
 
 
-def _give(loan: _Loan, kind: TurnKind) -> bool:
-    while loan.waiters:
-        turn = loan.waiters.pop(0).turn
-        if not turn.done():
-            turn.set_result(kind)
-            return True
-    return False
+def _admit(waiter: _Waiter, kind: TurnKind) -> None:
+    waiter.turn.set_result(kind)
+    if waiter.page is not None:
+        waiter.page.leave()
 
 
 def _refuse(loan: _Loan, place: str, reason: WaitReason, seconds: Sequence[float]) -> None:
@@ -245,11 +296,13 @@ def _refuse(loan: _Loan, place: str, reason: WaitReason, seconds: Sequence[float
     waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
     kept = max(0, len(waiters) - len(seconds))
     loan.waiters = waiters[:kept]
-    for (visit, turn), wait_s in zip(waiters[kept:], seconds, strict=False):
-        failure = waiting(place, reason, wait_s)
-        turn.set_result(failure)
-        if visit.order is not None:
-            visit.order.refuse(place, visit.number, failure)
+    sent_back = waiters[kept:]
+    for waiter, wait_s in zip(sent_back, seconds, strict=False):
+        waiter.turn.set_result(waiting(place, reason, wait_s))
+    for waiter in sent_back:
+        failure = waiter.turn.result()
+        if waiter.page is not None and isinstance(failure, Failed):
+            waiter.page.refuse(failure)
 
 
 def _number(waiter: _Waiter) -> int:
@@ -259,15 +312,13 @@ def _number(waiter: _Waiter) -> int:
 class PermitVisit:
     """One page's way past the gates."""
 
-    __slots__ = ("_at_once", "_permits", "_place", "_stays", "number", "order")
+    __slots__ = ("_at_once", "_permits", "_place", "_queued", "_stays", "number")
 
-    def __init__(self, permits: Permits, at_once: int, number: int, order: HostOrder | None) -> None:
+    def __init__(self, permits: Permits, at_once: int, number: int, queued: QueuedPage | None) -> None:
         self._permits = permits
         self._at_once = at_once
         self.number = number
-        self.order = order
-        if order is not None:
-            order.begin(number)
+        self._queued = queued
         self._stays: dict[str, _Stay] = {}
         self._place: str | None = None  # that was asked last
 
@@ -275,21 +326,26 @@ class PermitVisit:
         place = place_of(target)
         stay = self._stays.get(place)
         if stay is None:
-            if self.order is not None and (refused := self.order.refusal(place, self.number)) is not None:
-                self.order.refuse(place, self.number, refused)
-                return refused
-            if self._permits.take(place):
-                kind = TurnKind.LENT
-            else:
-                given = await self._permits.wait(place, self._at_once, self)
-                if isinstance(given, Failed):
-                    return given
-                kind = given
-            stay = self._stays[place] = _Stay(kind)
+            # A redirect to another host has no position in the order of that host.
+            page = self._queued if self._queued is not None and self._queued.host_key == place else None
+            given = await self._request_slot(place, page)
+            if isinstance(given, Failed):
+                return given
+            stay = self._stays[place] = _Stay(given)
         stay.status = stay.retry_after = None
         stay.route = route
         self._place = place
         return None
+
+    async def _request_slot(self, place: str, page: QueuedPage | None) -> Failed | TurnKind:
+        if page is not None and page.refusal is not None:
+            page.refuse(page.refusal)  # further pages may have joined the queue behind it
+            return page.refusal
+        if not self._permits.take(place):
+            return await self._permits.wait(place, self._at_once, self, page)
+        if page is not None:
+            page.leave()
+        return TurnKind.LENT
 
     def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None:
         stay = self._stays.get(place_of(target))
@@ -301,8 +357,6 @@ class PermitVisit:
 
     def end(self, outcome: Outcome | None) -> None:
         """What the outcome says is said of the host that was asked last; the others have sent us there."""
-        if self.order is not None:
-            self.order.end(self.number)
         stays, self._stays = self._stays, {}
         for place, stay in stays.items():
             if outcome is None:

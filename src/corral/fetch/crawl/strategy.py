@@ -28,7 +28,7 @@ from corral.domain.sites.session import SessionState
 from corral.extract.classify.shells import script_loads_more
 from corral.fetch.browser.crawl_page import Rendering
 from corral.fetch.crawl.page_result import result_of_page
-from corral.fetch.crawl.visit import HttpVisitor, fields_wanted
+from corral.fetch.crawl.visit import HttpVisitor, fields_wanted, queued_page
 from corral.fetch.egress.context import Route
 from corral.fetch.proxy.credentials import open_proxy
 from corral.fetch.proxy.route import Proxies
@@ -270,7 +270,7 @@ class RunVisitor:
         """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
-        turn, outcome = self.ways.gates.visit(self.plan.concurrency, self.task.order), None
+        turn, outcome = self.ways.gates.visit(self.plan.concurrency, queued_page(item, self.task)), None
         task = replace(
             self.task,
             kind=PAGE_RUN,

@@ -23,6 +23,7 @@ from corral.domain.crawl.payload import CrawlHelperPayload, CrawlPayload
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.order import QueuedPage
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
@@ -74,7 +75,7 @@ class HttpVisitor:
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> ItemResult | Failed:
         """`task` has the opened session of the crawl; `route` leads through its proxy, or accepts any certificate."""
-        turn, outcome = self._gates.visit(plan.concurrency, task.order), None
+        turn, outcome = self._gates.visit(plan.concurrency, queued_page(item, task)), None
         try:
             ended = await self._visited(item, plan, task, context_of(task, route, visit=turn))
             outcome = ended if isinstance(ended, Failed) else _WELL
@@ -159,7 +160,10 @@ class HttpVisitor:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        turn, is_last = self._gates.visit(plan.concurrency, task.order), item.attempt >= plan.retry_attempts
+        turn, is_last = (
+            self._gates.visit(plan.concurrency, queued_page(item, task)),
+            item.attempt >= plan.retry_attempts,
+        )
         try:
             return await self._refusal(target, context_of(task, route, visit=turn), is_last=is_last)
         finally:
@@ -187,6 +191,10 @@ class HttpVisitor:
 
 def headers_of(plan: CrawlPlan) -> dict[str, str]:
     return {} if plan.user_agent is None else {"user-agent": plan.user_agent}
+
+
+def queued_page(item: Item, task: Task) -> QueuedPage | None:
+    return None if task.order is None else task.order.page(item.id)
 
 
 def _crawl_id(task: Task) -> str:

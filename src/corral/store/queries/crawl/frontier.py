@@ -29,7 +29,7 @@ from corral.store.queries.crawl import room as item_room
 from corral.store.queries.crawl import traps as item_traps
 from corral.store.queries.crawl.assignment import Dealt
 from corral.store.queries.crawl.helpers import COUNTED, POLL_S, CrawlStepContext
-from corral.store.queries.crawl.rows import DEPTH, DUE_AT, FOUND_ON, HOST
+from corral.store.queries.crawl.rows import DEPTH, DUE_AT, FOUND_ON, HOST, RANK
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.queries.sites import site_statistics
 from corral.store.rows import packed_json, storable, to_json
@@ -361,7 +361,7 @@ def _taken(tx: Tx, rows: Sequence[Row], counts: "Counter[str]") -> tuple[Item, .
 
 def _item(row: Row) -> Item:
     due_at = row[DUE_AT]
-    return Item._make((*row[:DUE_AT], None, due_at > 0, due_at == DEFERRED_DUE, row[FOUND_ON]))
+    return Item._make((*row[:DUE_AT], None, due_at > 0, due_at == DEFERRED_DUE, row[FOUND_ON], row[RANK]))
 
 
 def _of_hosts_with_room(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> tuple[list[Row], int]:

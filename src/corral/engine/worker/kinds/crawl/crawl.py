@@ -31,7 +31,7 @@ from corral.domain.crawl.page_archive import told_at_once
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.hosts.limiter import place_of_url, wait_of
-from corral.domain.hosts.order import HostOrder
+from corral.domain.hosts.order import HostOrder, Position
 from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
@@ -96,7 +96,8 @@ class _Crawl:
         self._visitor = visitor
         self._policy = policy
         self._order = task.order or HostOrder()
-        self._sent_back: dict[int, tuple[str, Failed]] = {}  # items that wait for a host, until the store is told
+        # Items that their host sent back, until the store knows of it.
+        self._sent_back: dict[int, tuple[str, Position, Failed]] = {}
         self._ready: deque[Item] = deque()
         self._visits: dict[int, asyncio.Task[None]] = {}
         self._ended: list[ItemResult] = []
@@ -199,6 +200,7 @@ class _Crawl:
             if (held := self._memory.held(item)) is not None:
                 self._ended.append(held)
                 continue
+            self._order.begin(place_of_url(item.url) or "", _position(item))
             self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
 
     async def _visit(self, item: Item) -> None:
@@ -214,15 +216,17 @@ class _Crawl:
             self._ended.append(self._memory.judged(item, ended))
         finally:
             del self._visits[item.id]
+            self._order.end(item.id)
             if len(self._ended) <= 1 or self._is_worth_telling():
                 self._news.set()
         self._start()
 
     def _send_back_followers(self, item: Item, failure: Failed) -> None:
         """Pages that come after one that its host sent away must not overtake it."""
-        if (found := wait_of(failure)) is None:
+        found, host = wait_of(failure), place_of_url(item.url)
+        if found is None or found[0] != host:
             return
-        self._sent_back[item.id] = found[0], failure
+        self._sent_back[item.id] = host, _position(item), failure
         self._ready = deque(each for each in self._ready if not self._must_follow(each))
 
     def _must_follow(self, item: Item) -> bool:
@@ -232,12 +236,13 @@ class _Crawl:
         """
         if not self._sent_back:
             return False
-        host = place_of_url(item.url)
-        failure = next((failure for place, failure in self._sent_back.values() if place == host), None)
-        if failure is None:
+        host, position = place_of_url(item.url), _position(item)
+        earlier = (failure for place, other, failure in self._sent_back.values() if place == host and other < position)
+        failure = next(earlier, None)
+        if host is None or failure is None:
             return False
         self._ended.append(self._failed(item, failure))
-        self._sent_back[item.id] = host or "", failure
+        self._sent_back[item.id] = host, position, failure
         return True
 
     def _watch_login(self, item: Item, ended: ItemResult | Failed) -> None:
@@ -296,7 +301,6 @@ class _Crawl:
         self._ended = [*too_large, *later]
         for each in ended:
             self._sent_back.pop(each.id, None)
-        self._order.release()
         # What is told later is held until then.
         untold = (each.id for each in self._ended)
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
@@ -354,3 +358,7 @@ class _Crawl:
         code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
         said += f": {self._start_failed}" if self._start_failed else ""
         return Failed(code, f"the crawl came to nothing: {said}", detail, stats={**stats, "problems": problems})
+
+
+def _position(item: Item) -> Position:
+    return Position(item.is_deferred, item.rank, item.id)
