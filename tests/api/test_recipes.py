@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from corral.domain.ids import new_id
-from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
 from corral.settings import load_settings
 from corral.store.open import open_store
 from tests.stack import Stack
@@ -19,7 +19,7 @@ async def recipe(stack: Stack) -> StoredRecipe:
     """One that a browser run might have taught, for a host of its own."""
     url = stack.environment.get("APP_DATABASE_URL") or load_settings(data_dir=stack.data_dir).store_url
     store = open_store(url)
-    saved = await store.recipes.save(Lesson(f"{new_id()[-12:]}.test", "k", "/shop/*", DOCUMENT, "k"))
+    saved = await store.recipes.save(RecordedRecipe(f"{new_id()[-12:]}.test", "k", "/shop/*", DOCUMENT, "k"))
     await store.close()
     assert saved is not None
     return saved

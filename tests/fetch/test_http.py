@@ -10,7 +10,7 @@ from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import parse_proxy
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.runs.payload.stored import Payload
-from corral.domain.sites.session import checked_state
+from corral.domain.sites.session import parse_session
 from corral.fetch.egress import dns
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
@@ -299,7 +299,7 @@ async def test_what_a_site_renews_replaces_what_the_session_had(
         await request.answer(b"", "Location: /page", "Set-Cookie: sid=new; Path=/", status="302 Found")
 
     monkeypatch.setitem(ROUTES, "/renew", renew)
-    state = checked_state(hostile.url("/"), [{"name": "sid", "value": "old"}, {"name": "lang", "value": "en"}])
+    state = parse_session(hostile.url("/"), [{"name": "sid", "value": "old"}, {"name": "lang", "value": "en"}])
     payload = {"url": hostile.url("/renew"), "fields": [{"name": "title"}], "respect_robots": False}
     executor = HttpExecutor(egress, Robots(egress, "corral-test"))
     await executor.execute(Task("run", 1, "page", "http", 1, Payload(payload), 5, state))

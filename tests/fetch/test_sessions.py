@@ -9,7 +9,7 @@ from corral.demo.pages import login_page
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.secret import Secret
-from corral.domain.sites.session import SealedSession, SessionState, checked_state
+from corral.domain.sites.session import SealedSession, SessionState, parse_session
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
@@ -25,7 +25,7 @@ CANARY = "canary-cookie-value"
 
 def a_session(url: str, **cookie: object) -> SealedSession:
     cell = {"name": "sid", "value": CANARY, **cookie}
-    state = checked_state(url, [cell], {url: {"stored": "canary-stored-value"}}, {"X-Api-Token": "canary-header"})
+    state = parse_session(url, [cell], {url: {"stored": "canary-stored-value"}}, {"X-Api-Token": "canary-header"})
     return RING.seal(state, job_id="job", session_id="session", version=1)
 
 
@@ -93,7 +93,7 @@ async def test_without_a_session_nothing_is_asked(executor: WithSession, hostile
 
 
 async def test_a_session_that_has_expired_is_dead_and_nobody_is_asked(executor: WithSession, hostile: Hostile) -> None:
-    state = checked_state(hostile.url(), [{"name": "sid", "value": CANARY, "expires": 1_000_000_000}])
+    state = parse_session(hostile.url(), [{"name": "sid", "value": CANARY, "expires": 1_000_000_000}])
     sealed = RING.seal(state, job_id="job", session_id="session", version=1)
     outcome = await executor.execute(a_task(hostile.url("/page"), sealed))
     assert isinstance(outcome, Failed)

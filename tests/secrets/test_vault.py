@@ -88,7 +88,7 @@ def test_another_key_opens_nothing() -> None:
 
 def test_a_rotated_session_needs_the_new_key_only() -> None:
     both = RING.with_new()
-    anew = both.rewrapped(sealed())
+    anew = both.rewrap(sealed())
     assert anew.kid == both.kids[0] != RING.kids[0]
     assert both.without(RING.kids).open(anew) == STATE
     assert both.open(sealed()) == STATE

@@ -11,15 +11,15 @@ from corral.extract.page_reader import ReadAnswer
 
 def failure_behind(page: ClassifierInput, missing: tuple[str, ...], stats: dict[str, Any]) -> Failed | None:
     """None for an answer that is what was asked for. What gave another one away goes into the statistics."""
-    return _noted(*page_classifier.failure_behind(page, missing), stats)
+    return _add_verdict(*page_classifier.failure_behind(page, missing), stats)
 
 
 def failure_read(answer: ReadAnswer, stats: dict[str, Any]) -> Failed | None:
     """The same, of a page that was judged where it was read."""
-    return _noted(answer.failure, answer.verdict, stats)
+    return _add_verdict(answer.failure, answer.verdict, stats)
 
 
-def _noted(failure: Failed | None, seen: dict[str, Any] | None, stats: dict[str, Any]) -> Failed | None:
-    if seen is not None:
-        stats["verdict"] = seen
+def _add_verdict(failure: Failed | None, verdict: dict[str, Any] | None, stats: dict[str, Any]) -> Failed | None:
+    if verdict is not None:
+        stats["verdict"] = verdict
     return replace(failure, stats=dict(stats)) if failure is not None else None

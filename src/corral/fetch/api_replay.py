@@ -9,13 +9,13 @@ import orjson
 
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
-from corral.domain.net.http_cache import together
+from corral.domain.net.http_cache import combine_uses
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.domain.sites.cookies import RunCookies
-from corral.domain.sites.recipe.recipe import Recipe, Request, ShapeChange, recipe_of
+from corral.domain.sites.recipe.recipe import Recipe, ReplayRequest, ShapeChange, recipe_of
 from corral.extract.value_limit import cut_record, limit_values
 from corral.extract.values import storable
 from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
@@ -105,7 +105,7 @@ class ApiReplayExecutor:
         return await self._robots.refusal(target, replay.context, budget_s=replay.measure_left_s())
 
     async def _execute(
-        self, recipe: Recipe, requests: list[Request], replay: _Replay, fields: tuple[FieldSpec, ...]
+        self, recipe: Recipe, requests: list[ReplayRequest], replay: _Replay, fields: tuple[FieldSpec, ...]
     ) -> Outcome:
         target = replay.page
         stats: dict[str, Any] = {"title": None, "final_url": target.url, "requests": 0, "cost": 0, "bytes": 0}
@@ -129,7 +129,7 @@ class ApiReplayExecutor:
             stats["problems"] = cut
         return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
 
-    async def _call(self, request: Request, replay: _Replay) -> Response | Failed:
+    async def _call(self, request: ReplayRequest, replay: _Replay) -> Response | Failed:
         try:
             target = parse_target(request.url, max_chars=8192)
         except BadInput as problem:
@@ -172,7 +172,7 @@ def _count(stats: dict[str, Any], answer: Response) -> None:
     stats["requests"] += 1
     stats["cost"] += cost_of(answer)
     if answer.cache is not None:
-        stats["cache"] = together([answer.cache, stats.get("cache", answer.cache)])
+        stats["cache"] = combine_uses([answer.cache, stats.get("cache", answer.cache)])
     stats["redirects"] = stats.get("redirects", 0) + len(answer.chain)
     before = stats.get("timings", {})
     stats["timings"] = {name: before.get(name, 0) + value for name, value in answer.timings.items()}

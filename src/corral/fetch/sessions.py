@@ -19,10 +19,10 @@ class SessionKeys:
     """What this worker was told to open sessions with; told again when there is a new key."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
-        self._ring = Keyring.parsed(texts)
+        self._ring = Keyring.parse(texts)
 
     def replace(self, texts: Sequence[str]) -> None:
-        self._ring = Keyring.parsed(texts)
+        self._ring = Keyring.parse(texts)
 
     def open(self, sealed: SealedSession) -> SessionState:
         return self._ring.open(sealed)
@@ -44,7 +44,7 @@ class WithSession:
             return opened
         outcome = await self._inner.execute(opened)
         state = opened.session
-        return judged(_cleaned(outcome, state)) if isinstance(state, SessionState) else outcome
+        return mark_expired_session(_redact(outcome, state)) if isinstance(state, SessionState) else outcome
 
 
 def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
@@ -62,17 +62,17 @@ def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
     return replace(task, session=state)
 
 
-def _cleaned(outcome: Outcome, state: SessionState) -> Outcome:
+def _redact(outcome: Outcome, state: SessionState) -> Outcome:
     """What goes into events and logs holds no value of the session, whatever the page or an error made of it."""
     secrets = state.secrets()
     if isinstance(outcome, Failed):
-        told: dict[str, Any] = {"message": outcome.message, "traceback": outcome.traceback, "stats": outcome.stats}
+        fields: dict[str, Any] = {"message": outcome.message, "traceback": outcome.traceback, "stats": outcome.stats}
     else:
-        told = {"stats": outcome.stats}
-    return replace(outcome, **without(told, secrets))
+        fields = {"stats": outcome.stats}
+    return replace(outcome, **without(fields, secrets))
 
 
-def judged(outcome: Outcome) -> Outcome:
+def mark_expired_session(outcome: Outcome) -> Outcome:
     """A page that asks for a login although we came with one: the login is over."""
     if not isinstance(outcome, Failed) or outcome.code is not FailureCode.BLOCKED:
         return outcome

@@ -13,26 +13,26 @@ from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.parsing.pool import PageReader
 
-Opened = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
+OpenExecutor = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
 
 
 class SurveyExecutor:
     """Answers with two records: the fields as a run finds them, and the survey of the page they were found on."""
 
-    def __init__(self, opened: Opened, reader: PageReader) -> None:
-        self._opened = opened
+    def __init__(self, open_executor: OpenExecutor, reader: PageReader) -> None:
+        self._open_executor = open_executor
         self._reader = reader
 
     async def execute(self, task: Task) -> Outcome:
         ends_at = time.monotonic() + task.timeout_s
         seen = _LastRead(self._reader)
-        async with self._opened(seen) as executor:
+        async with self._open_executor(seen) as executor:
             outcome = await executor.execute(replace(task, timeout_s=max(1.0, task.timeout_s - READING_S)))
             if isinstance(outcome, Failed):
                 return outcome
             if seen.request is None:
                 kind = outcome.stats.get("content_type") or "no document"
-                return _failed("content_type", f"the target answers with {kind}, which cannot be read", outcome)
+                return _fail("content_type", f"the target answers with {kind}, which cannot be read", outcome)
             request = replace(seen.request, survey=task.payload.read(SurveyPayload).survey)
             read = await self._reader.read(request, max(0.0, ends_at - time.monotonic()))
         if isinstance(read, Failed):
@@ -66,5 +66,5 @@ async def closing(browser: BrowserExecutor) -> AsyncIterator[Executor]:
         await browser.close()
 
 
-def _failed(detail: str, message: str, outcome: Fetched) -> Failed:
+def _fail(detail: str, message: str, outcome: Fetched) -> Failed:
     return Failed(FailureCode.BAD_RESPONSE, message, detail, stats=outcome.stats)

@@ -42,7 +42,7 @@ class Keyring:
         self._keys = {kid_of(key): key for key in keys}
 
     @classmethod
-    def parsed(cls, texts: Iterable[str]) -> "Keyring":
+    def parse(cls, texts: Iterable[str]) -> "Keyring":
         """From base64; ValueError says what is wrong without showing it."""
         return cls([_key(text) for text in texts])
 
@@ -69,7 +69,7 @@ class Keyring:
     # -- sealing -------------------------------------------------------------------------------------
 
     def seal(self, state: SessionState, *, job_id: str, session_id: str, version: int) -> SealedSession:
-        bound = _bound_to(job_id, session_id, version)
+        bound = _session_context(job_id, session_id, version)
         data_key = _fresh()
         kid = self.kids[0]
         return SealedSession(
@@ -77,40 +77,40 @@ class Keyring:
             job_id=job_id,
             version=version,
             kid=kid,
-            wrapped_key=_encrypted(self.key(kid), data_key.reveal(), _wrapping(bound, kid)),
-            box=_encrypted(data_key, state.packed(), bound),
+            wrapped_key=_encrypt(self.key(kid), data_key.reveal(), _key_context(bound, kid)),
+            box=_encrypt(data_key, state.serialize(), bound),
         )
 
     def open(self, sealed: SealedSession) -> SessionState:
-        bound = _bound_to(sealed.job_id, sealed.id, sealed.version)
-        return SessionState.unpacked(_decrypted(self._data_key(sealed, bound), sealed.box, bound))
+        bound = _session_context(sealed.job_id, sealed.id, sealed.version)
+        return SessionState.deserialize(_decrypt(self._data_key(sealed, bound), sealed.box, bound))
 
-    def rewrapped(self, sealed: SealedSession) -> SealedSession:
+    def rewrap(self, sealed: SealedSession) -> SealedSession:
         """The same session under the newest key; its content is not opened."""
-        bound = _bound_to(sealed.job_id, sealed.id, sealed.version)
+        bound = _session_context(sealed.job_id, sealed.id, sealed.version)
         data_key = self._data_key(sealed, bound)
         kid = self.kids[0]
-        wrapped = _encrypted(self.key(kid), data_key.reveal(), _wrapping(bound, kid))
+        wrapped = _encrypt(self.key(kid), data_key.reveal(), _key_context(bound, kid))
         return SealedSession(sealed.id, sealed.job_id, sealed.version, kid, wrapped, sealed.box)
 
     # -- single texts: what a proxy knows us by ---------------------------------------------------------
 
     def seal_text(self, text: Secret[str], bound: str) -> str:
         """One line: the key's name, the wrapped data key, the box. It opens only beside what it is bound to."""
-        data_key, kid, to = _fresh(), self.kids[0], _text_bound_to(bound)
-        wrapped = _encrypted(self.key(kid), data_key.reveal(), _wrapping(to, kid))
-        return f"{kid}.{wrapped}.{_encrypted(data_key, text.reveal().encode(), to)}"
+        data_key, kid, to = _fresh(), self.kids[0], _text_context(bound)
+        wrapped = _encrypt(self.key(kid), data_key.reveal(), _key_context(to, kid))
+        return f"{kid}.{wrapped}.{_encrypt(data_key, text.reveal().encode(), to)}"
 
     def open_text(self, sealed: str, bound: str) -> Secret[str]:
         kid, _, rest = sealed.partition(".")
         wrapped, _, box = rest.partition(".")
-        to = _text_bound_to(bound)
-        data_key: Secret[bytes] = Secret(_decrypted(self.key(kid), wrapped, _wrapping(to, kid)))
-        return Secret(_decrypted(data_key, box, to).decode())
+        to = _text_context(bound)
+        data_key: Secret[bytes] = Secret(_decrypt(self.key(kid), wrapped, _key_context(to, kid)))
+        return Secret(_decrypt(data_key, box, to).decode())
 
     def _data_key(self, sealed: SealedSession, bound: bytes) -> Secret[bytes]:
-        wrapping = _wrapping(bound, sealed.kid)
-        return Secret(_decrypted(self.key(sealed.kid), sealed.wrapped_key, wrapping))
+        wrapping = _key_context(bound, sealed.kid)
+        return Secret(_decrypt(self.key(sealed.kid), sealed.wrapped_key, wrapping))
 
 
 class Vault:
@@ -131,7 +131,7 @@ class Vault:
     def keys(self) -> Keyring:
         """What there is, which may be nothing. BadConfiguration where it cannot be used."""
         if self._given is not None:
-            return _parsed(self._given.reveal().split(","), "APP_VAULT_KEY")
+            return _parse_keys(self._given.reveal().split(","), "APP_VAULT_KEY")
         try:
             with self._path.open("rb") as file:
                 self._check_private(os.fstat(file.fileno()).st_mode)
@@ -142,7 +142,7 @@ class Vault:
             raise BadConfiguration(
                 [f"{self._path} cannot be read ({error.strerror}); let the user that runs Corral own it"]
             ) from None
-        return _parsed(text.split(), str(self._path))
+        return _parse_keys(text.split(), str(self._path))
 
     def keys_to_seal(self) -> Keyring:
         """The same, with a first key made where there was none."""
@@ -153,7 +153,7 @@ class Vault:
             raise BadConfiguration([f"{self.place} holds no key; make one with `{HOW_TO_MAKE}`"])
         made = found.with_new()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = self._written(made)
+        part = self._write_part(made)
         try:
             # A link is made once: of two who start together, one finds the other's key.
             os.link(part, self._path)
@@ -168,10 +168,10 @@ class Vault:
 
     def keep(self, keys: Keyring) -> None:
         """Replace the file by these keys, whole or not at all."""
-        part = self._written(keys)
+        part = self._write_part(keys)
         part.replace(self._path)
 
-    def _written(self, keys: Keyring) -> Path:
+    def _write_part(self, keys: Keyring) -> Path:
         part = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
         with os.fdopen(descriptor, "w") as file:
@@ -244,23 +244,23 @@ def _key(text: str) -> Secret[bytes]:
     return Secret(raw)
 
 
-def _parsed(texts: Sequence[str], where: str) -> Keyring:
+def _parse_keys(texts: Sequence[str], where: str) -> Keyring:
     try:
-        return Keyring.parsed([text for text in texts if text.strip()])
+        return Keyring.parse([text for text in texts if text.strip()])
     except ValueError as error:
         what, _, fix = str(error).partition("; ")
         raise BadConfiguration([f"{where}: {what}; {fix}"]) from None
 
 
-def _bound_to(job_id: str, session_id: str, version: int) -> bytes:
+def _session_context(job_id: str, session_id: str, version: int) -> bytes:
     return f"corral|{job_id}|{session_id}|{version}".encode()
 
 
-def _text_bound_to(bound: str) -> bytes:
+def _text_context(bound: str) -> bytes:
     return f"corral text|{bound}".encode()
 
 
-def _wrapping(bound: bytes, kid: str) -> bytes:
+def _key_context(bound: bytes, kid: str) -> bytes:
     return b"key|" + bound + b"|" + kid.encode()
 
 
@@ -271,12 +271,12 @@ def _cipher(key: Secret[bytes]) -> "AESGCM":
     return AESGCM(key.reveal())
 
 
-def _encrypted(key: Secret[bytes], data: bytes, bound: bytes) -> str:
+def _encrypt(key: Secret[bytes], data: bytes, bound: bytes) -> str:
     nonce = os.urandom(_NONCE_BYTES)
     return base64.b64encode(nonce + _cipher(key).encrypt(nonce, data, bound)).decode()
 
 
-def _decrypted(key: Secret[bytes], text: str, bound: bytes) -> bytes:
+def _decrypt(key: Secret[bytes], text: str, bound: bytes) -> bytes:
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
     try:

@@ -4,7 +4,7 @@ import sqlite3
 import pytest
 
 from corral.domain.jobs.job import Strategy
-from corral.domain.sites.recipe.recipe import Lesson
+from corral.domain.sites.recipe.recipe import RecordedRecipe
 from corral.domain.sites.site import Observation
 from corral.store.open import open_store
 from tests.cli.command import Corral
@@ -23,7 +23,7 @@ def taught(corral: Corral) -> Corral:
         store = open_store(f"sqlite:///{corral.data}/corral.db")
         seen = Observation("shop.test", "k", Strategy.BROWSER, succeeded=True, requested=1, found=1, cost_ms=900)
         await store.sites.learn([seen] * 4)
-        await store.recipes.save(Lesson("shop.test", "k", "/shop/*", DOCUMENT, "k"))
+        await store.recipes.save(RecordedRecipe("shop.test", "k", "/shop/*", DOCUMENT, "k"))
         await store.close()
 
     asyncio.run(teach())

@@ -9,16 +9,16 @@ from corral.domain.net.http_cache import (
     CacheMode,
     StoredPage,
     age_s,
+    combine_uses,
     directives,
     freshness_s,
     is_fresh,
     is_usable,
-    is_worth_keeping,
-    keepable,
     matches,
-    may_ask_cache,
-    refreshed,
-    together,
+    may_use_cache,
+    refresh,
+    should_store,
+    storable_headers,
     validators,
 )
 
@@ -74,7 +74,7 @@ def test_a_clock_set_back_makes_nothing_fresh_again() -> None:
 def test_no_cache_is_asked_about_each_time() -> None:
     page = a_page(("cache-control", "no-cache, max-age=60"), ("etag", '"a"'))
     assert not is_usable(page, CacheMode.REVALIDATE, (), NOW)
-    assert is_worth_keeping(page, CacheMode.REVALIDATE)
+    assert should_store(page, CacheMode.REVALIDATE)
 
 
 @pytest.mark.parametrize(
@@ -93,22 +93,22 @@ def test_no_cache_is_asked_about_each_time() -> None:
     ],
 )
 def test_what_is_kept(page: StoredPage, kept: bool) -> None:
-    assert is_worth_keeping(page, CacheMode.REVALIDATE) is kept
+    assert should_store(page, CacheMode.REVALIDATE) is kept
 
 
 @pytest.mark.parametrize("mode", [CacheMode.REVALIDATE, CacheMode.REPLAY])
 def test_what_came_from_an_address_with_a_secret_is_not_kept(mode: CacheMode) -> None:
     page = a_page(("etag", '"a"'))
-    assert is_worth_keeping(page, mode)
-    assert not is_worth_keeping(replace(page, url="http://a.test/?token=abc"), mode)
-    assert not is_worth_keeping(replace(page, chain=("http://a.test/?sig=abc",)), mode)
+    assert should_store(page, mode)
+    assert not should_store(replace(page, url="http://a.test/?token=abc"), mode)
+    assert not should_store(replace(page, chain=("http://a.test/?sig=abc",)), mode)
 
 
 def test_a_replay_keeps_and_uses_what_was_fetched_once() -> None:
     page = a_page(("cache-control", "no-store"), ("vary", "*"), chain=("http://b.test/",))
-    assert is_worth_keeping(page, CacheMode.REPLAY)
+    assert should_store(page, CacheMode.REPLAY)
     assert is_usable(page, CacheMode.REPLAY, (), NOW + 1e9)
-    assert not is_worth_keeping(a_page(status=403), CacheMode.REPLAY), "a refusal is not a page"
+    assert not should_store(a_page(status=403), CacheMode.REPLAY), "a refusal is not a page"
 
 
 def test_an_answer_chosen_for_another_request_is_not_used() -> None:
@@ -128,7 +128,7 @@ def test_what_is_asked_about_a_stored_answer() -> None:
 def test_a_304_renews_the_answer_and_not_its_body() -> None:
     page = a_page(("etag", '"a"'), ("cache-control", "max-age=1"), ("content-type", "text/html"), ("x", "kept"))
     told = (("cache-control", "max-age=60"), ("content-type", "text/plain"), ("etag", 'W/"a"'), ("set-cookie", "s=1"))
-    renewed = refreshed(page, told, NOW + 100)
+    renewed = refresh(page, told, NOW + 100)
     assert renewed is not None
     assert is_fresh(renewed, NOW + 150)
     assert (renewed.body, dict(renewed.headers)["content-type"], dict(renewed.headers)["x"]) == (
@@ -137,7 +137,7 @@ def test_a_304_renews_the_answer_and_not_its_body() -> None:
         "kept",
     )
     assert "set-cookie" not in dict(renewed.headers)
-    assert refreshed(page, (("etag", '"b"'),), NOW) is None, "it speaks of another version"
+    assert refresh(page, (("etag", '"b"'),), NOW) is None, "it speaks of another version"
 
 
 @pytest.mark.parametrize(
@@ -154,18 +154,18 @@ def test_a_304_renews_the_answer_and_not_its_body() -> None:
 def test_a_request_that_says_who_we_are_never_meets_the_cache(
     headers: dict[str, str], has_login: bool, may: bool
 ) -> None:
-    assert may_ask_cache(CacheMode.REPLAY, headers, has_login=has_login) is may
-    assert not may_ask_cache(CacheMode.OFF, headers, has_login=has_login)
+    assert may_use_cache(CacheMode.REPLAY, headers, has_login=has_login) is may
+    assert not may_use_cache(CacheMode.OFF, headers, has_login=has_login)
 
 
 def test_cookies_are_not_written_down() -> None:
-    assert keepable((("set-cookie", "sid=1"), ("etag", "x"))) == (("etag", "x"),)
+    assert storable_headers((("set-cookie", "sid=1"), ("etag", "x"))) == (("etag", "x"),)
 
 
 def test_several_requests_are_told_as_the_least_of_them() -> None:
-    assert together(["hit", "revalidated"]) == "revalidated"
-    assert together(["hit", "miss"]) == "miss"
-    assert together([]) is None
+    assert combine_uses(["hit", "revalidated"]) == "revalidated"
+    assert combine_uses(["hit", "miss"]) == "miss"
+    assert combine_uses([]) is None
 
 
 @given(HEADERS, st.floats(-1e12, 1e12))
@@ -174,4 +174,4 @@ def test_no_header_makes_a_decision_fail_or_an_age_negative(headers: tuple[tuple
     assert freshness_s(headers) >= 0
     assert age_s(page, NOW + later) >= 0
     assert isinstance(is_usable(page, CacheMode.REVALIDATE, headers, NOW + later), bool)
-    assert refreshed(page, headers, NOW) is None or directives(headers) is not None
+    assert refresh(page, headers, NOW) is None or directives(headers) is not None

@@ -10,14 +10,14 @@ from corral.domain.errors import BadInput
 from corral.domain.net.url import parse_target
 from corral.domain.redaction import find_secrets, redact
 from corral.domain.secret import Secret, without
-from corral.domain.sites.session import SessionState, checked_state
+from corral.domain.sites.session import SessionState, parse_session
 from corral.store.rows import to_json
 
 NOW = 1_800_000_000.0
 
 
 def sent(url: str, **cookie: object) -> str | None:
-    state = checked_state("https://shop.example.test/account", [{"name": "sid", "value": "v", **cookie}])
+    state = parse_session("https://shop.example.test/account", [{"name": "sid", "value": "v", **cookie}])
     return state.headers_for(parse_target(url), NOW).get("cookie")
 
 
@@ -52,12 +52,12 @@ def test_a_cookie_goes_where_rfc_6265_says(cookie: dict[str, object], url: str, 
 
 def test_longer_paths_come_first() -> None:
     cells = [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "path": "/x"}]
-    state = checked_state("https://example.test/", cells)
+    state = parse_session("https://example.test/", cells)
     assert state.headers_for(parse_target("https://example.test/x"), NOW)["cookie"] == "b=2; a=1"
 
 
 def test_headers_go_to_the_origin_of_the_job_alone() -> None:
-    state = checked_state(
+    state = parse_session(
         "https://example.test/",
         [{"name": "a", "value": "b", "domain": "other.test"}],
         headers={"Authorization": "Bearer t"},
@@ -82,7 +82,7 @@ def test_headers_go_to_the_origin_of_the_job_alone() -> None:
 )
 def test_what_cannot_be_sent_is_refused_without_being_quoted(cookie: dict[str, object]) -> None:
     with pytest.raises(BadInput) as refused:
-        checked_state("https://example.test/", [cookie])
+        parse_session("https://example.test/", [cookie])
     assert refused.value.field is not None
     assert refused.value.field.startswith("cookies.0")
     assert "canary-1" not in str(refused.value)
@@ -91,21 +91,21 @@ def test_what_cannot_be_sent_is_refused_without_being_quoted(cookie: dict[str, o
 @pytest.mark.parametrize("name", ["cookie", "Host", "bad name", ""])
 def test_some_headers_are_not_part_of_a_session(name: str) -> None:
     with pytest.raises(BadInput):
-        checked_state("https://example.test/", [], headers={name: "x"})
+        parse_session("https://example.test/", [], headers={name: "x"})
 
 
 def test_an_empty_session_is_none() -> None:
     with pytest.raises(BadInput, match="empty"):
-        checked_state("https://example.test/", [])
+        parse_session("https://example.test/", [])
 
 
 def test_what_is_told_of_a_session_has_none_of_its_values() -> None:
-    state = checked_state(
+    state = parse_session(
         "https://example.test/", [{"name": "sid", "value": "canary-1"}], {"https://a.test": {"k": "canary-2"}}
     )
     assert sorted(state.secrets()) == ["canary-1", "canary-2"]
     assert "canary" not in f"{state!r} {state.about()}"
-    assert SessionState.unpacked(state.packed()) == state
+    assert SessionState.deserialize(state.serialize()) == state
 
 
 # -- secrets -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@ import pytest
 
 from corral.domain.errors import BadInput
 from corral.domain.net.url import parse_target
-from corral.domain.sites.session import checked_state
+from corral.domain.sites.session import parse_session
 from corral.domain.sites.session_text import cookies_of_text
 
 FILE = """# Netscape HTTP Cookie File
@@ -14,7 +14,7 @@ FILE = """# Netscape HTTP Cookie File
 
 
 def sent_to(url: str, text: str) -> str | None:
-    state = checked_state("https://a.test/", cookies_of_text(text))
+    state = parse_session("https://a.test/", cookies_of_text(text))
     return state.headers_for(parse_target(url), 1_700_000_000).get("cookie")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from corral.domain.runs.artifact import ArtifactKind
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
-from corral.domain.sites.session import checked_state
+from corral.domain.sites.session import parse_session
 from corral.fetch.browser import failure_evidence
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.files.artifacts import ArtifactFolder
@@ -140,7 +140,7 @@ async def test_html_is_cut_and_holds_no_value_of_the_session(
     canary = "canary-in-the-page-0123456789"
     serve(monkeypatch, "/echo", f"<p>your cookie: {canary}</p>" + "<p>x</p>" * 1000, status="403 Forbidden")
     monkeypatch.setattr(failure_evidence, "_MAX_HTML_BYTES", 1000)
-    state = checked_state(hostile.url("/"), [{"name": "sid", "value": canary}])
+    state = parse_session(hostile.url("/"), [{"name": "sid", "value": canary}])
     outcome = await browser.execute(replace(a_task(hostile.url("/echo"), "title"), session=state))
     assert isinstance(outcome, Failed)
     html = kept(outcome, folder)["html"]

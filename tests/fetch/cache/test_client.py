@@ -12,7 +12,7 @@ import pytest
 from corral.domain.net.http_cache import CacheMode, StoredPage
 from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
 from corral.domain.runs.payload.stored import Payload
-from corral.domain.sites.session import checked_state
+from corral.domain.sites.session import parse_session
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.cache.client import CacheRequest, PageCache
 from corral.fetch.cache.disk import DiskCache, TooLarge
@@ -166,7 +166,7 @@ async def test_a_run_with_a_login_neither_finds_nor_leaves_anything(
     egress: Egress, hostile: Hostile, page: Page, tmp_path: Path
 ) -> None:
     http = an_executor(egress, tmp_path, CacheMode.REPLAY)
-    state = checked_state(hostile.url("/"), [{"name": "sid", "value": "my-own-secret"}])
+    state = parse_session(hostile.url("/"), [{"name": "sid", "value": "my-own-secret"}])
     known = replace(a_task(hostile.url("/cached")), session=state)
     outcome = await http.execute(known)
     assert isinstance(outcome, Fetched)

@@ -21,7 +21,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import BrowserLimits, find_chromium
-from corral.fetch.browser.visit import Visit
+from corral.fetch.browser.visit import PageVisit
 from tests.chaos.level import by_level
 from tests.fetch.browsing import a_task, engine_of
 from tests.fetch.ssrf_corpus import corpus, dealt, for_pages, forbidden_v4, forbidden_v6
@@ -129,7 +129,7 @@ def distinct(urls: tuple[str, ...]) -> list[str]:
 async def loaded(browser: BrowserExecutor, left: list[str]) -> None:
     """A tab of a run's own, which takes one after the other."""
     engine, proxy = engine_of(browser), browser.renderer._proxy
-    visit, granted = Visit(engine, BrowserLimits(max_navigations=1_000_000)), proxy.admit()
+    visit, granted = PageVisit(engine, BrowserLimits(max_navigations=1_000_000)), proxy.admit()
     try:
         await visit.open(proxy.address, granted, "t")
         while left:

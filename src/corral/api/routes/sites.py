@@ -13,7 +13,7 @@ from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import SitePace, place_of
 from corral.domain.net.address import EgressPolicy
 from corral.domain.net.url import MAX_URL_CHARS, parse_target
-from corral.domain.sites.recipe.edit import edited
+from corral.domain.sites.recipe.edit import check_edit
 from corral.views.host_limits import SiteGateRead, SitePaceChange, gate_read
 from corral.views.sites import RecipeChange, RecipeRead, intelligence, recipe_read
 from corral.wiring.options import gate_rules
@@ -73,7 +73,7 @@ async def change_recipe(recipe_id: Id, body: RecipeChange, corral: Corral) -> Re
         raise BadInput("nothing is to be changed", field="document", hint="send a document, pinned, or both")
     stored = await corral.store.recipes.get(str(recipe_id))
     policy = EgressPolicy(corral.settings.egress_allow)
-    document = None if body.document is None else edited(stored, body.document, policy)
+    document = None if body.document is None else check_edit(stored, body.document, policy)
     # What a person wrote is not for the next browser run to replace.
     pinned = True if body.pinned is None else body.pinned
     return render.answer(recipe_read(await corral.store.recipes.change(stored.id, document, pinned=pinned)))

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from corral.domain.errors import BadInput
-from corral.domain.net.canonical import canonical_url, unescaped
+from corral.domain.net.canonical import canonical_url, normalize_escapes
 from corral.domain.net.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, parse_target
 
 MAX_PATTERNS = 100
@@ -241,7 +241,7 @@ def is_named_as_file(url: str) -> bool:
 
 def _spelled(text: str) -> str:
     """A pattern as canonical addresses are spelled."""
-    text = unescaped(quote(text, safe=_PATTERN_SAFE))
+    text = normalize_escapes(quote(text, safe=_PATTERN_SAFE))
     if text[0] == "/":
         return text
     scheme, mark, rest = text.partition("://")

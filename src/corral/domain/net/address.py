@@ -47,13 +47,13 @@ _ENTRY = re.compile(r"(?:\[(?P<v6>[^\]]+)\](?P<v6len>/\d+)?|(?P<v4>[^:\[\]]+)):(
 
 def is_forbidden(address: IPv4Address | IPv6Address) -> bool:
     """True for every address that is not plainly a public host."""
-    plain = _unmapped(address)
+    plain = _unmap(address)
     if isinstance(plain, IPv4Address):
         return any(plain in network for network in _FORBIDDEN_V4)
     return plain not in _ALLOWED_V6 or any(plain in network for network in _FORBIDDEN_V6)
 
 
-def _unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def _unmap(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     mapped = getattr(address, "ipv4_mapped", None)
     return mapped if isinstance(mapped, IPv4Address) else address
 
@@ -103,14 +103,14 @@ class EgressPolicy:
 
     def permits(self, ip: str, port: int) -> bool:
         try:
-            address = _unmapped(ip_address(ip))
+            address = _unmap(ip_address(ip))
         except ValueError:
             return False
         return self.has_exception(ip, port) or not is_forbidden(address)
 
     def has_exception(self, ip: str, port: int) -> bool:
         """True where somebody wrote this address into the allow list."""
-        address = _unmapped(ip_address(ip))
+        address = _unmap(ip_address(ip))
         return any(entry.covers(address, port) for entry in self.allow)
 
 

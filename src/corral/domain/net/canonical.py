@@ -70,10 +70,10 @@ def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
 
 
 def link_of(target: Target, kept: frozenset[str] = _NONE) -> Link:
-    path = unescaped(target.path)
-    query = None if target.query is None else unescaped(target.query)
+    path = normalize_escapes(target.path)
+    query = None if target.query is None else normalize_escapes(target.query)
     url = target.origin + path + ("" if query is None else f"?{query}")
-    return _link_with(url, _place(target.scheme, target.host, target.port), path, query, kept)
+    return _link_with(url, _authority_key(target.scheme, target.host, target.port), path, query, kept)
 
 
 def link_to(base: Target, reference: str, kept: frozenset[str] = _NONE) -> Link | None:
@@ -126,15 +126,15 @@ def _link(origin: str, folder: str, head: str, kept: frozenset[str]) -> Link | N
         return link_to(parse_target(origin + folder, max_chars=_MAX_CHARS), head, kept)
     there, path, query = plain.groups()
     if there is not None:
-        place = _origin_of(there)
-        if place is None:
+        authority = _origin_of(there)
+        if authority is None:
             return None
-        origin, path = place, path or "/"
+        origin, path = authority, path or "/"
     elif path[:1] != "/":
         path = above + path
-    path = unescaped(path)
+    path = normalize_escapes(path)
     url = origin + path if query is None else f"{origin}{path}?{query}"
-    return _link_with(url, _place_of(origin), path, query, kept)
+    return _link_with(url, _authority_key_of(origin), path, query, kept)
 
 
 def _begins_anew(rest: str) -> bool:
@@ -151,17 +151,17 @@ def _origin_of(text: str) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _place_of(origin: str) -> str:
+def _authority_key_of(origin: str) -> str:
     target = parse_target(origin)
-    return _place(target.scheme, target.host, target.port)
+    return _authority_key(target.scheme, target.host, target.port)
 
 
-def _place(scheme: str, host: str, port: int) -> str:
+def _authority_key(scheme: str, host: str, port: int) -> str:
     name = f"[{host}]" if ":" in host else host
     return f"//{name}" if port == DEFAULT_PORTS[scheme] else f"//{name}:{port}"
 
 
-def unescaped(text: str) -> str:
+def normalize_escapes(text: str) -> str:
     """Upper-case escapes, and none for what needs none.
 
     A text with a percent sign that begins no escape is left as it is: decoding around it could make it begin one.
@@ -176,12 +176,12 @@ def _one_escape(match: re.Match[str]) -> str:
     return char if char in _UNRESERVED else match[0].upper()
 
 
-def _link_with(url: str, place: str, path: str, query: str | None, kept: frozenset[str]) -> Link:
+def _link_with(url: str, authority: str, path: str, query: str | None, kept: frozenset[str]) -> Link:
     """Of a path and a query with their escapes in one spelling."""
     has_session = False
     if ";" in path and (bare := without_sessions(path, kept)) != path:
         # What hid behind the session may be spelled in two ways, or be dots.
-        path, has_session = _without_hidden_dots(unescaped(bare)), True
+        path, has_session = _without_hidden_dots(normalize_escapes(bare)), True
     elif "%2F" in path and "." in path:
         path = _without_hidden_dots(path)
     given = query.split("&") if query else ()
@@ -189,7 +189,7 @@ def _link_with(url: str, place: str, path: str, query: str | None, kept: frozens
     if len(counting) < len(given):
         has_session = has_session or any(_is_session(part, kept) for part in given)
     wanted = _in_order(counting, is_shorter=len(counting) < len(given)) if counting else ""
-    return Link(url, f"{place}{path or '/'}?{wanted}" if wanted else place + (path or "/"), has_session)
+    return Link(url, f"{authority}{path or '/'}?{wanted}" if wanted else authority + (path or "/"), has_session)
 
 
 def _without_hidden_dots(path: str) -> str:
@@ -205,7 +205,7 @@ def _in_order(parts: list[str], *, is_shorter: bool) -> str:
     if "+" in query:
         query = query.replace("+", "%20")
     if "%" in query and is_shorter:
-        query = unescaped(query)
+        query = normalize_escapes(query)
     if len(parts) == 1:
         return query
     # By name only: among parameters of one name the order may mean something.

@@ -37,7 +37,7 @@ class CacheUse(StrEnum):
     MISS = "miss"  # fetched
 
 
-def together(uses: Iterable[str]) -> str | None:
+def combine_uses(uses: Iterable[str]) -> str | None:
     """What several requests for one page come to: no better than the least of them."""
     found = set(uses)
     return next((use.value for use in (CacheUse.MISS, CacheUse.REVALIDATED, CacheUse.HIT) if use.value in found), None)
@@ -54,12 +54,12 @@ class StoredPage:
     asked_with: Headers  # the request's own headers, for Vary
 
 
-def may_ask_cache(mode: CacheMode, headers: Mapping[str, str], *, has_login: bool) -> bool:
+def may_use_cache(mode: CacheMode, headers: Mapping[str, str], *, has_login: bool) -> bool:
     """False for a request that says who we are: what it is answered is not for the next one."""
     return mode is not CacheMode.OFF and not has_login and all(name.lower() in _PLAIN_HEADERS for name in headers)
 
 
-def is_worth_keeping(page: StoredPage, mode: CacheMode) -> bool:
+def should_store(page: StoredPage, mode: CacheMode) -> bool:
     if page.status not in _KEPT_STATUS or _opens_something(page):
         return False
     if mode is CacheMode.REPLAY:
@@ -76,7 +76,7 @@ def _opens_something(page: StoredPage) -> bool:
     return any(find_secrets(url) for url in (page.url, *page.chain))
 
 
-def keepable(headers: Headers) -> Headers:
+def storable_headers(headers: Headers) -> Headers:
     return tuple((name, value) for name, value in headers if name not in _NOT_STORED)
 
 
@@ -109,14 +109,14 @@ def validators(page: StoredPage) -> dict[str, str]:
     return found
 
 
-def refreshed(page: StoredPage, headers: Headers, now: float) -> StoredPage | None:
+def refresh(page: StoredPage, headers: Headers, now: float) -> StoredPage | None:
     """The page after the site has said 304; None where that speaks of another version than ours."""
     told, ours = _first(headers, "etag"), _first(page.headers, "etag")
     if told is not None and _weak(told) != _weak(ours or ""):
         return None
     newer = {name for name, _ in headers if name not in _OF_THE_BODY}
     kept = tuple((name, value) for name, value in page.headers if name not in newer)
-    added = tuple((name, value) for name, value in keepable(headers) if name in newer)
+    added = tuple((name, value) for name, value in storable_headers(headers) if name in newer)
     return replace(page, headers=kept + added, stored_at=now)
 
 

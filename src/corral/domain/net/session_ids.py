@@ -44,8 +44,8 @@ def looks_random(value: str) -> bool:
 def without_sessions(path: str, kept: frozenset[str] = frozenset()) -> str:
     """A path without the session ids that are part of it (`/page;jsessionid=…`)."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def strip_session(match: re.Match[str]) -> str:
         name = match[1].lower()
         return match[0] if name in kept or not looks_random(match[2]) else ""
 
-    return _PATH.sub(replaced, path)
+    return _PATH.sub(strip_session, path)

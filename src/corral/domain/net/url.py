@@ -63,18 +63,18 @@ def parse_target(text: str, *, field: str = "target_url", max_chars: int = MAX_U
     """The one parse of a URL, or BadInput saying what is wrong with it and what to write instead."""
     if len(text) <= max_chars:
         try:
-            return _known(text)
+            return _parse_cached(text)
         except BadInput:
             pass  # said again, with the name of the field
-    return _parsed(text, field, max_chars)
+    return _parse(text, field, max_chars)
 
 
 @lru_cache(maxsize=512)  # on its way a page is asked for its address at every door
-def _known(text: str) -> Target:
-    return _parsed(text, "", len(text))
+def _parse_cached(text: str) -> Target:
+    return _parse(text, "", len(text))
 
 
-def _parsed(text: str, field: str, max_chars: int) -> Target:
+def _parse(text: str, field: str, max_chars: int) -> Target:
     _check_characters(text, field, max_chars)
     scheme, rest = _split_scheme(text, field)
     authority, tail = _split_authority(rest, field)
@@ -83,11 +83,11 @@ def _parsed(text: str, field: str, max_chars: int) -> Target:
     port = _parse_port(port_text, field) if port_text is not None else DEFAULT_PORTS[scheme]
     before, _, fragment = tail.partition("#")
     path, mark, rest = before.partition("?")
-    path = _quoted(_without_dot_segments(path) or "/", _PATH_SAFE)
-    query = _quoted(rest, _QUERY_SAFE) if mark else None
+    path = _quote(_without_dot_segments(path) or "/", _PATH_SAFE)
+    query = _quote(rest, _QUERY_SAFE) if mark else None
     url = _origin(scheme, host, port) + path + (f"?{query}" if mark else "")
     if fragment:
-        url += f"#{_quoted(fragment, _QUERY_SAFE)}"
+        url += f"#{_quote(fragment, _QUERY_SAFE)}"
     return Target(url, scheme, host, port, path, query, is_literal)
 
 
@@ -96,7 +96,7 @@ def _origin(scheme: str, host: str, port: int) -> str:
     return f"{scheme}://{name}" if port == DEFAULT_PORTS[scheme] else f"{scheme}://{name}:{port}"
 
 
-def _quoted(text: str, safe: str) -> str:
+def _quote(text: str, safe: str) -> str:
     return text if _PLAIN.fullmatch(text) else quote(text, safe=safe)
 
 

@@ -24,7 +24,7 @@ from corral.domain.runs.record import Record, RecordFilter
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
 from corral.domain.runs.settlement import Settlement
-from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.domain.sites.site import Memory, Observation
 
@@ -223,7 +223,7 @@ class RecipeStore(Protocol):
         """Record that a replay of this version failed: it is not offered again until its shape changes."""
         ...
 
-    async def save(self, lesson: Lesson) -> StoredRecipe | None:
+    async def save(self, lesson: RecordedRecipe) -> StoredRecipe | None:
         """Save a recorded recipe; None if it is known already or a person pinned another one."""
         ...
 

@@ -24,7 +24,7 @@ class RunCookies:
     def take(self, target: Target, lines: Iterable[str], now_s: float) -> None:
         """What the target said with Set-Cookie. What it may not set, and what is too much, is dropped."""
         for line in lines:
-            cookie = _parsed(target, line, now_s)
+            cookie = _parse_cookie(target, line, now_s)
             if cookie is None:
                 continue
             place = (cookie.domain, cookie.path, cookie.name)
@@ -46,7 +46,7 @@ class RunCookies:
         return "; ".join([*older, *(f"{name}={value}" for name, value in newer.items())])
 
 
-def _parsed(target: Target, line: str, now_s: float) -> Cookie | None:
+def _parse_cookie(target: Target, line: str, now_s: float) -> Cookie | None:
     """RFC 6265, 5.2 and 5.3, read strictly; None for what is not taken."""
     pair, *rest = line.split(";")
     name, equals, value = (part.strip() for part in pair.partition("="))

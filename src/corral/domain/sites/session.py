@@ -98,7 +98,7 @@ class SessionState:
             "expires": max(ends) if ends and len(ends) == len(self.cookies) else None,
         }
 
-    def packed(self) -> bytes:
+    def serialize(self) -> bytes:
         """All of it in clear, to be sealed."""
         return json.dumps(
             {
@@ -116,7 +116,7 @@ class SessionState:
         ).encode()
 
     @classmethod
-    def unpacked(cls, data: bytes) -> "SessionState":
+    def deserialize(cls, data: bytes) -> "SessionState":
         cell = json.loads(data)
         return cls(
             tuple(Cookie(name, Secret(value), *rest) for name, value, *rest in cell["cookies"]),
@@ -163,7 +163,7 @@ class SessionInfo:
     check: CheckResult = CheckResult.UNCHECKED
 
 
-def checked_state(
+def parse_session(
     target_url: str,
     cookies: Iterable[Mapping[str, Any]],
     storage: Mapping[str, Mapping[str, str]] | None = None,

@@ -14,7 +14,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.run import Run
 from corral.domain.runs.settlement import Settlement
-from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe, for_page, recipe_key, recipe_of
+from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe, for_page, recipe_key, recipe_of
 from corral.domain.sites.site import fields_key
 
 log = structlog.get_logger()
@@ -45,12 +45,12 @@ class Lessons:
         return settlement._replace(transition=replace(transition, events=(_event(saved), *transition.events)))
 
 
-def lesson_of(run: Run, taught: dict[str, Any]) -> Lesson:
+def lesson_of(run: Run, taught: dict[str, Any]) -> RecordedRecipe:
     document = {"calls": taught.get("calls"), "fields": taught.get("fields")}
     recipe = recipe_of(str(taught.get("url_pattern")), document)
     payload = run.payload.read(PagePayload)
     host, key = parse_target(payload.url).host, fields_key(payload.field_names)
-    return Lesson(host, recipe_key(payload.fields), recipe.url_pattern, recipe.document(), key)
+    return RecordedRecipe(host, recipe_key(payload.fields), recipe.url_pattern, recipe.document(), key)
 
 
 async def recipe_for(store: RecipeStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:

@@ -23,7 +23,7 @@ from corral.domain.sites.session import (
     SealedSession,
     SessionInfo,
     SessionState,
-    checked_state,
+    parse_session,
 )
 from corral.engine.oneshot import errand
 from corral.engine.usecases.submit import resumed_payload
@@ -99,7 +99,7 @@ class Sessions:
 
     def sealed_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
         """A login for one crawl that has no job."""
-        state = checked_state(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
+        state = parse_session(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
         return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
 
     async def resolve(
@@ -163,7 +163,7 @@ class Sessions:
             after = batch[-1].id
             for sealed in batch:
                 try:
-                    moved += await self._store.sessions.rewrap(keys.rewrapped(sealed), sealed.kid)
+                    moved += await self._store.sessions.rewrap(keys.rewrap(sealed), sealed.kid)
                 except SealBroken:
                     broken.append(sealed.id)
         moved_proxies, broken_jobs = await self._proxies_rotated(keys)
@@ -203,7 +203,7 @@ class Sessions:
 
 
 def _state(job: Job, draft: SessionDraft) -> SessionState:
-    return checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
+    return parse_session(job.target_url, draft.cookies, draft.storage, draft.headers)
 
 
 def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:

@@ -8,7 +8,7 @@ from corral.domain.runs.outcome import Failed
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.extract.xml.prolog import is_xml, prolog_of
-from corral.fetch.browser.visit import Arrival, Snapshot, Visit
+from corral.fetch.browser.visit import Arrival, PageSnapshot, PageVisit
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import PageReader
 from corral.fetch.proxy.messages import FAULT_HEADER
@@ -18,7 +18,7 @@ _PROLOG_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReadPlan:
     """What is looked for on a page, by whom, and how long."""
 
     asked_url: str
@@ -31,13 +31,13 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    snapshot: Snapshot
+    snapshot: PageSnapshot
     request: ReadRequest
     answer: ReadAnswer
     first_at: float  # when a document was first there to be read
 
 
-async def as_sent(visit: Visit, look: Look) -> Reading | Failed | None:
+async def read_as_sent(visit: PageVisit, look: ReadPlan) -> Reading | Failed | None:
     """What the document says, byte for byte; None where it is a page, or cannot be had in this way."""
     arrival = visit.arrival
     if arrival is None or arrival.error is not None or FAULT_HEADER in arrival.headers or not _is_data(arrival):
@@ -52,7 +52,7 @@ async def as_sent(visit: Visit, look: Look) -> Reading | Failed | None:
     answer = await look.reader.read(request, max(0.0, look.until - time.monotonic()))
     if isinstance(answer, Failed):
         return answer
-    return Reading(Snapshot("", len(body), arrival.url, True, True), request, answer, time.monotonic())
+    return Reading(PageSnapshot("", len(body), arrival.url, True, True), request, answer, time.monotonic())
 
 
 def _is_data(arrival: Arrival) -> bool:

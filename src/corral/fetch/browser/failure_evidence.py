@@ -13,7 +13,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from corral.domain.runs.artifact import Artifact, ArtifactKind
 from corral.domain.secret import without
-from corral.fetch.browser.visit import Visit
+from corral.fetch.browser.visit import PageVisit
 from corral.fetch.limits import MIB
 from corral.files.artifacts import ArtifactFolder
 
@@ -29,7 +29,7 @@ _MIN_SECRET_CHARS = 12
 
 
 async def evidence(
-    visit: Visit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float
+    visit: PageVisit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float
 ) -> tuple[Artifact, ...]:
     """What could be kept in this time. `secrets` and what the site knows us by are left out of the HTML."""
     if not visit.is_on_the_web:
@@ -48,7 +48,7 @@ async def evidence(
     return tuple(kept)
 
 
-async def _keep_screenshot(visit: Visit, folder: ArtifactFolder, kept: list[Artifact]) -> None:
+async def _keep_screenshot(visit: PageVisit, folder: ArtifactFolder, kept: list[Artifact]) -> None:
     try:
         data = base64.b64decode(await visit.screenshot(), validate=True)
     except (PlaywrightError, KeyError, binascii.Error):
@@ -58,7 +58,7 @@ async def _keep_screenshot(visit: Visit, folder: ArtifactFolder, kept: list[Arti
 
 
 async def _keep_html(
-    visit: Visit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float, kept: list[Artifact]
+    visit: PageVisit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float, kept: list[Artifact]
 ) -> None:
     try:
         async with asyncio.timeout(within_s * (_FRESH_SHARE if visit.last_html else 1)):
@@ -69,7 +69,7 @@ async def _keep_html(
         return
     try:
         # Of the browser, not of the page: it answers also where the page does not.
-        known_by = [value for value in await visit.known_by() if len(value) >= _MIN_SECRET_CHARS]
+        known_by = [value for value in await visit.identifiers() if len(value) >= _MIN_SECRET_CHARS]
     except PlaywrightError:
         return  # what cannot be cleaned is not kept
     data = without(visit.last_html, [*secrets, *known_by]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]

@@ -18,7 +18,7 @@ _RECORD = "processes"
 
 class BrowserHome:
     def __init__(self, root: Path) -> None:
-        self._lock_path, self._lock = _claimed(root)
+        self._lock_path, self._lock = _claim(root)
         self.path = self._lock_path.with_suffix("")
         self.path.mkdir(mode=0o700)
 
@@ -57,7 +57,7 @@ def sweep_homes(root: Path | None = None) -> int:
     """End and remove what workers that are gone have left behind; how many there were."""
     swept = 0
     for lock_path in _locks_in(root):
-        lock = _locked(lock_path, create=False)
+        lock = _lock_file(lock_path, create=False)
         if lock is None:
             continue
         home = lock_path.with_suffix("")
@@ -86,19 +86,19 @@ def _end_recorded(home: Path) -> None:
             record.kill()
 
 
-def _claimed(root: Path) -> tuple[Path, int]:
+def _claim(root: Path) -> tuple[Path, int]:
     """A lock that is ours, on a name that says whose it is."""
     us = ProcessRecord.of(os.getpid())
     name = f"{os.getpid()}-{us.start_ticks if us else 0}"
     for attempt in range(100):
         path = root / f"{name}-{attempt}.lock"
-        lock = _locked(path, create=True)
+        lock = _lock_file(path, create=True)
         if lock is not None:
             return path, lock
     raise OSError(f"no free name for a browser folder in {root}")
 
 
-def _locked(path: Path, *, create: bool) -> int | None:
+def _lock_file(path: Path, *, create: bool) -> int | None:
     flags = os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if create else 0)
     try:
         lock = os.open(path, flags, 0o600)

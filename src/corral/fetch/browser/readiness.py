@@ -15,9 +15,9 @@ from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.classify.page_classifier import ClassifierInput
 from corral.extract.page_reader import ReadRequest, wants_title_only
 from corral.fetch.answer_check import failure_behind, failure_read
-from corral.fetch.browser.data_documents import Look, Reading, as_sent
+from corral.fetch.browser.data_documents import Reading, ReadPlan, read_as_sent
 from corral.fetch.browser.faults import browser_fault, fault_of_net_error
-from corral.fetch.browser.visit import Arrival, Snapshot, Visit
+from corral.fetch.browser.visit import Arrival, PageSnapshot, PageVisit
 from corral.fetch.faults import fault
 from corral.fetch.proxy.forward_proxy import ProxyPass
 from corral.fetch.proxy.messages import FAULT_HEADER, fault_named
@@ -40,16 +40,16 @@ _MAX_HEADER_BYTES = 64 * 1024
 _HTML = ("content-type", "text/html; charset=utf-8")
 
 
-async def settled(visit: Visit, granted: ProxyPass, look: Look) -> Reading | Failed | None:
+async def wait_until_ready(visit: PageVisit, granted: ProxyPass, look: ReadPlan) -> Reading | Failed | None:
     """The page once every field is there, or once nothing more is coming; None where there is nothing to read."""
     until, max_chars = look.until, look.max_chars
     if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
         return fault("limit:body_too_large", f"it announces {visit.arrival.announced_bytes} bytes, {max_chars} allowed")
-    if (sent := await as_sent(visit, look)) is not None:
+    if (sent := await read_as_sent(visit, look)) is not None:
         return sent
     reading: Reading | None = None
     while not _is_over(visit, granted):
-        await visit.parsed(min(_LARGE_PAGE_S, until - time.monotonic()))
+        await visit.wait_parsed(min(_LARGE_PAGE_S, until - time.monotonic()))
         looked_at = time.monotonic()
         snapshot = None if visit.is_navigating else await visit.snapshot()
         if snapshot is not None:
@@ -77,7 +77,7 @@ def out_of_time(granted: ProxyPass, max_bytes: int) -> Failed:
     return browser_fault("timeout:browser")
 
 
-def _is_over(visit: Visit, granted: ProxyPass) -> bool:
+def _is_over(visit: PageVisit, granted: ProxyPass) -> bool:
     """Nothing worth reading will come."""
     arrival = visit.arrival
     return granted.exceeded is not None or (arrival is not None and arrival.error is not None)
@@ -88,7 +88,7 @@ def _has_arrived(reading: Reading) -> bool:
     return reading.snapshot.is_parsed or not reading.answer.missing
 
 
-def _is_ready(visit: Visit, reading: Reading) -> bool:
+def _is_ready(visit: PageVisit, reading: Reading) -> bool:
     if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
         return True  # an error page; its title is all that is asked of it
     quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
@@ -101,7 +101,7 @@ def _is_ready(visit: Visit, reading: Reading) -> bool:
     return has_all or visit.quiet_s() > quiet_s
 
 
-async def read_again(visit: Visit, look: Look, before: Reading, html: str | None = None) -> Reading | Failed:
+async def read_again(visit: PageVisit, look: ReadPlan, before: Reading, html: str | None = None) -> Reading | Failed:
     """The page as it is now, with `html` as its document where that is given; as it was before where there is none."""
     snapshot = None if visit.is_navigating else await visit.snapshot()
     if snapshot is not None and html is not None:
@@ -109,7 +109,9 @@ async def read_again(visit: Visit, look: Look, before: Reading, html: str | None
     return before if snapshot is None else await _read(visit.arrival, snapshot, look, before)
 
 
-async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before: Reading | None) -> Reading | Failed:
+async def _read(
+    arrival: Arrival | None, snapshot: PageSnapshot, look: ReadPlan, before: Reading | None
+) -> Reading | Failed:
     if snapshot.size > look.max_chars:
         told = f"the rendered page has {snapshot.size} characters, {look.max_chars} allowed"
         return fault("limit:body_too_large", told)
@@ -121,7 +123,7 @@ async def _read(arrival: Arrival | None, snapshot: Snapshot, look: Look, before:
     return answer if isinstance(answer, Failed) else Reading(snapshot, request, answer, first_at)
 
 
-def _request(arrival: Arrival | None, snapshot: Snapshot, look: Look) -> ReadRequest:
+def _request(arrival: Arrival | None, snapshot: PageSnapshot, look: ReadPlan) -> ReadRequest:
     """The page as the browser has it: its text is HTML in UTF-8, whatever was sent."""
     headers = tuple(arrival.headers.items()) if arrival else ()
     return ReadRequest(

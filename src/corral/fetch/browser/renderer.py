@@ -15,17 +15,17 @@ from corral.domain.runs.outcome import Failed, Outcome, Task, wants_evidence
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.session import SessionState
 from corral.fetch.browser.crawl_page import Rendering
-from corral.fetch.browser.data_documents import Look, Reading
+from corral.fetch.browser.data_documents import Reading, ReadPlan
 from corral.fetch.browser.engine import CannotStart, Engine
 from corral.fetch.browser.failure_evidence import WITHIN_S, evidence
 from corral.fetch.browser.faults import browser_fault
 from corral.fetch.browser.headers import first_party_headers
 from corral.fetch.browser.launch_args import BrowserLimits
-from corral.fetch.browser.readiness import out_of_time, outcome_of, settled
+from corral.fetch.browser.readiness import out_of_time, outcome_of, wait_until_ready
 from corral.fetch.browser.recorded_calls import add_recipe
-from corral.fetch.browser.scroll import scrolled
+from corral.fetch.browser.scroll import scroll_and_read
 from corral.fetch.browser.shared_browser import BrowserHost
-from corral.fetch.browser.visit import Visit
+from corral.fetch.browser.visit import PageVisit
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext
 from corral.fetch.faults import fault
@@ -90,7 +90,7 @@ class Renderer:
         if isinstance(engine, Failed):
             return engine
         run.clock.mark("ready_ms")
-        visit = Visit(engine, self._limits)
+        visit = PageVisit(engine, self._limits)
         idle_s = task.payload.read(PagePayload).timeout_s
         granted = self._proxy.admit(run.context.trusted_hosts, task.proxy, idle_s=idle_s, on_exceeded=visit.exceed)
         try:
@@ -116,7 +116,7 @@ class Renderer:
             name = "policy:strategy_unavailable" if problem.is_final else "unknown:browser_launch"
             return browser_fault(name, str(problem))
 
-    async def _watch(self, visit: Visit, granted: ProxyPass, run: "_PageRun") -> Outcome:
+    async def _watch(self, visit: PageVisit, granted: ProxyPass, run: "_PageRun") -> Outcome:
         clock = run.clock
         try:
             async with asyncio.timeout(clock.measure_left_s()):
@@ -132,7 +132,7 @@ class Renderer:
             outcome.stats.update(bytes=granted.bytes_in, requests=granted.requests, timings=clock.timings())
         return outcome
 
-    async def _with_evidence(self, outcome: Outcome, visit: Visit, task: Task, clock: "_Clock") -> Outcome:
+    async def _with_evidence(self, outcome: Outcome, visit: PageVisit, task: Task, clock: "_Clock") -> Outcome:
         within_s = min(WITHIN_S, clock.last_s())
         is_of_crawl = task.rendering is not None  # no row would name the picture of one of its pages
         if self._folder is None or within_s <= 0 or is_of_crawl or not wants_evidence(outcome):
@@ -140,7 +140,7 @@ class Renderer:
         secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
         return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
 
-    async def _load_and_read(self, visit: Visit, granted: ProxyPass, run: "_PageRun") -> Outcome:
+    async def _load_and_read(self, visit: PageVisit, granted: ProxyPass, run: "_PageRun") -> Outcome:
         task, target, clock = run.task, run.target, run.clock
         payload = task.payload.read(PagePayload)
         fields = payload.fields
@@ -153,12 +153,12 @@ class Renderer:
         await visit.load(target.url)
         clock.mark("load_ms")
         rendering = task.rendering if isinstance(task.rendering, Rendering) else None
-        look = Look(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
+        look = ReadPlan(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
         if rendering is not None:
             look = replace(look, crawl=rendering.ask, until=look.until - rendering.scroll_s)
-        reading = await settled(visit, granted, look)
+        reading = await wait_until_ready(visit, granted, look)
         if rendering is not None and isinstance(reading, Reading):
-            reading = await scrolled(visit, look, reading, rendering, clock.reading_ends_at())
+            reading = await scroll_and_read(visit, look, reading, rendering, clock.reading_ends_at())
         outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
         if rendering is not None and isinstance(reading, Reading):
             chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()
@@ -208,7 +208,7 @@ class _PageRun:
     clock: _Clock
 
 
-async def _unless_ended(visit: Visit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def _unless_ended(visit: PageVisit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
     """What the work finds, unless the visit ends from outside first."""
     task = asyncio.create_task(work)
     try:

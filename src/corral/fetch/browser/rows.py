@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from corral.fetch.browser.visit import Visit
+from corral.fetch.browser.visit import PageVisit
 
 _SETTLE_S = 0.15
 _LONGEST_SETTLE_S = 2.0
@@ -90,7 +90,7 @@ _MERGE = r"""(() => {
 class RowCollector:
     """`is_recycling` once rows that were there have left the document; `is_whole` unless a bound was reached."""
 
-    def __init__(self, visit: Visit, max_chars: int) -> None:
+    def __init__(self, visit: PageVisit, max_chars: int) -> None:
         self._visit = visit
         self._max_chars = max_chars
         self.is_recycling = False
@@ -124,7 +124,7 @@ class RowCollector:
             await self._settle(until)
         self.is_whole = False
 
-    async def merged(self) -> str | None:
+    async def merge(self) -> str | None:
         html = await self._visit.evaluate(_MERGE)
         return html if isinstance(html, str) else None
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from corral.domain.runs.outcome import Failed
 from corral.fetch.browser.crawl_page import Rendering
-from corral.fetch.browser.data_documents import Look, Reading
+from corral.fetch.browser.data_documents import Reading, ReadPlan
 from corral.fetch.browser.readiness import read_again
 from corral.fetch.browser.rows import RowCollector
-from corral.fetch.browser.visit import Visit
+from corral.fetch.browser.visit import PageVisit
 
 # What a page of several screens takes to load more: a handler may wait before it asks, and the answer takes a while.
 _BEGINS_S = 0.6
@@ -56,7 +56,9 @@ class _Extent(NamedTuple):
         return self.links > before.links or (self.elements > before.elements and self.height >= before.height)
 
 
-async def scrolled(visit: Visit, look: Look, reading: Reading, rendering: Rendering, until: float) -> Reading | Failed:
+async def scroll_and_read(
+    visit: PageVisit, look: ReadPlan, reading: Reading, rendering: Rendering, until: float
+) -> Reading | Failed:
     """The page as it is at its end. One that was sent as data has none."""
     if not rendering.max_scrolls or not reading.snapshot.html:
         return reading
@@ -66,12 +68,12 @@ async def scrolled(visit: Visit, look: Look, reading: Reading, rendering: Render
     merged = None
     if rows.is_recycling:
         await rows.collect_all(rendering.max_scrolls, until)
-        merged, is_whole = await rows.merged(), rows.is_whole
+        merged, is_whole = await rows.merge(), rows.is_whole
     rendering.is_cut = not is_whole
     return await read_again(visit, look, reading, merged)
 
 
-async def scroll_to_end(visit: Visit, max_steps: int, until: float, rows: RowCollector) -> bool:
+async def scroll_to_end(visit: PageVisit, max_steps: int, until: float, rows: RowCollector) -> bool:
     """Scroll until nothing new comes. False where the number of steps or the time ended it before."""
     extent = await _extent(visit, _LOOK)
     if extent is None or not extent.can_move:
@@ -79,7 +81,7 @@ async def scroll_to_end(visit: Visit, max_steps: int, until: float, rows: RowCol
     for _ in range(max_steps):
         await rows.look()
         await _extent(visit, _MOVE)
-        now = await _grown(visit, extent, until)
+        now = await _wait_for_growth(visit, extent, until)
         await rows.look()
         if rows.is_recycling:
             return False
@@ -91,7 +93,7 @@ async def scroll_to_end(visit: Visit, max_steps: int, until: float, rows: RowCol
     return False
 
 
-async def _grown(visit: Visit, before: _Extent, until: float) -> _Extent | None:
+async def _wait_for_growth(visit: PageVisit, before: _Extent, until: float) -> _Extent | None:
     """The page once it has come to rest after a step."""
     began = time.monotonic()
     ends_at = min(until, began + _LONGEST_STEP_S)
@@ -106,6 +108,6 @@ async def _grown(visit: Visit, before: _Extent, until: float) -> _Extent | None:
     return now
 
 
-async def _extent(visit: Visit, expression: str) -> _Extent | None:
+async def _extent(visit: PageVisit, expression: str) -> _Extent | None:
     found = await visit.evaluate(expression)
     return _Extent(*found) if isinstance(found, list) else None

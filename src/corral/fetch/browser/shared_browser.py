@@ -35,7 +35,7 @@ class BrowserHost:
 
     def leave(self, engine: Engine, opening: asyncio.Task[BrowserContext] | None) -> None:
         """Give the place back. Nobody waits for the context to close, except whoever wants the place."""
-        self._spawn(self._left(engine, opening))
+        self._spawn(self._leave_when_closed(engine, opening))
 
     async def close(self) -> None:
         engine, self.engine = self.engine, None
@@ -46,7 +46,7 @@ class BrowserHost:
             await engine.end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _left(self, engine: Engine, opening: asyncio.Task[BrowserContext] | None) -> None:
+    async def _leave_when_closed(self, engine: Engine, opening: asyncio.Task[BrowserContext] | None) -> None:
         try:
             if opening is not None:
                 await engine.dismiss(opening)
@@ -64,10 +64,10 @@ class BrowserHost:
             else:
                 await self._changed.wait()
         if self.engine is None:
-            self.engine = await self._started(proxy_address)
+            self.engine = await self._start(proxy_address)
         return self.engine
 
-    async def _started(self, proxy_address: str) -> Engine:
+    async def _start(self, proxy_address: str) -> Engine:
         """A run that is cancelled meanwhile leaves the start to the next one: half a start would leave processes."""
         if self._starting is None:
             starting = start_engine(proxy_address, self._limits)

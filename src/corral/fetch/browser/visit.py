@@ -66,7 +66,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class PageSnapshot:
     html: str
     size: int  # in characters; the text is left out where it is too large
     url: str
@@ -74,7 +74,7 @@ class Snapshot:
     is_complete: bool
 
 
-class Visit:
+class PageVisit:
     def __init__(self, engine: Engine, limits: BrowserLimits) -> None:
         self._engine = engine
         self._limits = limits
@@ -173,20 +173,20 @@ class Visit:
                 self._pending.error = self._pending.error or net_error_of(str(error)) or "ABORTED"
                 self.arrival, self._pending = self._pending, None
 
-    async def parsed(self, within_s: float) -> None:
+    async def wait_parsed(self, within_s: float) -> None:
         """Until the document has arrived whole, or will not."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._parsed.wait()
 
-    async def snapshot(self) -> Snapshot | None:
+    async def snapshot(self) -> PageSnapshot | None:
         """The document as it is now; None while the page is between two documents."""
         value = await self.evaluate(_READ % self._limits.max_content_bytes)
         if value is None:
             return None
         state = value["state"]
         self.last_html = value["html"]
-        return Snapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
+        return PageSnapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
 
     async def evaluate(self, expression: str) -> Any:
         """Its value, in a world of our own; None while the page is between two documents."""
@@ -225,7 +225,7 @@ class Visit:
         )
         return str(answer["data"])
 
-    async def known_by(self) -> list[str]:
+    async def identifiers(self) -> list[str]:
         """What the site knows this visitor by: its cookies, and what opens the addresses it led to."""
         cookies = await (await self.opening).cookies() if self.opening is not None else []
         addresses = self.arrival.chain if self.arrival is not None else []

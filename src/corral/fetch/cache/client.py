@@ -15,11 +15,11 @@ from corral.domain.net.http_cache import (
     Headers,
     StoredPage,
     is_usable,
-    is_worth_keeping,
-    keepable,
     matches,
-    may_ask_cache,
-    refreshed,
+    may_use_cache,
+    refresh,
+    should_store,
+    storable_headers,
     validators,
 )
 from corral.domain.runs.outcome import Failed
@@ -71,7 +71,7 @@ class PageCache:
 
     async def fetch(self, request: CacheRequest, fetch_live: FetchLive, check: Check) -> Response | Failed:
         """Answer from disk, or with `fetch_live` if `check` allows it; it gets the headers that revalidate the page."""
-        if self._disk is None or not may_ask_cache(self._mode, request.headers, has_login=request.has_login):
+        if self._disk is None or not may_use_cache(self._mode, request.headers, has_login=request.has_login):
             return await check() or await fetch_live({})
         key = request.key(self._policy)
         try:
@@ -102,7 +102,7 @@ class PageCache:
         answer = await fetch_live(known)
         if isinstance(answer, Response) and answer.status == 304 and known and page is not None:
             # After a redirect it speaks of another page than ours.
-            current = None if answer.chain else refreshed(page, answer.headers, time.time())
+            current = None if answer.chain else refresh(page, answer.headers, time.time())
             if current is not None:
                 await self._keep(key, current)
                 again = _from_disk(current, CacheUse.REVALIDATED)
@@ -115,11 +115,11 @@ class PageCache:
         return replace(answer, cache=CacheUse.MISS.value)
 
     def _page(self, request: CacheRequest, answer: Response) -> StoredPage:
-        headers, sent = keepable(answer.headers), self._request_headers(request)
+        headers, sent = storable_headers(answer.headers), self._request_headers(request)
         return StoredPage(answer.url, answer.status, headers, answer.body, answer.chain, time.time(), sent)
 
     async def _keep(self, key: str, page: StoredPage) -> None:
-        if self._disk is None or not is_worth_keeping(page, self._mode):
+        if self._disk is None or not should_store(page, self._mode):
             return
         try:
             await asyncio.to_thread(self._disk.write, key, page)

@@ -49,7 +49,7 @@ class DiskCache:
             with os.fdopen(os.open(path, _READ), "rb") as file:
                 head = file.readline(_MAX_HEAD_BYTES)
                 size = os.fstat(file.fileno()).st_size - len(head)
-                page = _unpacked(head, file.read() if size <= max_body_bytes else None, size)
+                page = _deserialize(head, file.read() if size <= max_body_bytes else None, size)
         except OSError:
             return None
         if page is None:
@@ -61,7 +61,7 @@ class DiskCache:
 
     def write(self, key: str, page: StoredPage) -> None:
         """OSError where it cannot be; nothing is left of it then."""
-        data = _packed(page)
+        data = _serialize(page)
         path = self._path(key)
         path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
         part = path.with_name(f"{key}.{secrets.token_hex(8)}{_PART}")
@@ -109,7 +109,7 @@ class DiskCache:
         return found
 
 
-def _packed(page: StoredPage) -> bytes:
+def _serialize(page: StoredPage) -> bytes:
     head = {
         "format": _FORMAT,
         "url": page.url,
@@ -125,7 +125,7 @@ def _packed(page: StoredPage) -> bytes:
     return digest + b" " + packed + b"\n" + page.body
 
 
-def _unpacked(line: bytes, body: bytes | None, size: int) -> StoredPage | None:
+def _deserialize(line: bytes, body: bytes | None, size: int) -> StoredPage | None:
     digest, _, packed = line.rstrip(b"\n").partition(b" ")
     if hashlib.sha256(packed).hexdigest().encode() != digest:
         return None

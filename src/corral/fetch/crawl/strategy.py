@@ -32,7 +32,7 @@ from corral.fetch.crawl.visit import HttpVisitor, fields_wanted, queued_page
 from corral.fetch.egress.context import Route
 from corral.fetch.proxy.credentials import open_proxy
 from corral.fetch.proxy.route import Proxies
-from corral.fetch.sessions import SessionKeys, judged, open_session
+from corral.fetch.sessions import SessionKeys, mark_expired_session, open_session
 
 _SCROLL_S = 60.0
 _MAX_TEMPLATES = 10_000
@@ -102,7 +102,7 @@ class RunVisitor:
             await self._wait_for_turn(item.url, self.plan.delay_s)
         ended = await self._visited(item)
         if isinstance(ended, Failed) and isinstance(self.task.session, SessionState):
-            dead = judged(ended)
+            dead = mark_expired_session(ended)
             return dead if isinstance(dead, Failed) else ended
         return ended
 

@@ -31,7 +31,7 @@ async def tunnel(resolve: Resolve, proxy: OpenProxy, ip: str, port: int, within_
         return pinned if pinned.code is FailureCode.POLICY else _unusable("its name could not be resolved")
     try:
         async with asyncio.timeout(within_s):
-            return await _reached(proxy, pinned, ip, port)
+            return await _connect(proxy, pinned, ip, port)
     except TimeoutError:
         return _unusable("it did not answer in time")
     except ssl.SSLError:
@@ -40,7 +40,7 @@ async def tunnel(resolve: Resolve, proxy: OpenProxy, ip: str, port: int, within_
         return _unusable("the connection to it was refused or cut")
 
 
-async def _reached(proxy: OpenProxy, pinned: PinnedAddress, ip: str, port: int) -> Streams | Failed:
+async def _connect(proxy: OpenProxy, pinned: PinnedAddress, ip: str, port: int) -> Streams | Failed:
     is_tls = proxy.scheme == "https"
     reader, writer = await asyncio.open_connection(
         pinned.ip,

@@ -25,7 +25,7 @@ class WithProxy:
         if isinstance(opened, Failed):
             return opened
         outcome = await self._inner.execute(opened)
-        return outcome if opened.proxy is None else _told(outcome, opened.proxy)
+        return outcome if opened.proxy is None else _redact(outcome, opened.proxy)
 
 
 def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
@@ -40,9 +40,9 @@ def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
     return replace(task, proxy=with_credentials(policy, text))
 
 
-def _told(outcome: Outcome, proxy: OpenProxy) -> Outcome:
+def _redact(outcome: Outcome, proxy: OpenProxy) -> Outcome:
     """That it went through a proxy, and nothing that the proxy knows us by."""
-    told: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.shown}}
+    fields: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.shown}}
     if isinstance(outcome, Failed):
-        told |= {"message": outcome.message, "traceback": outcome.traceback}
-    return replace(outcome, **without(told, proxy.secrets()))
+        fields |= {"message": outcome.message, "traceback": outcome.traceback}
+    return replace(outcome, **without(fields, proxy.secrets()))

@@ -23,7 +23,7 @@ from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.egress.upstream_proxy import tunnel
 from corral.fetch.faults import fault
 from corral.fetch.limits import MIB
-from corral.fetch.proxy.messages import FAULT_HEADER, Request, answer, final_head, read_request, refusal, target_of
+from corral.fetch.proxy.messages import FAULT_HEADER, ProxyRequest, answer, final_head, read_request, refusal, target_of
 
 _PIECE_BYTES = 64 * 1024
 _MAX_CHALLENGES = 3
@@ -188,7 +188,7 @@ class ForwardProxy:
             if has_body:
                 return
 
-    def _pass_of(self, request: Request) -> ProxyPass | None:
+    def _pass_of(self, request: ProxyRequest) -> ProxyPass | None:
         for value in request.values("proxy-authorization"):
             scheme, _, token = value.partition(" ")
             if scheme.lower() != "basic":
@@ -202,7 +202,7 @@ class ForwardProxy:
                 return granted
         return None
 
-    async def _pursue(self, granted: ProxyPass, request: Request, client: _Peer, task: asyncio.Task[None]) -> None:
+    async def _pursue(self, granted: ProxyPass, request: ProxyRequest, client: _Peer, task: asyncio.Task[None]) -> None:
         granted.tasks.add(task)
         try:
             granted.requests += 1
@@ -223,7 +223,7 @@ class ForwardProxy:
         finally:
             granted.tasks.discard(task)
 
-    async def _forward(self, granted: ProxyPass, request: Request, target: Target, client: _Peer) -> Failed | None:
+    async def _forward(self, granted: ProxyPass, request: ProxyRequest, target: Target, client: _Peer) -> Failed | None:
         """None once the answer has begun; before that, why there is none."""
         upstream = await self._dial(granted, target)
         if isinstance(upstream, Failed):
@@ -283,12 +283,12 @@ class ForwardProxy:
         return _Peer(reader, writer)
 
     async def _exchange(
-        self, granted: ProxyPass, request: Request, target: Target, client: _Peer, upstream: _Peer
+        self, granted: ProxyPass, request: ProxyRequest, target: Target, client: _Peer, upstream: _Peer
     ) -> Failed | None:
         """Send the one request of this connection and begin its answer."""
         try:
             head = request.head_for(target)
-            self._spend(granted, sent=len(head))
+            self._spend(granted, spend_sent=len(head))
             await upstream.send(head)
             left = request.body_bytes or 0
             while left:
@@ -296,7 +296,7 @@ class ForwardProxy:
                 if not piece:
                     return fault("network:incomplete")
                 left -= len(piece)
-                self._spend(granted, sent=len(piece))
+                self._spend(granted, spend_sent=len(piece))
                 await _within(granted.idle_s, upstream.send(piece))
             begun = await _within(granted.idle_s, self._answer_head(upstream))
         except TimeoutError:
@@ -307,7 +307,7 @@ class ForwardProxy:
             return fault("network:reset")
         if isinstance(begun, Failed):
             return begun
-        self._spend(granted, received=len(begun))
+        self._spend(granted, spend_received=len(begun))
         await client.send(begun)
         return None
 
@@ -328,16 +328,16 @@ class ForwardProxy:
                 patience.reschedule(clock() + granted.idle_s)
                 await sink.send(piece)
 
-        def sent(size: int) -> None:
-            self._spend(granted, sent=size)
+        def spend_sent(size: int) -> None:
+            self._spend(granted, spend_sent=size)
 
-        def received(size: int) -> None:
-            self._spend(granted, received=size)
+        def spend_received(size: int) -> None:
+            self._spend(granted, spend_received=size)
 
         async with asyncio.timeout(granted.idle_s) as patience:
-            down = pump(upstream, client, received)
+            down = pump(upstream, client, spend_received)
             # After its one request a client can only hang up; whatever else it says is not carried anywhere.
-            up = client.reader.read(1) if answer_only else pump(client, upstream, sent)
+            up = client.reader.read(1) if answer_only else pump(client, upstream, spend_sent)
             tasks = {asyncio.ensure_future(down), asyncio.ensure_future(up)}
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -346,9 +346,9 @@ class ForwardProxy:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _spend(self, granted: ProxyPass, *, sent: int = 0, received: int = 0) -> None:
-        granted.bytes_out += sent
-        granted.bytes_in += received
+    def _spend(self, granted: ProxyPass, *, spend_sent: int = 0, spend_received: int = 0) -> None:
+        granted.bytes_out += spend_sent
+        granted.bytes_in += spend_received
         if granted.bytes_in + granted.bytes_out > self._limits.max_run_bytes:
             granted.exceed(f"more than {self._limits.max_run_bytes} bytes")
             raise _Exhausted

@@ -24,7 +24,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProxyRequest:
     method: str
     where: str
     headers: tuple[tuple[str, str], ...]  # names in lower case
@@ -56,16 +56,16 @@ class Request:
         return [coding for coding in CODINGS if coding in taken]
 
 
-def read_request(head: bytes) -> Request | None:
+def read_request(head: bytes) -> ProxyRequest | None:
     first, *rest = head[:-4].decode("latin-1").split("\r\n")
     line = _REQUEST_LINE.fullmatch(first)
     headers = [_HEADER.fullmatch(each) for each in rest]
     if line is None or not all(headers):
         return None
-    return Request(line[1], line[2], tuple((each[1].lower(), each[2].rstrip(" \t")) for each in headers if each))
+    return ProxyRequest(line[1], line[2], tuple((each[1].lower(), each[2].rstrip(" \t")) for each in headers if each))
 
 
-def target_of(request: Request) -> Target | Failed:
+def target_of(request: ProxyRequest) -> Target | Failed:
     is_tunnel = request.method == "CONNECT"
     if is_tunnel and not _AUTHORITY.fullmatch(request.where):
         return fault("policy:url", "CONNECT names a host and a port")
@@ -82,7 +82,7 @@ def _is_ours(name: str) -> bool:
     return name in _HOP_BY_HOP or name.startswith(("proxy-", "x-corral-")) or name == "accept-encoding"
 
 
-def _kept_lines(lines: list[bytes]) -> list[bytes]:
+def _drop_own_headers(lines: list[bytes]) -> list[bytes]:
     """A target's headers without those that are ours to say. A folded line shares the fate of the one before."""
     kept: list[bytes] = []
     keeps = False
@@ -126,7 +126,7 @@ def final_head(head: bytes, max_headers: int) -> bytes | Failed:
     failure = _contradiction(status[1], lines[1:])
     if failure is not None:
         return failure
-    return b"\r\n".join([lines[0], *_kept_lines(lines[1:]), b"connection: close"]) + b"\r\n\r\n"
+    return b"\r\n".join([lines[0], *_drop_own_headers(lines[1:]), b"connection: close"]) + b"\r\n\r\n"
 
 
 def _contradiction(status: bytes, lines: list[bytes]) -> Failed | None:

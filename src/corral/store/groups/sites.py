@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corral.domain.crawl.site_statistics import SiteStatistics
-from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
 from corral.domain.sites.site import KnownSite, Memory, Observation
 from corral.store.database import Database
 from corral.store.queries.sites import recipes, site_statistics, sites
@@ -43,7 +43,7 @@ class SqlRecipeStore:
     async def newest(self, host: str | None, before: str | None, limit: int) -> list[StoredRecipe]:
         return await self._db.read(lambda tx: recipes.newest(tx, host, before, limit))
 
-    async def save(self, lesson: Lesson) -> StoredRecipe | None:
+    async def save(self, lesson: RecordedRecipe) -> StoredRecipe | None:
         return await self._db.write(lambda tx: recipes.save(tx, lesson))
 
     async def mark_failed(self, recipe_id: str, version: int) -> None:

@@ -11,7 +11,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.sites.recipe.recipe import Recipe, ShapeChange, matches, pattern_of, recipe_key, recipe_of
 from corral.domain.sites.recipe.search import Call, derive
-from corral.domain.sites.recipe.text import parse_template, rendered, template_text
+from corral.domain.sites.recipe.text import parse_template, render_template, template_text
 
 KEYS = st.sampled_from(["id", "name", "price", "odd key", "amount", "data", "items", "titleText", "x-y", "größe"])
 TEXTS = st.text("abcdefghijklmnopqrstuvwxyzäöü €{}$.:-'\"", min_size=1, max_size=30)
@@ -65,7 +65,7 @@ def test_what_one_page_taught_serves_another() -> None:
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(DOCUMENTS, st.data())
 def test_a_recipe_replays_to_the_values_it_was_derived_from(document: Any, data: st.DataObject) -> None:
-    shown = [rendered(parse_template("{$.v}", ""), {"v": leaf}, {}) for leaf in leaves_of(document)]
+    shown = [render_template(parse_template("{$.v}", ""), {"v": leaf}, {}) for leaf in leaves_of(document)]
     texts = [text for text in shown if isinstance(text, str)]
     if not texts:
         return

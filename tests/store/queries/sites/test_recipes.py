@@ -7,7 +7,7 @@ import pytest
 from corral.domain.errors import RecipeNotFound
 from corral.domain.ids import new_id
 from corral.domain.jobs.job import Strategy
-from corral.domain.sites.recipe.recipe import Lesson, recipe_of
+from corral.domain.sites.recipe.recipe import RecordedRecipe, recipe_of
 from corral.domain.sites.site import Observation, fields_key
 from corral.store.store import Store
 
@@ -16,7 +16,7 @@ DOCUMENT: dict[str, Any] = {
     "fields": {"name": {"call": 0, "value": "{$.name}"}, "größe": {"call": 0, "value": "{$.size} cm²"}},
 }
 OTHER = {**DOCUMENT, "fields": {"name": {"call": 0, "value": "{$.title}"}}}
-LESSON = Lesson("example.org", "k", "/shop/*", DOCUMENT, "k")
+LESSON = RecordedRecipe("example.org", "k", "/shop/*", DOCUMENT, "k")
 
 
 async def test_a_recipe_is_kept_as_it_was_taught(store: Store) -> None:

@@ -17,7 +17,7 @@ from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import InterventionStatus
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import HoldReason, Lease, Move, RunState
-from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionState, checked_state
+from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionState, parse_session
 from corral.secrets.vault import Keyring, SealBroken
 from corral.store.store import Store
 from tests.store.builders import ME, a_job, a_run, check_history, completed, history
@@ -28,7 +28,7 @@ RING = Keyring().with_new()
 
 
 def a_state(value: str = "the-canary-value") -> SessionState:
-    return checked_state("http://example.test/", [{"name": "sid", "value": value}])
+    return parse_session("http://example.test/", [{"name": "sid", "value": value}])
 
 
 def sealed(job_id: str, session_id: str | None = None, version: int = 1, value: str = "the-canary-value") -> NewSession:
@@ -179,7 +179,7 @@ async def test_sessions_are_rewrapped_unless_they_changed_meanwhile(store: Store
     found = await store.sessions.list_under_other_keys(both.kids[0], "", 10)
     assert [each.id for each in found] == sorted(ids)
     await store.sessions.put(sealed(found[0].job_id, found[0].id, 2, "changed"))
-    done = [await store.sessions.rewrap(both.rewrapped(each), each.kid) for each in found]
+    done = [await store.sessions.rewrap(both.rewrap(each), each.kid) for each in found]
     assert done == [False, True, True]
     assert await store.sessions.count_keys() == {RING.kids[0]: 1, both.kids[0]: 2}
     assert both.without(RING.kids).open(await store.sessions.get_sealed(ids[1])) == a_state()

@@ -63,13 +63,13 @@ def add(
 async def put(settings: "Settings", job_id: str, draft: "SessionDraft", *, dry_run: bool, as_json: bool) -> int:
     from corral.cli import exits, render
     from corral.cli.running import read_store
-    from corral.domain.sites.session import checked_state
+    from corral.domain.sites.session import parse_session
     from corral.wiring.app import opened
 
     if dry_run:
         async with read_store(settings) as store:
             job = (await store.jobs.get(job_id)).job
-        state = checked_state(job.target_url, draft.cookies, draft.storage, draft.headers)
+        state = parse_session(job.target_url, draft.cookies, draft.storage, draft.headers)
         what = f"add a session of {len(state.cookies)} cookies to job {job_id}"
         render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=as_json)
         return exits.DONE

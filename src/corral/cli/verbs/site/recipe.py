@@ -79,12 +79,12 @@ async def _change(settings: "Settings", recipe_id: str, given: Any, *, pin: bool
     from corral.cli import exits, render
     from corral.cli.running import opened_store, read_store
     from corral.domain.net.address import EgressPolicy
-    from corral.domain.sites.recipe.edit import edited
+    from corral.domain.sites.recipe.edit import check_edit
     from corral.views.sites import recipe_read
 
     async with read_store(settings) as store:
         stored = await store.recipes.get(recipe_id)
-    document = None if given is None else edited(stored, given, EgressPolicy(settings.egress_allow))
+    document = None if given is None else check_edit(stored, given, EgressPolicy(settings.egress_allow))
     what = f"{'pin' if pin else 'release'} the recipe for {stored.host}{stored.url_pattern}"
     if dry_run:
         told = what if document is None else f"edit and {what}"

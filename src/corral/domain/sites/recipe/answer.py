@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from corral.domain.json_path import Path, Where, at, display_text, is_name
-from corral.domain.sites.recipe.text import NumberFormat, Ref, Template, number_of, paths_of, rendered
+from corral.domain.sites.recipe.text import NumberFormat, Ref, Template, number_of, paths_of, render_template
 
 _MAX_LEAVES = 20_000
 _MAX_PLACES = 50  # of one value in one answer
@@ -26,7 +26,7 @@ _STYLES = (("", "."), (",", "."), (".", ","), (" ", ","), ("'", "."), ("", ","))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ValueSource:
     """How a field is written from an answer; with `each`, once per element of that array."""
 
     source: Template
@@ -42,7 +42,7 @@ def plain_name(name: str) -> str:
     return "".join(WORDS.findall(name)).lower()
 
 
-class Answer:
+class RecordedAnswer:
     """One answer with its values looked up by how they would read on a page."""
 
     def __init__(self, document: Any, slots: Mapping[str, str]) -> None:
@@ -73,28 +73,28 @@ class Answer:
             if number is not None:
                 _keep(self._by_number, number, path)
 
-    def source_of(self, name: str, value: Any) -> Found | None:
+    def source_of(self, name: str, value: Any) -> ValueSource | None:
         if isinstance(value, str):
             found = [each for each in self._texts(name, value) if each is not None]
             return min(found, key=lambda each: (each.cost, str(each.source)), default=None)
         if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
-            return self._listed(name, value)
+            return self._match_list(name, value)
         return None
 
-    def _texts(self, name: str, text: str) -> Iterator[Found | None]:
+    def _texts(self, name: str, text: str) -> Iterator[ValueSource | None]:
         for template in self._templates(text):
             stable = tuple(part if isinstance(part, str) else self._stable_ref(part) for part in template)
             kept = tuple(part for part in stable if part is not None)
             if len(kept) == len(template):
-                yield _judged(name, text, kept, None)
+                yield _rank_source(name, text, kept, None)
 
     def _templates(self, text: str, within: Path = ()) -> Iterator[Template]:
         for path in _below(self._by_text.get(text, ()), within):
             yield (Ref(path),)
         if len(text) <= _MAX_COMPOSED_CHARS and text not in self._by_text:
-            yield from self._composed(text, within)
+            yield from self._compose(text, within)
 
-    def _composed(self, text: str, within: Path) -> Iterator[Template]:
+    def _compose(self, text: str, within: Path) -> Iterator[Template]:
         """A text of several values, with nothing of its own but punctuation and the sign of a currency."""
         pieces = self._pieces(text, within)
         if not pieces:
@@ -140,7 +140,7 @@ class Answer:
             found += [Ref(path, number) for path in _below(self._by_number.get(value, ()), within)]
         return found
 
-    def _listed(self, name: str, values: list[str]) -> Found | None:
+    def _match_list(self, name: str, values: list[str]) -> ValueSource | None:
         """An array of which every element reads like the value in its place."""
         found = []
         for array in self._arrays:
@@ -151,9 +151,9 @@ class Answer:
             home = (*array, 0)
             for template in self._templates(values[0], home):
                 relative = tuple(_relative(part, len(home)) for part in template)
-                texts = [rendered(relative, each, {}) for each in elements]
+                texts = [render_template(relative, each, {}) for each in elements]
                 if [text for text in texts if isinstance(text, str)] == values:
-                    found.append(_judged(name, " ".join(values), relative, stable))
+                    found.append(_rank_source(name, " ".join(values), relative, stable))
         return min((each for each in found if each), key=lambda each: (each.cost, str(each.source)), default=None)
 
     def _stable_ref(self, ref: Ref) -> Ref | None:
@@ -166,7 +166,7 @@ class Answer:
         for depth, step in enumerate(path):
             if isinstance(step, int):
                 array = at(self._document, path[:depth], {})
-                named = self._named_by_url(array, step)
+                named = self._find_by_url(array, step)
                 if named is None and step != 0:
                     return None
                 steps.append(named or 0)
@@ -174,7 +174,7 @@ class Answer:
                 steps.append(step)
         return tuple(steps)
 
-    def _named_by_url(self, array: list[Any], place: int) -> Where | None:
+    def _find_by_url(self, array: list[Any], place: int) -> Where | None:
         element = array[place]
         for key, value in element.items() if isinstance(element, dict) else ():
             text = display_text(value)
@@ -221,7 +221,7 @@ def _readings(text: str) -> Iterator[tuple[Decimal, NumberFormat]]:
             yield value, written
 
 
-def _judged(name: str, text: str, template: Template, each: Path | None) -> Found | None:
+def _rank_source(name: str, text: str, template: Template, each: Path | None) -> ValueSource | None:
     paths = [*paths_of(template), each or ()]
     keys = {plain_name(step) for path in paths for step in path if isinstance(step, str)}
     is_named = plain_name(name) in keys
@@ -230,4 +230,4 @@ def _judged(name: str, text: str, template: Template, each: Path | None) -> Foun
     if not is_named and sum(map(len, WORDS.findall(text))) < WEAK_CHARS:
         return None
     places = sum(isinstance(step, int) for path in paths for step in path)
-    return Found(template, each, (int(foreign > 0), int(not is_named), places, sum(map(len, paths)), foreign))
+    return ValueSource(template, each, (int(foreign > 0), int(not is_named), places, sum(map(len, paths)), foreign))

@@ -10,7 +10,7 @@ from corral.domain.sites.recipe.text import slots_in
 from corral.domain.sites.site import fields_key
 
 
-def edited(stored: StoredRecipe, document: Any, policy: EgressPolicy) -> dict[str, Any]:
+def check_edit(stored: StoredRecipe, document: Any, policy: EgressPolicy) -> dict[str, Any]:
     """The document to keep, or BadInput naming what is wrong with it."""
     recipe = recipe_of(stored.url_pattern, document)
     _check_fields(stored, recipe)

@@ -14,12 +14,12 @@ from corral.domain.sites.recipe.shape import shape_of
 from corral.domain.sites.recipe.text import (
     Template,
     check_slots,
-    filled,
-    filled_document,
+    fill,
+    fill_document,
     fragment_of,
     parse_template,
     query_pairs,
-    rendered,
+    render_template,
     segments,
     slots_of,
     template_text,
@@ -56,7 +56,7 @@ class FieldSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplayRequest:
     method: str
     url: str
     headers: dict[str, str]
@@ -86,18 +86,18 @@ class Recipe:
             "fields": {name: _source_document(source) for name, source in sorted(self.fields.items())},
         }
 
-    def requests(self, target: Target) -> list[Request] | ShapeChange:
+    def requests(self, target: Target) -> list[ReplayRequest] | ShapeChange:
         """The calls for this page."""
         if not matches(self.url_pattern, target):
             return ShapeChange("url", f"the recipe is for {self.url_pattern}")
         slots = slots_of(target)
         made = []
         for call in self.calls:
-            url = filled(call.url, slots, quoted=True)
-            body = filled_document(call.body, slots)
+            url = fill(call.url, slots, quoted=True)
+            body = fill_document(call.body, slots)
             if url is None or body is ABSENT:
                 return ShapeChange("url", "the page's URL lacks a part that the recipe needs")
-            made.append(Request(call.method, url, dict(call.headers), body))
+            made.append(ReplayRequest(call.method, url, dict(call.headers), body))
         return made
 
     def read(self, answers: Sequence[Any], target: Target) -> dict[str, Any] | ShapeChange:
@@ -114,7 +114,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class RecordedRecipe:
     """What a browser run taught about a site, on its way to the store."""
 
     host: str
@@ -171,11 +171,11 @@ def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | 
 
 def _read(source: FieldSource, answer: Any, slots: Mapping[str, str]) -> Any:
     if source.each is None:
-        return rendered(source.value, answer, slots)
+        return render_template(source.value, answer, slots)
     elements = at(answer, source.each, slots)
     if not isinstance(elements, list):
         return ABSENT
-    texts = [rendered(source.value, element, slots) for element in elements]
+    texts = [render_template(source.value, element, slots) for element in elements]
     if texts and all(text is ABSENT for text in texts):
         return ABSENT
     return [text for text in texts if isinstance(text, str)]
@@ -204,13 +204,17 @@ def pattern_of(target: Target, varying: Iterable[str]) -> str:
     """The target's path, query and fragment with `*` for the parts named by these slots."""
     free = {".".join(slot.split(".")[:2]) for slot in varying}
 
-    def written(kind: str, text: str) -> str:
+    def pattern_segments(kind: str, text: str) -> str:
         pieces = enumerate(segments(text))
         return "/".join("*" if f"{kind}.{place}" in free else _literal(piece) for place, piece in pieces)
 
     pairs = "&".join(f"{name}={'*' if f'query.{name}' in free else value}" for name, value in _page_pairs(target))
-    fragment = written("hash", fragment_of(target))
-    return f"/{written('path', target.path)}" + (f"?{pairs}" if pairs else "") + (f"#{fragment}" if fragment else "")
+    fragment = pattern_segments("hash", fragment_of(target))
+    return (
+        f"/{pattern_segments('path', target.path)}"
+        + (f"?{pairs}" if pairs else "")
+        + (f"#{fragment}" if fragment else "")
+    )
 
 
 def matches(pattern: str, target: Target) -> bool:
@@ -245,11 +249,13 @@ def recipe_of(url_pattern: str, document: Any) -> Recipe:
     if not 1 <= len(fields) <= MAX_FIELDS:
         raise BadInput(f"a recipe has 1 to {MAX_FIELDS} fields", field="document.fields")
     parsed = tuple(_call_of(call, f"document.calls.{place}") for place, call in enumerate(calls))
-    sources = {name: _source_of(cell, len(parsed), f"document.fields.{_said(name)}") for name, cell in fields.items()}
+    sources = {
+        name: _source_of(cell, len(parsed), f"document.fields.{_escape_name(name)}") for name, cell in fields.items()
+    }
     return Recipe(url_pattern, parsed, sources)
 
 
-def _said(name: str) -> str:
+def _escape_name(name: str) -> str:
     """A key as it may stand in an error: whatever it is, that can be written."""
     return name[:80].encode("ascii", "backslashreplace").decode()
 
@@ -274,7 +280,7 @@ def _entry(document: Any, key: str, kind: type, field: str, *, default: Any = No
 def _nothing_else(document: dict[str, Any], known: set[str], field: str) -> None:
     unknown = sorted(document.keys() - known)
     if unknown:
-        raise BadInput(f"there is no {_said(unknown[0])!r} here", field=f"{field}.{_said(unknown[0])}")
+        raise BadInput(f"there is no {_escape_name(unknown[0])!r} here", field=f"{field}.{_escape_name(unknown[0])}")
 
 
 def _call_of(cell: Any, field: str) -> CallTemplate:
@@ -289,7 +295,7 @@ def _call_of(cell: Any, field: str) -> CallTemplate:
         raise BadInput("a GET has no body", field=f"{field}.body")
     _check_url(url, f"{field}.url")
     _check_body(body, f"{field}.body", _MAX_DEPTH)
-    return CallTemplate(method, url, _checked_headers(headers, f"{field}.headers"), body)
+    return CallTemplate(method, url, _check_headers(headers, f"{field}.headers"), body)
 
 
 def _check_url(url: str, field: str) -> None:
@@ -303,13 +309,13 @@ def _check_url(url: str, field: str) -> None:
     parse_target(whole.replace("{", "").replace("}", ""), field=field, max_chars=_MAX_TEXT + 100)
 
 
-def _checked_headers(headers: dict[str, Any], field: str) -> dict[str, str]:
+def _check_headers(headers: dict[str, Any], field: str) -> dict[str, str]:
     for name, value in headers.items():
         if name.lower() not in HEADERS:
             allowed = ", ".join(sorted(HEADERS))
-            raise BadInput(f"a recipe may only send {allowed}", field=f"{field}.{_said(name)}")
+            raise BadInput(f"a recipe may only send {allowed}", field=f"{field}.{_escape_name(name)}")
         if not isinstance(value, str) or len(value) > 500 or not value.isprintable() or not value.isascii():
-            raise BadInput("a header is a line of ASCII text", field=f"{field}.{_said(name)}")
+            raise BadInput("a header is a line of ASCII text", field=f"{field}.{_escape_name(name)}")
     return {name.lower(): value for name, value in headers.items()}
 
 
@@ -318,7 +324,7 @@ def _check_body(value: Any, field: str, depth: int) -> None:
         raise BadInput("the body is nested too deeply", field=field)
     if isinstance(value, dict):
         for key, each in value.items():
-            _check_body(each, f"{field}.{_said(key)}", depth - 1)
+            _check_body(each, f"{field}.{_escape_name(key)}", depth - 1)
     elif isinstance(value, list):
         for place, each in enumerate(value):
             _check_body(each, f"{field}.{place}", depth - 1)

@@ -10,7 +10,7 @@ from urllib.parse import unquote, unquote_plus
 from corral.domain.errors import BadInput
 from corral.domain.json_path import Where, display_text
 from corral.domain.net.url import Target, parse_target
-from corral.domain.sites.recipe.answer import WEAK_CHARS, WORDS, Answer, Found, plain_name, slot_for
+from corral.domain.sites.recipe.answer import WEAK_CHARS, WORDS, RecordedAnswer, ValueSource, plain_name, slot_for
 from corral.domain.sites.recipe.recipe import (
     HEADERS,
     MAX_FIELDS,
@@ -21,7 +21,7 @@ from corral.domain.sites.recipe.recipe import (
     pattern_of,
     recipe_of,
 )
-from corral.domain.sites.recipe.text import escaped, fragment_of, paths_of, segments, slots_in, slots_of
+from corral.domain.sites.recipe.text import escape, fragment_of, paths_of, segments, slots_in, slots_of
 
 _MAX_COMBINED = 8
 _MAX_BODY_DEPTH = 24
@@ -50,8 +50,8 @@ def derive(page_url: str, calls: Sequence[Call], record: Mapping[str, Any]) -> R
         return None
     target = parse_target(page_url, max_chars=8192)
     slots = _varying(target)
-    plans = [plan for call in calls if (plan := _planned(call, target, slots, wanted)) is not None]
-    chosen = _chosen(plans, wanted)
+    plans = [plan for call in calls if (plan := _plan_call(call, target, slots, wanted)) is not None]
+    chosen = _choose_plans(plans, wanted)
     return None if chosen is None else _recipe(chosen, wanted, target)
 
 
@@ -62,7 +62,7 @@ def derive(page_url: str, calls: Sequence[Call], record: Mapping[str, Any]) -> R
 class _Plan:
     call: CallTemplate
     answer: Any
-    found: dict[str, Found] = field(default_factory=dict)
+    found: dict[str, ValueSource] = field(default_factory=dict)
 
     @property
     def slots(self) -> set[str]:
@@ -72,7 +72,7 @@ class _Plan:
         }
 
 
-def _steps(found: Found) -> Iterator[Any]:
+def _steps(found: ValueSource) -> Iterator[Any]:
     for path in (*paths_of(found.source), found.each or ()):
         yield from path
 
@@ -84,11 +84,11 @@ def _all_slots(value: Any) -> set[str]:
     return set().union(*map(_all_slots, inside))
 
 
-def _planned(call: Call, target: Target, slots: Mapping[str, str], wanted: Mapping[str, Any]) -> _Plan | None:
+def _plan_call(call: Call, target: Target, slots: Mapping[str, str], wanted: Mapping[str, Any]) -> _Plan | None:
     template = _template(call, target, slots)
     if template is None:
         return None
-    answer = Answer(call.answer, slots)
+    answer = RecordedAnswer(call.answer, slots)
     plan = _Plan(template, call.answer)
     for name, value in wanted.items():
         found = answer.source_of(name, value)
@@ -97,17 +97,17 @@ def _planned(call: Call, target: Target, slots: Mapping[str, str], wanted: Mappi
     return plan if plan.found else None
 
 
-def _chosen(plans: Sequence[_Plan], wanted: Mapping[str, Any]) -> Sequence[_Plan] | None:
+def _choose_plans(plans: Sequence[_Plan], wanted: Mapping[str, Any]) -> Sequence[_Plan] | None:
     """The fewest calls; then those that follow the page's URL; then the plainest paths."""
     best = sorted(plans, key=lambda plan: -len(plan.found))[:_MAX_COMBINED]
     for count in (1, 2, 3):
-        full = [group for group in combinations(best, count) if wanted.keys() <= _covered(group)]
+        full = [group for group in combinations(best, count) if wanted.keys() <= _covers(group)]
         if full:
             return min(full, key=_rank)
     return None
 
 
-def _covered(group: Iterable[_Plan]) -> set[str]:
+def _covers(group: Iterable[_Plan]) -> set[str]:
     return {name for plan in group for name in plan.found}
 
 
@@ -236,4 +236,4 @@ def _body(value: Any, slots: Mapping[str, str], key: str = "") -> Any:
     slot = slot_for(text, slots) if text else None
     if slot and _names_page(key, slot, slots):
         return f"{{{slot}}}" if isinstance(value, str) else f"{{{slot}:number}}"
-    return escaped(value) if isinstance(value, str) else value
+    return escape(value) if isinstance(value, str) else value

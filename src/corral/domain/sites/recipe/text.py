@@ -65,7 +65,7 @@ def _segment_slots(name: str, segment: str) -> dict[str, str]:
     return found
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -85,7 +85,7 @@ def check_slots(text: str, field: str) -> str:
     return text
 
 
-def filled(text: str, slots: Slots, *, quoted: bool) -> str | None:
+def fill(text: str, slots: Slots, *, quoted: bool) -> str | None:
     """The text with its slots filled; None where the page has no such part."""
     if not slots_in(text) <= slots.keys():
         return None
@@ -99,19 +99,19 @@ def filled(text: str, slots: Slots, *, quoted: bool) -> str | None:
     return _SLOT_REF.sub(value, text)
 
 
-def filled_document(value: Any, slots: Slots) -> Any:
+def fill_document(value: Any, slots: Slots) -> Any:
     """A JSON body with the slots in its texts filled; ABSENT where the page has no such part."""
     if isinstance(value, dict):
-        made = {key: filled_document(each, slots) for key, each in value.items()}
+        made = {key: fill_document(each, slots) for key, each in value.items()}
         return ABSENT if ABSENT in made.values() else made
     if isinstance(value, list):
-        listed = [filled_document(each, slots) for each in value]
+        listed = [fill_document(each, slots) for each in value]
         return ABSENT if ABSENT in listed else listed
     if not isinstance(value, str):
         return value
     number = _NUMBER_SLOT.fullmatch(value)
     if number is None:
-        text = filled(value, slots, quoted=False)
+        text = fill(value, slots, quoted=False)
         return ABSENT if text is None else text
     digits = slots.get(number[1], "")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else ABSENT
@@ -173,7 +173,7 @@ Template = tuple[str | Ref, ...]
 
 
 def template_text(template: Template) -> str:
-    return "".join(escaped(part) if isinstance(part, str) else f"{{{part.text}}}" for part in template)
+    return "".join(escape(part) if isinstance(part, str) else f"{{{part.text}}}" for part in template)
 
 
 def parse_template(text: str, field: str) -> Template:
@@ -214,7 +214,7 @@ def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
     )
 
 
-def rendered(template: Template, document: Any, slots: Slots) -> str | Absent | None:
+def render_template(template: Template, document: Any, slots: Slots) -> str | Absent | None:
     """The text of a field; None where a value in it is empty, ABSENT where the answer has another shape."""
     pieces: list[str] = []
     for part in template:

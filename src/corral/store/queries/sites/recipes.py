@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from corral.domain.errors import RecipeNotFound
 from corral.domain.ids import new_id
 from corral.domain.jobs.job import Strategy
-from corral.domain.sites.recipe.recipe import Lesson, StoredRecipe
+from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
 from corral.domain.sites.recipe.shape import shape_of
 from corral.domain.sites.site import fields_key
 from corral.store.rows import at, from_json, to_json
@@ -75,7 +75,7 @@ def _cell(document: dict[str, Any], failed_shape: str | None) -> str:
     return to_json(document if failed_shape is None else {**document, _FAILED: failed_shape})
 
 
-def save(tx: Tx, lesson: Lesson) -> StoredRecipe | None:
+def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
     """Keep what a run was taught; None where it is known already, or pinned otherwise by a person.
 
     A recording of the same shape is no new recipe, even if the values that its calls send are others: what is known
@@ -107,7 +107,7 @@ def save(tx: Tx, lesson: Lesson) -> StoredRecipe | None:
     return None if has_failed else _stored(row)
 
 
-def _page_of(lesson: Lesson) -> dict[str, Any]:
+def _page_of(lesson: RecordedRecipe) -> dict[str, Any]:
     return values(host=lesson.host, fields_key=lesson.fields_key, url_pattern=lesson.url_pattern)
 
 
