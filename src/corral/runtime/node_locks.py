@@ -4,11 +4,11 @@ What a dead node held need not wait for its leases to run out, where that is kno
 """
 
 import contextlib
-import fcntl
 import os
 from pathlib import Path
 
 from corral.domain.ids import Owner
+from corral.runtime.file_lock import is_locked, try_lock
 
 _SUFFIX = ".node"
 
@@ -23,8 +23,8 @@ class Presence:
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._path(owner), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._held[owner] = descriptor
+            if try_lock(descriptor):
+                self._held[owner] = descriptor
 
     def leave(self, owner: Owner) -> None:
         descriptor = self._held.pop(owner, None)
@@ -41,16 +41,9 @@ class Presence:
 
     def _is_held(self, path: Path) -> bool:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
+            return is_locked(path)
+        except OSError:  # it cannot be read, so nothing is known for certain
             return True
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
 
     def _path(self, owner: Owner) -> Path:
         return self._folder / f"{owner}{_SUFFIX}"

@@ -1,16 +1,14 @@
 """What a query function sees: one open transaction, on either database."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
-
-if TYPE_CHECKING:
-    from corral.store.queries.feed import Gaps
 
 Row = tuple[Any, ...]
 
@@ -18,6 +16,16 @@ _PREFIX = "p_"
 
 # After every id in any collation; many of PostgreSQL's sort punctuation such as `~` before digits.
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+@dataclass
+class FeedGaps:
+    """What this process knows about missing event positions on PostgreSQL; `queries.feed` keeps it up to date."""
+
+    # A position missing up to here will never appear.
+    settled: int = 0
+    # Positions up to the first were taken by transactions numbered below the second.
+    waiting: tuple[int, int] | None = None
 
 
 class Tx(Protocol):
@@ -28,8 +36,8 @@ class Tx(Protocol):
     is_postgres: bool
     # True where the same operation failed on something unique: it may have been committed before, unanswered.
     is_repeat: bool
-    # Where positions of events can appear out of order; None where they cannot.
-    gaps: "Gaps | None"
+    # None on databases where event positions never appear out of order.
+    gaps: FeedGaps | None
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
         """Every row of one statement."""

@@ -4,7 +4,6 @@ A number alone may belong to a stranger by now. What does not match in all three
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import select
@@ -14,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from corral.domain.errors import CorralError
+from corral.runtime.file_lock import is_locked, try_lock
 from corral.supervisor.plan import STOP_S
 
 MARKER = "CORRAL_SUPERVISED"
@@ -113,28 +113,18 @@ class Records:
 def _locked(descriptor: int) -> bool:
     """Whoever only looks whether somebody supervises holds the lock for a moment: that is waited for."""
     for _ in range(_LOOKS):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            time.sleep(_LOOK_S)
-        else:
+        if try_lock(descriptor):
             return True
+        time.sleep(_LOOK_S)
     return False
 
 
 def is_supervised(folder: Path) -> bool:
     """True while somebody holds the lock of this folder: the kernel lets go of it when they die."""
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        return is_locked(folder / LOCK)
     except OSError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def end_recorded(record: Record, stop_s: float = STOP_S) -> bool:

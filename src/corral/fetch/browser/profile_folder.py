@@ -4,7 +4,6 @@ The owner holds a lock on a file beside its folder for as long as it lives; the 
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
@@ -12,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from corral.fetch.browser.processes import ProcessRecord, carries, children
+from corral.runtime.file_lock import try_lock
 
 _RECORD = "processes"
 
@@ -105,9 +105,8 @@ def _lock_file(path: Path, *, create: bool) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Between opening and locking it somebody may have swept it: then the lock is on a file without a name.
-        if os.path.samestat(os.fstat(lock), path.lstat()):
+        if try_lock(lock) and os.path.samestat(os.fstat(lock), path.lstat()):
             return lock
     except OSError:
         pass

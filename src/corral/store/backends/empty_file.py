@@ -3,11 +3,11 @@
 SQLite takes it for a new database, and deletes a write-ahead log beside it.
 """
 
-import fcntl
 import os
 from pathlib import Path
 
 from corral.domain.errors import StorageUnusable
+from corral.runtime import file_lock
 
 # Made once a database was opened, never before. The folders of a supervisor (run, log, redis) are older than that.
 _BESIDE_ANY = ("-ballast", "-wal")
@@ -54,7 +54,7 @@ def _is_being_created(path: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        file_lock.wait_until_free(lock)
         return path.stat().st_size > 0
     finally:
         os.close(lock)

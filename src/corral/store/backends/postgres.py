@@ -19,8 +19,7 @@ from corral.store.backends.postgres_errors import ServerGone, translated
 from corral.store.backends.postgres_probe import ServerProbe
 from corral.store.damage import Damage
 from corral.store.failpoints import CommitPoints
-from corral.store.queries.feed import Gaps
-from corral.store.tx import Compiler, Row, Tx
+from corral.store.tx import Compiler, FeedGaps, Row, Tx
 
 _MAX_GROUP = 64
 _WRITERS = 2
@@ -54,10 +53,10 @@ Connection = psycopg.Connection[Any]
 class PostgresTx:
     is_postgres = True
 
-    def __init__(self, connection: Connection, compiler: Compiler, gaps: Gaps, *, is_repeat: bool = False) -> None:
+    def __init__(self, connection: Connection, compiler: Compiler, gaps: FeedGaps, *, is_repeat: bool = False) -> None:
         self._connection = connection
         self._compiler = compiler
-        self.gaps: Gaps | None = gaps
+        self.gaps: FeedGaps | None = gaps
         self.is_repeat = is_repeat
         self.now_ms = self.wall_ms = 0
 
@@ -134,7 +133,7 @@ class PostgresDatabase:
         self._compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
         self._waiting: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="pg-read")
-        self._gaps = Gaps()
+        self._gaps = FeedGaps()
         self._probe = ServerProbe(url)
         self._local = threading.local()
         self._connections: set[Connection] = set()

@@ -25,8 +25,7 @@ from corral.store.backends.disk_reserve import Ballast, full
 from corral.store.backends.sqlite_file import StillLocked
 from corral.store.damage import Damage
 from corral.store.failpoints import CommitPoints
-from corral.store.queries.feed import Gaps
-from corral.store.tx import Compiler, Row, Tx
+from corral.store.tx import Compiler, FeedGaps, Row, Tx
 
 _MAX_GROUP = 128
 
@@ -35,7 +34,7 @@ T = TypeVar("T")
 
 class SqliteTx:
     is_postgres = False
-    gaps: Gaps | None = None
+    gaps: FeedGaps | None = None
 
     def __init__(self, connection: Any, compiler: Compiler, *, is_repeat: bool = False) -> None:
         self._connection = connection

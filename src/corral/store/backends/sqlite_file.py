@@ -1,6 +1,5 @@
 """Opening a SQLite database without surprises: refuse what is broken before anything is written."""
 
-import fcntl
 import os
 import shutil
 import time
@@ -19,6 +18,7 @@ from corral.domain.errors import (
     StorageUnavailable,
     StorageUnusable,
 )
+from corral.runtime import file_lock
 from corral.store.backends import disk_reserve, empty_file, migration_marks
 
 _MAGIC = b"SQLite format 3\x00"
@@ -194,13 +194,7 @@ class WriteLock:
             self._file = os.open(path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def try_take(self) -> bool:
-        if self._file is None:
-            return True
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return self._file is None or file_lock.try_lock(self._file)
 
     def take(self) -> None:
         wait_until(
@@ -212,7 +206,7 @@ class WriteLock:
 
     def give_back(self) -> None:
         if self._file is not None:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            file_lock.unlock(self._file)
 
     def close(self) -> None:
         if self._file is not None:

@@ -6,7 +6,6 @@ never sees it. So the reader stops there, and goes on when every transaction tha
 """
 
 import time
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +14,7 @@ import sqlalchemy as sa
 from corral.domain.runs.event import Event
 from corral.store.rows import event_of
 from corral.store.tables import events
-from corral.store.tx import Row, Tx, param, values
+from corral.store.tx import FeedGaps, Row, Tx, param, values
 
 _COLUMNS = [events.c[name] for name in ("position", "run_id", "seq", "kind", "meta", "created_at")]
 _FEED = sa.select(*_COLUMNS).where(events.c.position > param("after")).order_by(events.c.position).limit(param("limit"))
@@ -29,37 +28,30 @@ _WAIT_S = 0.5
 _ASK_AGAIN_S = 0.002
 
 
-@dataclass
-class Gaps:
-    """What a process knows of missing positions on PostgreSQL."""
+def _watch(tx: Tx, gaps: FeedGaps, position: int) -> None:
+    """Find out, from now on, whether positions missing before this one will appear."""
+    if gaps.waiting is None:
+        gaps.waiting = (position, int(tx.all(_NUMBER)[0][0]))
 
-    # What is missing up to here will never come.
-    settled: int = 0
-    # Positions up to the first were taken by transactions numbered below the second.
-    waiting: tuple[int, int] | None = None
 
-    def note(self, tx: Tx, position: int) -> None:
-        """Find out, from now on, whether what is missing before this position will come."""
-        if self.waiting is None:
-            self.waiting = (position, int(tx.all(_NUMBER)[0][0]))
-
-    def look(self, tx: Tx) -> None:
-        waiting = self.waiting
-        if waiting is not None and int(tx.all(_OLDEST_OPEN)[0][0]) >= waiting[1]:
-            self.settled = max(self.settled, waiting[0])
-            self.waiting = None
+def _settle(tx: Tx, gaps: FeedGaps) -> None:
+    """Settle the watched position once every transaction that can have taken an earlier one is over."""
+    waiting = gaps.waiting
+    if waiting is not None and int(tx.all(_OLDEST_OPEN)[0][0]) >= waiting[1]:
+        gaps.settled = max(gaps.settled, waiting[0])
+        gaps.waiting = None
 
 
 def feed(tx: Tx, after: int, limit: int) -> list[Event]:
     """Events after a position; a later call never brings an earlier one."""
     if tx.gaps is not None:
         # Before the rows are read: what was still open now would be missing among them.
-        tx.gaps.look(tx)
+        _settle(tx, tx.gaps)
     rows = tx.all(_FEED, values(after=after, limit=limit))
     if tx.gaps is not None and rows:
         known = _known(rows, after, tx.gaps.settled)
         if known < len(rows):
-            tx.gaps.note(tx, rows[-1][0])
+            _watch(tx, tx.gaps, rows[-1][0])
         rows = rows[:known]
     return [event_of(row) for row in rows]
 
@@ -84,8 +76,8 @@ def last_position(tx: Tx) -> int:
         return last
     deadline = time.monotonic() + _WAIT_S
     while gaps.settled < last and time.monotonic() < deadline:
-        gaps.note(tx, last)
-        gaps.look(tx)
+        _watch(tx, gaps, last)
+        _settle(tx, gaps)
         if gaps.settled < last:
             time.sleep(_ASK_AGAIN_S)
     return last if gaps.settled >= last else _before_gaps(tx)

@@ -12,10 +12,9 @@ from corral.store import schema
 from corral.store.backends.migration_marks import KEY, Mark, MoveState
 from corral.store.backends.open_postgres import WHERE, connected, version_in
 from corral.store.backends.postgres import PostgresTx
-from corral.store.queries.feed import Gaps
 from corral.store.tables import meta, metadata
 from corral.store.to_postgres.requeue import requeue
-from corral.store.tx import Compiler
+from corral.store.tx import Compiler, FeedGaps
 
 Target = psycopg.Connection[Any]
 
@@ -102,6 +101,6 @@ def now_ms(target: Target) -> int:
 def give_back(target: Target) -> int:
     """What was being worked on at the old place is queued here; how many runs."""
     compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
-    tx = PostgresTx(target, compiler, Gaps())
+    tx = PostgresTx(target, compiler, FeedGaps())
     tx.now_ms = tx.wall_ms = now_ms(target)
     return requeue(tx)
