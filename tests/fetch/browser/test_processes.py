@@ -176,7 +176,7 @@ async def test_a_killed_worker_leaves_no_process_and_its_folder_is_swept(site: R
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert worker.stdout is not None
     home, *numbers = (await asyncio.to_thread(worker.stdout.readline)).split()
