@@ -1,7 +1,6 @@
 """Where links lead is remembered between pages: it must not matter, and must not grow."""
 
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -15,6 +14,7 @@ from corral.domain.net.url import parse_target
 from corral.extract import crawl_page
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadRequest, read_page
+from tests.extract.pages.builders import READ_TIME
 
 BASES = (
     "http://a.test/",
@@ -38,7 +38,7 @@ def found(base: str, references: tuple[str, ...], depth: int = 1, packed: str | 
     body = "".join(f'<a href="{each}">x</a>' for each in references)
     ask = CrawlReadOptions(packed or plan(), depth, 1, time.monotonic())
     headers = (("content-type", "text/html; charset=utf-8"),)
-    read = read_page(ReadRequest(body.encode(), base, base, headers=headers, is_judged=False, crawl=ask))
+    read = read_page(ReadRequest(body.encode(), base, base, headers=headers, is_judged=False, crawl=ask), READ_TIME)
     assert read.crawl_page is not None
     return list(read.crawl_page["found"])
 
@@ -46,10 +46,10 @@ def found(base: str, references: tuple[str, ...], depth: int = 1, packed: str | 
 @given(st.lists(st.tuples(st.sampled_from(BASES), st.sampled_from(REFERENCES), st.integers(0, 2)), max_size=20))
 def test_a_link_is_judged_as_if_it_were_the_first(seen: list[tuple[str, str, int]]) -> None:
     classifier = crawl_page._classifier(plan())
-    today = datetime.now(UTC).date()
+    today = READ_TIME.today
     for base, reference, depth in seen:
         target, is_too_deep = parse_target(base), depth + 1 > classifier.plan.max_depth
-        [remembered] = classifier.classify(target, (reference,), is_too_deep=is_too_deep)
+        [remembered] = classifier.classify(target, (reference,), today, is_too_deep=is_too_deep)
         link = link_to(target, reference)
         assert remembered == classifier._classify_one(target, reference, today, is_too_deep=is_too_deep)
         assert (None if remembered is None else Link(remembered.url, remembered.key, remembered.has_session)) == link

@@ -8,6 +8,7 @@ import pytest
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.runs.retry import VALUE_CUT
 from corral.extract.page_reader import ReadRequest, read_page
+from tests.extract.pages.builders import READ_TIME
 
 LIMIT = 1000
 HTML = (("content-type", "text/html"),)
@@ -19,7 +20,7 @@ def read(
     request = ReadRequest(
         body.encode(), "http://a.test/", "http://a.test/", 200, (("content-type", kind),), fields, max_value_chars=most
     )
-    answer = read_page(ReadRequest.unpack(request.pack(), request.body))
+    answer = read_page(ReadRequest.unpack(request.pack(), request.body), READ_TIME)
     return answer.record, answer.problems
 
 

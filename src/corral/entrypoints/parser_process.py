@@ -33,6 +33,7 @@ from corral.fetch.parsing.messages import (
     note,
     request_sizes,
 )
+from corral.fetch.parsing.read_clock import read_time
 from corral.runtime.process import COLLECT_AFTER, die_with_parent
 
 _PIECE_BYTES = 256 * 1024
@@ -124,7 +125,7 @@ def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: L
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
     try:
-        packed = read_page(request, guard, skipped).pack()
+        packed = read_page(request, read_time(), guard, skipped).pack()
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side

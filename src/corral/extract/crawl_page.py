@@ -2,10 +2,9 @@
 
 import hashlib
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ from corral.extract.documents import Document
 from corral.extract.link_limit import limit_links, limit_references, max_examined
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
+from corral.extract.read_time import ReadTime
 from corral.extract.value_limit import max_chars
 
 _TEXT_CHARS = 2000
@@ -71,6 +71,7 @@ class CrawledDocument(NamedTuple):
     url: str
     status: int
     ask: CrawlReadOptions
+    time: ReadTime
     tags: tuple[str, ...] = ()  # its X-Robots-Tag headers
     max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
 
@@ -81,9 +82,10 @@ class LinkClassifier:
     def __init__(self, plan: CrawlPlan) -> None:
         self.plan = plan
 
-    def classify(self, base: Target, references: Sequence[str], *, is_too_deep: bool) -> list[_ClassifiedLink | None]:
+    def classify(
+        self, base: Target, references: Sequence[str], today: date, *, is_too_deep: bool
+    ) -> list[_ClassifiedLink | None]:
         """Of the page nothing matters but its folder and whether it is the last; None for what cannot be fetched."""
-        today = datetime.now(UTC).date()  # calendars lead far away from it
         about = (self, is_too_deep, today)
         known, site = _memory.of(about), base.origin
         folder = site + base.path[: base.path.rfind("/") + 1]
@@ -166,7 +168,7 @@ def extract_crawl_page(
         links = limit_references(links, max_examined(document.max_links))
         whole = article.text
     is_noindex, is_nofollow = links.directives.also(header_directives(document.tags, ask.agent))
-    classified, sessions = _classify_links(classifier, links, url, ask.depth + 1, texts, is_nofollow=is_nofollow)
+    classified, sessions = _classify_links(classifier, links, document, texts, is_nofollow=is_nofollow)
     found, dropped = limit_links(classified, document.max_links)
     is_kept = not (is_noindex and classifier.plan.obey_noindex)
     article, cut = _cut(article)
@@ -177,8 +179,8 @@ def extract_crawl_page(
         "dropped": links.dropped + dropped,
         "sessions": sessions,
         "is_noindex": is_noindex,
-        "canonical": _canonical(classifier.plan, links, url, ask.depth),
-        "refresh": _refresh(classifier.plan, links, url, ask.depth),
+        "canonical": _canonical(classifier.plan, links, document),
+        "refresh": _refresh(classifier.plan, links, url, ask.depth, document.time.today),
         "text_chars": article.char_count,
         "digest": digest_of(article.title, whole, links.references),
         # What it is about, to see when nothing new comes any more.
@@ -211,7 +213,7 @@ def _record(
     *,
     is_cut: bool,
 ) -> str:
-    url, status, ask = document[:3]
+    url, status, ask, time = document[:4]
     plan = plan_of(ask.plan)
     # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
     shown_url = redact_result_url(url, plan.counting_params)
@@ -225,11 +227,11 @@ def _record(
         "depth": ask.depth,
         "http_status": status,
         "source": parse_target(url, max_chars=len(url)).host,
-        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": time.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "word_count": article.word_count,
         "char_count": article.char_count,
         "retry_attempt": ask.attempt - 1,
-        "scrape_duration": round(time.monotonic() - ask.began, 4),
+        "scrape_duration": round(time.monotonic_s - ask.began, 4),
         **({"cut": ["full_text"]} if is_cut else {}),
         **({"outlinks": [redact_result_url(each[0]) for each in found]} if plan.links else {}),
         **fields,
@@ -237,7 +239,9 @@ def _record(
     return orjson.dumps(record).decode()
 
 
-def extract_listing(url: str, record: dict[str, Any], page: Page | None, ask: CrawlReadOptions) -> dict[str, Any]:
+def extract_listing(
+    url: str, record: dict[str, Any], page: Page | None, ask: CrawlReadOptions, today: date
+) -> dict[str, Any]:
     """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
     plan, (number, before) = plan_of(ask.plan), ask.listing or (1, 0)
     listing = Listing.of(plan.listing or {})
@@ -267,7 +271,7 @@ def extract_listing(url: str, record: dict[str, Any], page: Page | None, ask: Cr
         for link in following:
             reason = plan.scope.refuses(link.url, 0)
             found.append([link.url, listing_key(link.key), _host_of(link.url), 0, reason, 0.0, None, kind])
-    refresh = _refresh(plan, links_of(page), url, 0) if page is not None and not items else None
+    refresh = _refresh(plan, links_of(page), url, 0, today) if page is not None and not items else None
     if refresh is not None:
         # The list is where it sends its reader.
         target = parse_target(refresh[1][0])
@@ -306,18 +310,19 @@ def plan_of(packed: str) -> CrawlPlan:
 
 
 def _classify_links(
-    classifier: LinkClassifier, links: Links, url: str, depth: int, texts: dict[str, str], *, is_nofollow: bool
+    classifier: LinkClassifier, links: Links, document: CrawledDocument, texts: dict[str, str], *, is_nofollow: bool
 ) -> tuple[list[list[Any]], list[list[str]]]:
     """The fields of `DiscoveredLink`, each with the rule that refuses it; and the links that had a session id."""
     try:
-        base = parse_target(links.base_url or url)
+        base = parse_target(links.base_url or document.url)
     except BadInput:
         return [], []
+    depth = document.ask.depth + 1
     plan = classifier.plan
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
     sessions: list[list[str]] = []
-    classified = classifier.classify(base, links.references, is_too_deep=depth > plan.max_depth)
+    classified = classifier.classify(base, links.references, document.time.today, is_too_deep=depth > plan.max_depth)
     for link, reference in zip(classified, links.references, strict=True):
         if link is not None and link.has_session and len(sessions) < _MAX_SESSIONS:
             sessions.append([link.url, link.short])
@@ -332,7 +337,7 @@ def _classify_links(
     return list(found.values()), sessions
 
 
-def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float, list[Any]] | None:
+def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: date) -> tuple[float, list[Any]] | None:
     """After how many seconds the page sends its reader elsewhere, and where to, at the depth of the page itself."""
     if links.refresh is None:
         return None
@@ -343,25 +348,26 @@ def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int) -> tuple[float
     link = link_to(base, links.refresh.reference, plan.counting_params)
     if link is None or link.key == url_key(here, plan.counting_params):
         return None
-    reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, datetime.now(UTC).date())
+    reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
     found = [link.url, short_key(link.key), _host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
     return links.refresh.delay_s, found
 
 
-def _canonical(plan: CrawlPlan, links: Links, url: str, depth: int) -> list[Any] | None:
+def _canonical(plan: CrawlPlan, links: Links, document: CrawledDocument) -> list[Any] | None:
     """The page of the crawl that this one says it is, as the fields of DiscoveredLink; None where it is itself."""
     if links.canonical is None or not plan.use_canonical:
         return None
     try:
-        here, base = parse_target(url), parse_target(links.base_url or url)
+        here, base = parse_target(document.url), parse_target(links.base_url or document.url)
     except BadInput:
         return None
     link = link_to(base, links.canonical, plan.counting_params)
     if link is None or link.key == url_key(here, plan.counting_params):
         return None
+    depth = document.ask.depth
     if plan.scope.refuses(link.url, depth):
         return None
-    if plan.avoid_traps and shape_of(link.url, datetime.now(UTC).date()):
+    if plan.avoid_traps and shape_of(link.url, document.time.today):
         return None
     return [link.url, short_key(link.key), _host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
 

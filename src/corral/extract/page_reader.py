@@ -5,6 +5,7 @@ It is pure and takes all it needs as values, so that it can be done in a process
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from,
 from corral.extract.links import MAX_LINKS
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain_fields import from_json, from_text
+from corral.extract.read_time import ReadTime
 from corral.extract.sitemap import NotASitemap, read_sitemap
 from corral.extract.survey.survey import Subject, survey_page
 from corral.extract.value_limit import DEFAULT_CHARS, cut_record, limit_values
@@ -129,15 +131,17 @@ class _Read:
     title: str | None = None
 
 
-def read_page(request: ReadRequest, guard: Guard = no_guard, skipped: Collection[int] = ()) -> ReadAnswer:
+def read_page(
+    request: ReadRequest, time: ReadTime, guard: Guard = no_guard, skipped: Collection[int] = ()
+) -> ReadAnswer:
     """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
     with limit_values(request.max_value_chars):
-        return _read_page(request, guard, skipped)
+        return _read_page(request, time, guard, skipped)
 
 
-def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
+def _read_page(request: ReadRequest, time: ReadTime, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
     if request.crawl is not None and request.crawl.level:
-        return _sitemap(request, request.crawl)
+        return _sitemap(request, request.crawl, time.today)
     content_type = request.content_type.partition(";")[0].strip().lower()
     decoded = _decode_body(request, content_type)
     if request.looks_only:
@@ -178,24 +182,26 @@ def _read_page(request: ReadRequest, guard: Guard, skipped: Collection[int]) -> 
         failure,
         dropped=extraction.dropped,
         charset=decoded.notes(),
-        crawl_page=_read_crawl_page(request, read, extraction, decoded.text, content_type) if failure is None else None,
+        crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type)
+        if failure is None
+        else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
 
 
-def _read_crawl_page(
-    request: ReadRequest, read: _Read, extraction: Extraction, text: str, content_type: str
+def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
+    request: ReadRequest, time: ReadTime, read: _Read, extraction: Extraction, text: str, content_type: str
 ) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
     page = read.page
     if request.crawl.listing is not None:
-        told = extract_listing(request.url, extraction.record, page, request.crawl)
+        told = extract_listing(request.url, extraction.record, page, request.crawl, time.today)
     else:
         root = getattr(read.source, "root", None) if page is None else None
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
-        about = CrawledDocument(request.url, request.status, request.crawl, tags, request.max_links)
+        about = CrawledDocument(request.url, request.status, request.crawl, time, tags, request.max_links)
         record, lost = with_types(extraction.record, request.fields)
         told = extract_crawl_page(page or document or NOTHING, read.title, about, record)
         extraction = replace(extraction, missing=(*extraction.missing, *lost))
@@ -216,9 +222,9 @@ def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str
     return is_shell_page(page, text, fields, missing, text_chars=told.get("text_chars", 0))
 
 
-def _sitemap(request: ReadRequest, ask: CrawlReadOptions) -> ReadAnswer:
+def _sitemap(request: ReadRequest, ask: CrawlReadOptions, today: date) -> ReadAnswer:
     try:
-        told = read_sitemap(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level)
+        told = read_sitemap(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level, today)
     except NotASitemap as refused:
         return ReadAnswer(refused=str(refused), refused_as=refused.fault)
     return ReadAnswer(crawl_page=told)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any, NamedTuple
 
 from corral.domain.crawl.crawl import CrawlPlan
@@ -37,7 +37,9 @@ class SitemapEntry(NamedTuple):
     priority: float | None = None
 
 
-def read_sitemap(body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int) -> dict[str, Any]:
+def read_sitemap(  # noqa: PLR0917 - the parts of one reading
+    body: bytes, content_type: str, url: str, plan: CrawlPlan, level: int, today: date
+) -> dict[str, Any]:
     """Return `found`, as fields of domain.crawl.item.DiscoveredLink: pages, or the sitemaps that an index lists."""
     text, is_whole = _text(body, content_type)
     is_index, entries = _entries(text)
@@ -47,7 +49,6 @@ def read_sitemap(body: bytes, content_type: str, url: str, plan: CrawlPlan, leve
         return {"found": [], "listed": 0, "dropped": 0}
     found: dict[str, list[Any]] = {}
     listed = dropped = chars = 0
-    today = datetime.now(UTC).date()
     for entry in entries:
         listed += 1
         if len(found) >= MAX_URLS or chars > _MAX_CHARS:

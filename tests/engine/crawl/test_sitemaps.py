@@ -135,7 +135,7 @@ async def test_a_site_without_sitemaps_is_crawled_all_the_same(app: App) -> None
 def read(body: str | bytes, **options: Any) -> dict[str, Any]:
     plan = CrawlPlan.of({"start_urls": ["http://a.test/"], "max_depth": 3, **options})
     packed = body if isinstance(body, bytes) else body.encode()
-    return read_sitemap(packed, "application/xml", "http://a.test/sitemap.xml", plan, 1)
+    return read_sitemap(packed, "application/xml", "http://a.test/sitemap.xml", plan, 1, datetime.now(UTC).date())
 
 
 def test_of_a_sitemap_with_too_many_addresses_the_first_are_taken_and_the_rest_is_counted() -> None:

@@ -1,8 +1,12 @@
 """Answers for the tests of the verdict: recorded pages, and small ones built on the spot."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from corral.extract.classify.page_classifier import ClassifierInput
+from corral.extract.read_time import ReadTime
+
+READ_TIME = ReadTime(datetime(2026, 3, 1, 12, tzinfo=UTC), 1_000.0)
 
 URL = "https://shop.example/things/42"
 SENTENCE = "The grey mare walked down to the river and drank for a long time before she looked up. "

@@ -11,6 +11,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.domain.json_path import MAX_VISITED, TooWide, parse_query, select
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
+from tests.extract.pages.builders import READ_TIME
 from tests.slack import SLACK
 
 ITEMS = [
@@ -24,7 +25,7 @@ DOCUMENT = {"shop": {"name": "Lamps", "a b": 1, "größe": "L", "it's": 2}, "ite
 def answer(*fields: FieldSpec, body: bytes | None = None, content_type: str = "application/json") -> ReadAnswer:
     sent = json.dumps(DOCUMENT).encode() if body is None else body
     return read_page(
-        ReadRequest(sent, "http://a.example/", "", headers=(("content-type", content_type),), fields=fields)
+        ReadRequest(sent, "http://a.example/", "", headers=(("content-type", content_type),), fields=fields), READ_TIME
     )
 
 

@@ -8,6 +8,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
 from corral.extract.selectors.patterns import check_pattern, search_text
+from tests.extract.pages.builders import READ_TIME
 from tests.slack import SLACK
 
 PAGE = (
@@ -18,7 +19,9 @@ PAGE = (
 
 def read(body: bytes, *fields: FieldSpec, content_type: str = "text/html") -> dict[str, Any]:
     headers = (("content-type", content_type),)
-    return read_page(ReadRequest(body, "http://a.example/", "http://a.example/", headers=headers, fields=fields)).record
+    return read_page(
+        ReadRequest(body, "http://a.example/", "http://a.example/", headers=headers, fields=fields), READ_TIME
+    ).record
 
 
 @pytest.mark.parametrize(

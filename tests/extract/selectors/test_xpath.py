@@ -13,6 +13,7 @@ from corral.domain.jobs.job import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
 from corral.extract.selectors.xpath_grammar import mistake_in
+from tests.extract.pages.builders import READ_TIME
 from tests.slack import SLACK
 
 URL = "http://shop.example/lamps/1"
@@ -22,7 +23,7 @@ PAGE = b"""<!doctype html><title>Lamp</title><h1>A <b>lamp</b></h1><p class=pric
 
 def read(body: bytes, *fields: FieldSpec, content_type: str = "text/html") -> dict[str, Any]:
     headers = (("content-type", content_type),)
-    return read_page(ReadRequest(body, URL, URL, headers=headers, fields=fields)).record
+    return read_page(ReadRequest(body, URL, URL, headers=headers, fields=fields), READ_TIME).record
 
 
 @pytest.mark.parametrize(
@@ -67,14 +68,14 @@ def test_css_and_xpath_see_the_same_page() -> None:
 
 def test_zero_and_false_are_found() -> None:
     fields = (FieldSpec("none", xpath="count(//video)"), FieldSpec("no", xpath="boolean(//video)"))
-    answer = read_page(ReadRequest(PAGE, URL, URL, headers=(("content-type", "text/html"),), fields=fields))
+    answer = read_page(ReadRequest(PAGE, URL, URL, headers=(("content-type", "text/html"),), fields=fields), READ_TIME)
     assert (answer.record, answer.missing) == ({"none": 0, "no": False}, ())
 
 
 def test_beyond_ten_thousand_the_rest_is_counted() -> None:
     links = b"".join(b"<a href=/%d>x</a>" % number for number in range(10_003))
     fields = (FieldSpec("to", xpath="//a/@href", all=True),)
-    answer = read_page(ReadRequest(links, URL, URL, headers=(("content-type", "text/html"),), fields=fields))
+    answer = read_page(ReadRequest(links, URL, URL, headers=(("content-type", "text/html"),), fields=fields), READ_TIME)
     assert len(answer.record["to"]) == 10_000
     assert (answer.dropped, answer.links_dropped) == ({"to": 3}, 3)
 
@@ -82,7 +83,7 @@ def test_beyond_ten_thousand_the_rest_is_counted() -> None:
 def test_a_page_deeper_than_the_parser_goes_costs_its_xpath_fields_only() -> None:
     body = b"<title>Deep</title>" + b"<div>" * 400 + b"<b>x</b>"
     fields = (FieldSpec("title"), FieldSpec("b", xpath="//b"), FieldSpec("c", css="b"))
-    answer = read_page(ReadRequest(body, URL, URL, headers=(("content-type", "text/html"),), fields=fields))
+    answer = read_page(ReadRequest(body, URL, URL, headers=(("content-type", "text/html"),), fields=fields), READ_TIME)
     assert answer.record == {"title": "Deep", "b": None, "c": "x"}
     assert answer.problems == {"b": "limit:selector"}
 

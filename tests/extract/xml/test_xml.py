@@ -7,13 +7,16 @@ import pytest
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.jobs.survey import Survey
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
+from tests.extract.pages.builders import READ_TIME
 from tests.extract.xml.xml_helpers import ATOM, RSS, SITEMAP
 
 URL = "http://news.example/feed"
 
 
 def read(body: bytes, *fields: FieldSpec, content_type: str = "application/xml", **more: Any) -> ReadAnswer:
-    return read_page(ReadRequest(body, URL, URL, headers=(("content-type", content_type),), fields=fields, **more))
+    return read_page(
+        ReadRequest(body, URL, URL, headers=(("content-type", content_type),), fields=fields, **more), READ_TIME
+    )
 
 
 def one(body: bytes, content_type: str = "application/xml", **recipe: Any) -> Any:

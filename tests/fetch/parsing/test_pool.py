@@ -20,6 +20,7 @@ from corral.fetch.parsing.messages import Limits
 from corral.fetch.parsing.pool import ParsePool
 from corral.fetch.parsing.process import ReadingBroke
 from corral.fetch.robots import Robots
+from tests.extract.pages.builders import READ_TIME
 from tests.fetch.browsing import a_task, browsing
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, gone, measured_lag, parsing
@@ -37,8 +38,8 @@ BOMB = "x ~ p"
 async def test_a_page_is_read_as_it_would_be_here() -> None:
     request = a_request(ORDINARY, TITLE, FieldSpec("all", css="p", all=True), FieldSpec("none", css="b"))
     async with parsing() as pool:
-        assert await pool.read(request) == read_page(request)
-        assert await pool.read(a_request("<title>ü</title>".encode("latin-1"))) != read_page(request)
+        assert await pool.read(request) == read_page(request, READ_TIME)
+        assert await pool.read(a_request("<title>ü</title>".encode("latin-1"))) != read_page(request, READ_TIME)
 
 
 @pytest.mark.long

@@ -25,6 +25,7 @@ from corral.fetch.parsing.process import (
     Reader,
     ReadingBroke,
 )
+from corral.fetch.parsing.read_clock import read_time
 
 log = structlog.get_logger()
 
@@ -51,7 +52,7 @@ class InProcessReader:
     """Reads where it is called. For tests, and for pages that are known."""
 
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:  # noqa: ARG002
-        answer = read_page(request)
+        answer = read_page(request, read_time())
         return answer if answer.refused is None else refusal(request, answer.refused, answer)
 
 
