@@ -26,7 +26,9 @@ def test_a_value_is_converted_to_the_type_of_its_field(kind: str, text: Any, val
     assert convert(kind, text) == ({"field": value}, ())
 
 
-@pytest.mark.parametrize("kind, text", [("number", "free"), ("integer", "1.5"), ("boolean", "maybe"), ("url", "no url")])
+@pytest.mark.parametrize(
+    "kind, text", [("number", "free"), ("integer", "1.5"), ("boolean", "maybe"), ("url", "no url")]
+)
 def test_a_value_that_cannot_be_converted_counts_as_not_found(kind: str, text: str) -> None:
     assert convert(kind, text) == ({"field": None}, ("field",))
 
