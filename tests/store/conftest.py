@@ -60,6 +60,18 @@ def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{migrated(tmp_path / 'corral.db')}"
 
 
+@pytest.fixture(params=("file", "postgres"))
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database without tables."""
+    if request.param == "file":
+        yield f"sqlite:///{tmp_path}/corral.db"
+        return
+    cluster: services.PostgresCluster = request.getfixturevalue("postgres")
+    url = cluster.create_database()
+    yield url
+    cluster.drop_database(url)
+
+
 @pytest.fixture
 async def store(url: str) -> AsyncIterator[Store]:
     opened = open_store(url)

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +10,15 @@ from corral.domain.ids import new_id
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import RunState
 from corral.store import schema
-from corral.store.backends import sqlite_file
 from corral.store.indexes import metadata
 from corral.store.open import open_store
 from tests import services
 from tests.store.builders import ME, add, completed
-
-
-@pytest.fixture(params=("file", "postgres"))
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database nobody has opened yet."""
-    if request.param == "file":
-        yield f"sqlite:///{tmp_path}/corral.db"
-        return
-    cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-    url = cluster.create_database()
-    yield url
-    cluster.drop_database(url)
-
-
-@contextmanager
-def _engine(url: str) -> Iterator[sa.Engine]:
-    if url.startswith("sqlite"):
-        connection = sqlite_file.connect(Path(url.removeprefix("sqlite:///")))
-        sqlite_file.prepare(connection)
-        engine = schema.sqlite_engine(connection)
-        try:
-            yield engine
-        finally:
-            connection.close()
-        return
-    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sa.pool.NullPool)
-    yield engine
-    engine.dispose()
+from tests.store.old_database import open_engine
 
 
 def _tables(url: str) -> set[str]:
-    with _engine(url) as engine:
+    with open_engine(url) as engine:
         return set(sa.inspect(engine).get_table_names())
 
 
@@ -61,7 +31,7 @@ _OLD_EVENT = "INSERT INTO events (run_id, seq, kind, meta, created_at) VALUES ('
 
 async def test_a_database_of_the_first_version_is_brought_up_with_what_is_in_it(empty_url: str) -> None:
     run_id = new_id()
-    with _engine(empty_url) as engine:
+    with open_engine(empty_url) as engine:
         schema.upgrade(engine, "0001")
         with engine.begin() as connection:
             for statement in (_OLD_RUN, _OLD_EVENT):
@@ -77,7 +47,7 @@ async def test_a_database_of_the_first_version_is_brought_up_with_what_is_in_it(
 
 def test_the_migrated_tables_are_the_declared_ones(empty_url: str) -> None:
     open_store(empty_url)._db.close_now()
-    with _engine(empty_url) as engine, engine.connect() as connection:
+    with open_engine(empty_url) as engine, engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
 
@@ -88,7 +58,7 @@ class _Killed(Exception):
 
 def _count_statements(url: str) -> int:
     seen: list[str] = []
-    with _engine(url) as engine:
+    with open_engine(url) as engine:
         sa.event.listen(engine, "before_cursor_execute", lambda *args: seen.append(args[2]))
         schema.upgrade(engine)
     return len(seen)
@@ -103,7 +73,7 @@ def _upgrade_killed_at(url: str, number: int) -> None:
         if seen == number:
             raise _Killed
 
-    with _engine(url) as engine:
+    with open_engine(url) as engine:
         sa.event.listen(engine, "before_cursor_execute", count)
         with pytest.raises(_Killed):
             schema.upgrade(engine)
