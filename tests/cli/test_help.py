@@ -1,12 +1,17 @@
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from inspect import getdoc
 
 import pytest
 
 from corral import __version__
+from corral.cli.lazy_group import Group, Verb
+from corral.cli.main import VERBS
 from tests.cli.command import Corral
 
-VERBS = [
+TOP_VERBS = [
     "up",
     "serve",
     "worker",
@@ -30,7 +35,7 @@ RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "kee
 
 @pytest.mark.parametrize(
     "verb",
-    [[verb] for verb in VERBS]
+    [[verb] for verb in TOP_VERBS]
     + [["crawl", "pages"]]
     + [["db", verb] for verb in DB_VERBS]
     + [["job", verb] for verb in JOB_VERBS]
@@ -53,27 +58,54 @@ def test_the_version_is_told_and_what_does_not_exist_is_a_bad_argument(corral: C
     assert corral("collect").code == 2
 
 
-def test_help_loads_nothing_heavy() -> None:
+def _verbs(entries: Iterable[Verb | Group], words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Verb]]:
+    for entry in entries:
+        if isinstance(entry, Group):
+            yield from _verbs(entry.verbs, (entry.name,))
+        else:
+            yield (*words, entry.name), entry
+
+
+@pytest.mark.parametrize("words, verb", [pytest.param(*each, id=" ".join(each[0])) for each in _verbs(VERBS)])
+def test_the_table_of_verbs_has_the_help_of_the_verb(words: tuple[str, ...], verb: Verb) -> None:
+    path, _, function = verb.target.partition(":")
+    documentation = getdoc(getattr(import_module(f"corral.cli.verbs.{path}"), function)) or ""
+    paragraph = " ".join(documentation.partition("\n\n")[0].split())
+    assert verb.help == paragraph.partition(". ")[0].rstrip(".") + "."
+
+
+def test_help_loads_no_verb_and_nothing_heavy() -> None:
     code = (
-        "import sys, corral.cli.main as cli; cli.build();"
-        "print([name for name in ('sqlalchemy', 'fastapi', 'pydantic', 'structlog', 'wreq') if name in sys.modules])"
+        "import sys, corral.cli.main as cli; sys.argv = ['corral', '--help'];"
+        "heavy = ('asyncio', 'sqlalchemy', 'fastapi', 'pydantic', 'structlog', 'wreq', 'corral.cli.verbs');"
+        "import atexit, os; sys.stdout = open(os.devnull, 'w');"
+        "atexit.register(lambda: print([name for name in heavy if name in sys.modules], file=sys.__stdout__));"
+        "cli.main()"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout == "[]\n"
 
 
-def test_a_list_from_sqlite_loads_no_server_and_no_other_database(corral: Corral) -> None:
+LIGHT = ["run list --json", "job list --json", "status --json"]
+
+
+@pytest.mark.parametrize("command", LIGHT)
+def test_a_light_verb_loads_no_server_and_no_other_database(corral: Corral, command: str) -> None:
     corral.create()
     code = (
-        "import sys, atexit; from corral.cli.main import main; sys.argv = ['corral', 'run', 'list', '--json'];"
+        "import sys, atexit; from corral.cli.main import main; sys.argv = ['corral', *sys.argv[1:]];"
         "heavy = ('psycopg', 'alembic', 'fastapi', 'starlette', 'structlog', 'wreq', 'selectolax',"
-        "'corral.wiring.app');"
+        "'rich', 'corral.wiring.app');"
         "atexit.register(lambda: print([name for name in heavy if name in sys.modules])); main()"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", code], env=corral.environment({}), capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, *command.split()],
+        env=corral.environment({}),
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert loaded.stdout == "[]\n[]\n"
+    assert loaded.stdout.endswith("[]\n")
 
 
 def test_an_interrupt_while_it_is_still_loading_is_no_traceback() -> None:

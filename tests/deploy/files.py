@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import typer.main
 import yaml
 
 from corral.cli.main import build
@@ -46,10 +45,11 @@ def check_corral(command: list[str]) -> None:
     """A `corral` command line that its own parser takes; nothing is executed."""
     name, verb, *rest = command
     assert Path(name).name == "corral", command
-    group = typer.main.get_command(build())
-    found = group.commands[verb]  # type: ignore[attr-defined]
-    with found.make_context(verb, rest):
-        pass
+    group = build()
+    with group.make_context("corral", [verb, *rest]) as context:
+        _, found, arguments = group.resolve_command(context, [verb, *rest])
+        with found.make_context(verb, arguments, parent=context):
+            pass
 
 
 def instructions() -> list[tuple[str, str]]:

@@ -20,7 +20,6 @@ EXEMPT = {
     "demo/": MEANS,
     "api/binding.py": _LOCAL,
     "api/server.py": _LOCAL,
-    "cli/serving/serving.py": _LOCAL,
     "engine/node/pool.py": _LOCAL,
     "fetch/parsing/process.py": _LOCAL,
     "entrypoints/worker_process.py": _LOCAL,

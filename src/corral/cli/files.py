@@ -4,14 +4,14 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corral.domain.errors import BadInput, CorralError
+from corral.export.columns import Columns
 from corral.export.file import real_path, replace_file
 from corral.export.formats import SUFFIXES, Format, format_of
-
-if TYPE_CHECKING:
-    from corral.export.stream import Export, ExportProgress, ExportStore
+from corral.export.outbox import Outbox
+from corral.export.stream import Export, ExportProgress, ExportStore, chunks, writer_for
 
 Records = Sequence[dict[str, Any]]
 
@@ -47,9 +47,6 @@ def is_archive(path: Path | None) -> bool:
 
 def write_records(path: Path, names: Sequence[str], records: Records) -> None:
     """A few of them, which are in memory anyway."""
-    from corral.export.columns import Columns
-    from corral.export.outbox import Outbox
-    from corral.export.stream import writer_for
 
     kind = format_of(path)
     assert kind is not None
@@ -62,9 +59,8 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
         file.write(out.take())
 
 
-async def write_export(path: Path, store: "ExportStore", export: "Export", progress: "ExportProgress") -> None:
+async def write_export(path: Path, store: ExportStore, export: Export, progress: ExportProgress) -> None:
     """Any number of records, a few at a time."""
-    from corral.export.stream import chunks
 
     with _said(path), replace_file(path) as file:
         async for chunk in chunks(store, export, progress):

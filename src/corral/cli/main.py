@@ -1,64 +1,156 @@
-"""`corral`: one small file per verb in `verbs/`, registered here."""
+"""`corral`: the table of its verbs, and the entry point. Each verb is a small module in `verbs/`."""
 
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from corral import __version__
-from corral.cli.aliases import command_with_aliases
 from corral.cli.exits import report
+from corral.cli.lazy_group import Group, LazyGroup, Verb, build_group
 from corral.cli.streams import Unheard, prepare_streams, told
-from corral.cli.verbs import alive, bench, demo, export, migrate, serve, status, up, worker
-from corral.cli.verbs.crawl import command, pages, why
-from corral.cli.verbs.doctor import command as doctor
-from corral.cli.verbs.job import command as job
-from corral.cli.verbs.run import command as run
-from corral.cli.verbs.run import events, records
-from corral.cli.verbs.scrape import command as scrape
-from corral.cli.verbs.session import command as session
-from corral.cli.verbs.site import command as site
 from corral.domain.errors import CorralError
 
-_START, _COLLECT, _CARE = "Start", "Collect", "Look after it"
+_START, _COLLECT, _CARE = "Start", "Collect", "Operate"
 
-VERBS = (
-    (_START, "up", up.up),
-    (_START, "serve", serve.serve),
-    (_START, "worker", worker.worker),
-    (_START, "demo", demo.demo),
-    (_COLLECT, "scrape", scrape.scrape),
-    (_COLLECT, "crawl", command.crawl),
-    (_COLLECT, "crawl pages", pages.crawl_pages),
-    (_COLLECT, "events", events.events),
-    (_COLLECT, "records", records.records),
-    (_COLLECT, "export", export.export),
-    (_COLLECT, "why", why.why),
-    (_CARE, "status", status.status),
-    (_CARE, "doctor", doctor.doctor),
-    (_CARE, "alive", alive.alive),
-    (_CARE, "bench", bench.bench),
+VERBS: tuple[Verb | Group, ...] = (
+    Verb("up", "up:up", "Start the API, the dashboard and a worker node.", _START),
+    Verb("serve", "serve:serve", "Serve the API and the dashboard only; runs wait for a `corral worker`.", _START),
+    Verb("worker", "worker:worker", "Execute runs, without serving anything.", _START),
+    Verb(
+        "demo", "demo:demo", "Start a small web site, jobs that collect from it, and `corral up` to watch them.", _START
+    ),
+    Verb("scrape", "scrape.command:scrape", "Collect fields from one page, now.", _COLLECT),
+    Verb(
+        "crawl", "crawl.command:crawl", "Crawl a site, now: every page's title and text, and where it leads.", _COLLECT
+    ),
+    Verb(
+        "crawl pages",
+        "crawl.pages:crawl_pages",
+        "List the pages of a crawl in one state, in the order they were found in, with the reason.",
+        _COLLECT,
+    ),
+    Group(
+        "job",
+        "What is collected: add, list, show and remove jobs.",
+        (
+            Verb("add", "job.add:add", "Add a job."),
+            Verb("list", "job.list:list_", "List jobs, newest first."),
+            Verb("show", "job.list:show", "Show one job with its latest runs."),
+            Verb("rm", "job.rm:rm", "Remove a job."),
+        ),
+        _COLLECT,
+    ),
+    Group(
+        "run",
+        "Executions of jobs: start, list, show, cancel, pause, resume, retry, keep.",
+        (
+            Verb("start", "run.start:start", "Start a run of a job."),
+            Verb("list", "run.list:list_", "List runs, newest first."),
+            Verb("show", "run.show:show", "Show one run: its state, why, and what it measured."),
+            Verb(
+                "cancel",
+                "run.control:cancel",
+                "Cancel a run that has not ended; it stops at once, wherever it is executed.",
+            ),
+            Verb(
+                "pause",
+                "run.control:pause",
+                "Hold a run until it is resumed; an attempt under way is stopped and does not count.",
+            ),
+            Verb("resume", "run.control:resume", "Let a held run go on."),
+            Verb("retry", "run.start:retry", "Start a new run of what an ended one tried, linked to it."),
+            Verb(
+                "keep",
+                "run.keep:keep",
+                "Keep a crawl, and its records, beyond APP_CRAWL_RETENTION_HOURS after its end.",
+            ),
+        ),
+        _COLLECT,
+    ),
+    Group(
+        "session",
+        "Logins of jobs: add, capture, list, check, rotate and remove sessions.",
+        (
+            Verb("add", "session.add:add", "Add a session to a job that requires a login."),
+            Verb(
+                "capture",
+                "session.capture:capture",
+                "Log in and keep the session: in a window, or by filling in a form.",
+            ),
+            Verb("list", "session.list:list_", "List sessions, newest first."),
+            Verb("check", "session.check:check", "Look at the job's target with a session."),
+            Verb("rotate", "session.check:rotate", "Put every session under a new key."),
+            Verb("rm", "session.rm:rm", "Remove a session."),
+        ),
+        _COLLECT,
+    ),
+    Verb("events", "run.events:events", "Show what happened to a run, oldest first.", _COLLECT),
+    Verb("records", "run.records:records", "Show the records a run found, in the order it found them.", _COLLECT),
+    Verb(
+        "export",
+        "export:export",
+        "Write what a run collected into a file, whatever its size; it appears whole or not at all.",
+        _COLLECT,
+    ),
+    Verb(
+        "why",
+        "crawl.why:why",
+        "Say what became of a URL in a crawl: done, failed and why, skipped by which rule, or pending for what.",
+        _COLLECT,
+    ),
+    Verb("status", "status:status", "Show who works, what each worker holds, and what waits in which queue.", _CARE),
+    Verb(
+        "doctor",
+        "doctor.command:doctor",
+        "Check the settings, the data folder, the database and everything that must hold in it.",
+        _CARE,
+    ),
+    Group(
+        "site",
+        "Knowledge about sites: strategies that work, recipes, and request rates.",
+        (
+            Verb("list", "site.list:list_", "List the sites there is evidence of, the latest first."),
+            Verb(
+                "show",
+                "site.show:show",
+                "Show what is known about a site: strategies, costs, recipes, limits and crawl results.",
+            ),
+            Verb(
+                "stats",
+                "site.statistics:stats",
+                "Show what crawls got from sites: pages done and failed, for what, bytes, and how long a page takes.",
+            ),
+            Verb("pace", "site.pace:pace", "Say how fast one site may be asked."),
+            Verb("recipe", "site.recipe:recipe", "Show a recipe, or change what it calls and where its fields stand."),
+        ),
+        _CARE,
+    ),
+    Group(
+        "db",
+        "The database of this installation.",
+        (
+            Verb(
+                "migrate-to",
+                "migrate:migrate_to",
+                "Copy everything from the SQLite file to PostgreSQL, including runs in flight.",
+            ),
+        ),
+        _CARE,
+    ),
+    Verb(
+        "alive",
+        "alive:alive",
+        "Does the API, or the Celery worker, of this machine answer? Exit code: 0 it does, 1 it does not.",
+        _CARE,
+    ),
+    Verb("bench", "bench:bench", "Compare Corral with its peers, side by side.", _CARE),
+    Verb("move", "migrate:move", "Former name of `corral db migrate-to`.", hidden=True),
 )
-GROUPS = (
-    (_COLLECT, "job", job.app),
-    (_COLLECT, "run", run.app),
-    (_COLLECT, "session", session.app),
-    (_CARE, "site", site.app),
-    (_CARE, "db", migrate.app),
-)
 
 
-class _Verbs(TyperGroup):
-    """Verbs of two words stand beside the verb that is the first of them: `crawl pages RUN` and `crawl URL`."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        both = " ".join(args[:2])
-        return super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"corral {__version__}")
         raise typer.Exit
 
@@ -78,26 +170,10 @@ def _root(
     """
 
 
-def build() -> typer.Typer:
+def build() -> LazyGroup:
     # Colours and boxes are for people; in a pipe the help is plain text, and quicker.
     style: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
-    app = typer.Typer(
-        name="corral",
-        cls=_Verbs,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=style,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_root)
-    for panel, name, verb in VERBS:
-        aliases = {"crawl": command.ALIASES}.get(name, {})
-        app.command(name, rich_help_panel=panel, cls=command_with_aliases(aliases))(verb)
-    app.command("move", hidden=True)(migrate.move)  # its former name
-    for panel, name, group in GROUPS:
-        app.add_typer(group, name=name, rich_help_panel=panel)
-    return app
+    return build_group("corral", _root, VERBS, style, help_text=None)
 
 
 def main() -> None:
@@ -108,6 +184,6 @@ def main() -> None:
         except CorralError as error:
             sys.exit(report(error))
         finally:
-            sys.stdout.flush()  # here, where a full disk is still somebody's business
+            sys.stdout.flush()  # while a full disk can still be reported
     except Unheard as error:
         sys.exit(told(error))

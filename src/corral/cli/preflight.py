@@ -1,24 +1,21 @@
 """What a person who typed an address wants to know within seconds: that its host does not exist."""
 
-from typing import TYPE_CHECKING
+from corral.domain.errors import BadInput
+from corral.domain.net.address import EgressPolicy
+from corral.domain.net.http_cache import CacheMode
+from corral.domain.net.url import parse_target
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.fetch.egress.client import Egress
+from corral.fetch.limits import FetchLimits
+from corral.settings import Settings
 
-if TYPE_CHECKING:
-    from corral.settings import Settings
 
-
-async def check_host(settings: "Settings", url: str, trusted_hosts: tuple[str, ...] = ()) -> None:
+async def check_host(settings: Settings, url: str, trusted_hosts: tuple[str, ...] = ()) -> None:
     """BadInput where the host of the address cannot be resolved.
 
     A run would try again, with minutes in between, because a name server may be away for a moment. A person who
     mistyped a name would only wait.
     """
-    from corral.domain.errors import BadInput
-    from corral.domain.net.address import EgressPolicy
-    from corral.domain.net.http_cache import CacheMode
-    from corral.domain.net.url import parse_target
-    from corral.domain.runs.outcome import Failed, FailureCode
-    from corral.fetch.egress.client import Egress
-    from corral.fetch.limits import FetchLimits
 
     if settings.http_cache is CacheMode.REPLAY:
         return  # answered from disk, and nothing is asked

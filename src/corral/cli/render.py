@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -74,7 +76,6 @@ def compact_json(value: object) -> str:
 
 
 def print_json(value: object, *, compact: bool = False) -> None:
-    import orjson
 
     options = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | (0 if compact else orjson.OPT_INDENT_2)
     text = orjson.dumps(value, option=options).decode()

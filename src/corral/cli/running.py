@@ -1,22 +1,16 @@
-"""From a verb's coroutine to an exit code."""
+"""Run the coroutine of a verb and end with its exit code."""
 
 import asyncio
 import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
 
 import typer
 
 from corral.cli import exits
-
-if TYPE_CHECKING:
-    from corral.settings import Settings
-    from corral.store.store import Store
 
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
@@ -30,51 +24,6 @@ def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
     raise typer.Exit(code)
 
 
-def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
-    """Run a verb that serves until it is told to stop."""
-    from corral.runtime.process import serve
-
-    code = serve(work)
-    sys.stdout.flush()
-    raise typer.Exit(code)
-
-
-@asynccontextmanager
-async def opened_store(settings: "Settings") -> AsyncIterator["Store"]:
-    """The store alone, for verbs that change something in it: everything else would only cost time."""
-    from corral.log import configure_logging
-    from corral.runtime.private_files import make_data_folder
-    from corral.store.open import open_store
-
-    configure_logging("warning")  # without this, warnings would go to the standard output
-    make_data_folder(settings.data_dir)
-    store = open_store(settings.store_url)
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-@asynccontextmanager
-async def read_store(settings: "Settings") -> AsyncIterator["Store"]:
-    """For verbs and dry runs that only look. A database that is not there yet is not created, and holds nothing."""
-    from corral.runtime.private_files import know_data_folder
-    from corral.store.open import open_for_reading
-
-    know_data_folder(settings.data_dir)
-    store = open_for_reading(settings.store_url)
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-def database_file(settings: "Settings") -> Path | None:
-    """The file of a SQLite database; None where the database is elsewhere."""
-    path = settings.store_url.removeprefix("sqlite:///")
-    return None if path == settings.store_url else Path(path)
-
-
 def stops() -> tuple[signal.Signals, ...]:
     """The signals to stop at. A terminal that is closed is one, unless whoever started us said otherwise (nohup)."""
     hears_hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
@@ -83,6 +32,8 @@ def stops() -> tuple[signal.Signals, ...]:
 
 # After the grace period: for writing down what became of what ran, where the storage answers and where it does not.
 _LAST_WRITES_S = 10.0
+
+
 _NO_WRITES_S = 1.8
 
 

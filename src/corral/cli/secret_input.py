@@ -3,14 +3,13 @@
 import json
 import sys
 from collections.abc import Sequence
+from getpass import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corral.domain.errors import BadInput
 from corral.domain.sites.session_text import cookies_of_text
-
-if TYPE_CHECKING:
-    from corral.engine.usecases.sessions import SessionDraft
+from corral.engine.usecases.sessions import SessionDraft
 
 
 def named_value(text: str, option: str) -> tuple[str, str]:
@@ -31,8 +30,7 @@ def text_or_file(text: str, option: str) -> str:
     return _read(Path(text[1:]), option).strip() if text.startswith("@") else text
 
 
-def read_draft(cookies: Path | None, singles: Sequence[str], name: str) -> "SessionDraft":
-    from corral.engine.usecases.sessions import SessionDraft
+def read_draft(cookies: Path | None, singles: Sequence[str], name: str) -> SessionDraft:
 
     cell = _document(cookies) if cookies is not None else {}
     found = [*cell.get("cookies", []), *(_single(text) for text in singles)]
@@ -96,7 +94,6 @@ def _read(path: Path, option: str) -> str:
 
 
 def _asked(name: str) -> str:
-    from getpass import getpass
 
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")

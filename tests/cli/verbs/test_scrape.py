@@ -193,7 +193,7 @@ def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
 
 
 def test_only_the_typed_host_is_trusted() -> None:
-    from corral.cli.options import drafted_job, parse_fields
+    from corral.cli.job_draft import drafted_job, parse_fields
     from corral.settings import Settings
 
     fields = parse_fields("title", ())

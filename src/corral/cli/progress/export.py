@@ -5,19 +5,16 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 from corral.cli.render import console
-
-if TYPE_CHECKING:
-    from corral.export.stream import ExportProgress
+from corral.export.stream import ExportProgress
 
 _LOOK_EVERY_S = 0.2
 _LINE_EVERY_S = 5.0
 
 
 @asynccontextmanager
-async def shown(progress: "ExportProgress", total: int, *, looks_first: bool) -> AsyncIterator[None]:
+async def shown(progress: ExportProgress, total: int, *, looks_first: bool) -> AsyncIterator[None]:
     """Until the block is left. With columns to be found, everything is read twice."""
     with ExitStack() as open_until_then:
         show = _bar(open_until_then, 2 * total if looks_first else total) if sys.stderr.isatty() else _lines(total)
@@ -29,13 +26,13 @@ async def shown(progress: "ExportProgress", total: int, *, looks_first: bool) ->
             await asyncio.gather(ticking, return_exceptions=True)
 
 
-async def _ticking(progress: "ExportProgress", show: "Callable[[ExportProgress], None]") -> None:
+async def _ticking(progress: ExportProgress, show: Callable[[ExportProgress], None]) -> None:
     while True:
         await asyncio.sleep(_LOOK_EVERY_S)
         show(progress)
 
 
-def _bar(open_until_then: ExitStack, total: int) -> "Callable[[ExportProgress], None]":
+def _bar(open_until_then: ExitStack, total: int) -> Callable[[ExportProgress], None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -43,17 +40,17 @@ def _bar(open_until_then: ExitStack, total: int) -> "Callable[[ExportProgress], 
     bar = open_until_then.enter_context(Bar(*columns, console=console(stderr=True), transient=True))
     task = bar.add_task("exporting", total=total)
 
-    def show(progress: "ExportProgress") -> None:
+    def show(progress: ExportProgress) -> None:
         what = "writing" if progress.written or not progress.seen else "finding the columns"
         bar.update(task, completed=progress.seen + progress.written, description=what)
 
     return show
 
 
-def _lines(total: int) -> "Callable[[ExportProgress], None]":
+def _lines(total: int) -> Callable[[ExportProgress], None]:
     due = time.monotonic() + _LINE_EVERY_S
 
-    def show(progress: "ExportProgress") -> None:
+    def show(progress: ExportProgress) -> None:
         nonlocal due
         if time.monotonic() < due:
             return

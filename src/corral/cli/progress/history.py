@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from corral.cli.render import TONES, printable
 from corral.domain.runs.event import Event, EventKind
+from corral.store.store import Store
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from corral.store.store import Store
 
 _POLL_S = 0.25
 _PAGE = 500
@@ -38,7 +38,7 @@ _TONES = {"→": "blue", "←": "green", "↻": "yellow", "!": "red"}
 
 
 async def followed(
-    store: "Store", run_id: str, wait: Callable[[float], Awaitable[None]] = asyncio.sleep
+    store: Store, run_id: str, wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncIterator[Event]:
     """Every event of a run as it comes, up to the one after which nothing changes."""
     after, ended = 0, False
@@ -51,7 +51,7 @@ async def followed(
             await wait(_POLL_S)
 
 
-async def whole_history(store: "Store", run_id: str) -> list[Event]:
+async def whole_history(store: Store, run_id: str) -> list[Event]:
     events: list[Event] = []
     while page := await store.events.of_run(run_id, events[-1].seq if events else 0, _PAGE):
         events += page

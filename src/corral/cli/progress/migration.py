@@ -6,15 +6,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from corral.cli.render import console
+from corral.store.to_postgres.migrate import Progress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from corral.store.to_postgres.migrate import Progress
-
 
 @contextmanager
-def shown() -> "Iterator[Progress]":
+def shown() -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield _line
         return

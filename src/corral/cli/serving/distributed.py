@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from corral.cli import exits
+from corral.cli import exits, render
+from corral.cli.render import ago, console, printable
 from corral.cli.running import stops
+from corral.cli.serving.listener import Listener, announcement
+from corral.log import hide
+from corral.settings import Settings
+from corral.supervisor.plan import Adopts, Service, start_order, stop_order
+from corral.supervisor.status import ServiceStatus
+from corral.supervisor.supervisor import Supervisor
+from corral.wiring.services import Installation
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from corral.cli.serving.serving import Listener
-    from corral.settings import Settings
-    from corral.supervisor.plan import Service
-    from corral.supervisor.status import ServiceStatus
-    from corral.supervisor.supervisor import Supervisor
 
 _SHOWN_PER_S = 4
 _WAIT_S = 0.2
@@ -30,11 +33,9 @@ _TONES = {"up": "green", "failed": "red", "down": "red", "unhealthy": "yellow", 
 
 
 def up_distributed(
-    settings: "Settings", listener: "Listener", *, workers: int | None, dry_run: bool, as_json: bool
+    settings: Settings, listener: Listener, *, workers: int | None, dry_run: bool, as_json: bool
 ) -> NoReturn:
     """Until it is told to stop."""
-    from corral.log import hide
-    from corral.wiring.services import Installation
 
     hide(settings.secrets())
     # The API is a process of its own and takes the port itself; that it is free was all we wanted to know.
@@ -54,9 +55,7 @@ def up_distributed(
     os._exit(code)  # everything has stopped; a check that is still under way would be waited for
 
 
-def _supervise(settings: "Settings", services: "Sequence[Service]", listener: "Listener", *, as_json: bool) -> int:
-    from corral.cli.serving.serving import announcement
-    from corral.supervisor.supervisor import Supervisor
+def _supervise(settings: Settings, services: Sequence[Service], listener: Listener, *, as_json: bool) -> int:
 
     names = [service.name for service in services]
     supervisor = Supervisor(services, settings.data_dir.absolute())
@@ -86,7 +85,7 @@ def _supervise(settings: "Settings", services: "Sequence[Service]", listener: "L
 class _Signals:
     """The first one asks for a stop, each further one for haste."""
 
-    def __init__(self, supervisor: "Supervisor") -> None:
+    def __init__(self, supervisor: Supervisor) -> None:
         self.asked = threading.Event()
         self._supervisor = supervisor
         self._first: int | None = None
@@ -122,35 +121,32 @@ def _note(text: str, *, as_json: bool) -> None:
         print(f"note: {text}", file=sys.stderr, flush=True)
 
 
-def _json_line(each: "ServiceStatus") -> None:
+def _json_line(each: ServiceStatus) -> None:
     told = each.document()
     print(json.dumps({"service": told.pop("name"), **told}), flush=True)
 
 
-def _plain_line(each: "ServiceStatus") -> None:
+def _plain_line(each: ServiceStatus) -> None:
     whose = _whose(each)
     print(f"{each.name:<10} {_told(each)}{f' ({whose})' if whose else ''}", flush=True)
 
 
-def _told(each: "ServiceStatus") -> str:
-    from corral.cli.render import printable
+def _told(each: ServiceStatus) -> str:
 
     again = None if each.next_start_s is None else f"again in {each.next_start_s:.0f} s"
     return printable(" - ".join(filter(None, (each.state.value, each.problem, again))))
 
 
-def _whose(each: "ServiceStatus") -> str:
+def _whose(each: ServiceStatus) -> str:
     if each.pid is not None:
         return f"process {each.pid}"
     return "" if each.is_ours or each.state.value not in _ANSWERING else "used, not ours"
 
 
 @contextmanager
-def _shown(supervisor: "Supervisor") -> Iterator[None]:
+def _shown(supervisor: Supervisor) -> Iterator[None]:
     """A living table on a terminal; what is printed meanwhile stands above it."""
     from rich.live import Live
-
-    from corral.cli.render import console
 
     with Live(
         get_renderable=lambda: _table(supervisor.status()), console=console(), refresh_per_second=_SHOWN_PER_S
@@ -159,11 +155,9 @@ def _shown(supervisor: "Supervisor") -> Iterator[None]:
         live.refresh()
 
 
-def _table(services: "Sequence[ServiceStatus]") -> "Table":
+def _table(services: Sequence[ServiceStatus]) -> "Table":
     from rich.table import Table
     from rich.text import Text
-
-    from corral.cli.render import ago
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("service", "state", "whose", "restarts", "since", "log"):
@@ -175,9 +169,7 @@ def _table(services: "Sequence[ServiceStatus]") -> "Table":
     return table
 
 
-def _print_plan(services: "Sequence[Service]", *, as_json: bool) -> None:
-    from corral.cli import render
-    from corral.supervisor.plan import start_order, stop_order
+def _print_plan(services: Sequence[Service], *, as_json: bool) -> None:
 
     known = {service.name: service for service in services}
     plan = [_planned(known[name]) for name in start_order(services)]
@@ -189,8 +181,7 @@ def _print_plan(services: "Sequence[Service]", *, as_json: bool) -> None:
     print(f"stopped in the order {', '.join(stop_order(services))}; nothing was started")
 
 
-def _planned(service: "Service") -> dict[str, Any]:
-    from corral.supervisor.plan import Adopts
+def _planned(service: Service) -> dict[str, Any]:
 
     is_there = service.adopts is not Adopts.NEVER and service.check(None).is_well
     action = "use" if is_there else "start" if service.command else "check"

@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, Host, Port
+from corral.settings import load_settings
+from corral.supervisor.checks import http_health
+from corral.wiring.services import Installation
 
 
 class Part(StrEnum):
@@ -23,10 +27,6 @@ def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: As
     corral alive api --port 8000
     corral alive worker             the one whose name ends with this host's, by way of the broker
     """
-    from corral.cli import exits, render
-    from corral.settings import load_settings
-    from corral.supervisor.checks import http_health
-    from corral.wiring.services import Installation
 
     settings = load_settings()
     health = http_health(host, port) if which is Part.API else Installation(settings).worker_here()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import corral
 from corral.cli import exits
 from corral.cli.options import AsJson
 
@@ -23,7 +24,6 @@ def bench(
     corral bench crawl --json       a line for each comparison
     make bench        the same, and installs what it needs first
     """
-    import corral
 
     root = Path(corral.__file__).parents[2]
     if not (root / "bench" / "__main__.py").is_file():

@@ -3,19 +3,28 @@
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.api.binding import bound
+from corral.cli import render, shapes
 from corral.cli.options import AsJson, Host, Port
-
-if TYPE_CHECKING:
-    from corral.cli.serving.serving import Listener
-    from corral.demo import DemoJob, RunningSite
-    from corral.domain.jobs.job import Job, StoredJob
-    from corral.domain.runs.run import Run
-    from corral.settings import Settings
-    from corral.wiring.app import App
+from corral.cli.progress import run as progress
+from corral.cli.running import Stop
+from corral.cli.serving.api import serve_api
+from corral.cli.serving.finish import finish_serving
+from corral.cli.serving.listener import Listener, announcement, listening
+from corral.demo import DEMO_JOBS, DemoJob, RunningSite, running_site
+from corral.domain.errors import BadConfiguration
+from corral.domain.ids import JobId, new_id
+from corral.domain.jobs.job import FieldSpec, Job, Priority, StoredJob, Strategy
+from corral.domain.net.address import AllowEntry
+from corral.domain.net.url import parse_target
+from corral.domain.runs.run import TERMINAL, Run, RunState
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+from corral.wiring.app import App, opened
 
 _SITE_HOST = "127.0.0.1"
 _SITE_PORT = 8001
@@ -49,21 +58,13 @@ def demo(
     corral demo --port 9000
     corral demo --json | jq .       a line when it answers, and one with what became of each job
     """
-    from corral.cli.running import finish_serving
-    from corral.cli.serving.serving import listening
-    from corral.log import configure_logging
-    from corral.settings import load_settings
 
     settings = load_settings()
     configure_logging("warning" if settings.log_level == "info" else settings.log_level)
     finish_serving(_demo(settings, listening(settings, host, port), site_port, as_json=as_json))
 
 
-async def _demo(settings: "Settings", listener: "Listener", site_port: int | None, *, as_json: bool) -> int:
-    from corral.cli.running import Stop
-    from corral.cli.serving.serving import announcement, serve_api
-    from corral.demo import running_site
-    from corral.wiring.app import opened
+async def _demo(settings: Settings, listener: Listener, site_port: int | None, *, as_json: bool) -> int:
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
@@ -81,8 +82,6 @@ async def _demo(settings: "Settings", listener: "Listener", site_port: int | Non
 
 def _site_port(asked: int | None) -> int:
     """The port for the demo site; another than the usual one only where none was asked for."""
-    from corral.api.binding import bound
-    from corral.domain.errors import BadConfiguration
 
     try:
         bound(_SITE_HOST, _SITE_PORT if asked is None else asked).close()
@@ -93,9 +92,8 @@ def _site_port(asked: int | None) -> int:
     return _SITE_PORT if asked is None else asked
 
 
-def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
+def adapted_settings(settings: Settings, site: RunningSite) -> Settings:
     """Jobs may reach the demo site, at exactly its address and port; what was configured stays."""
-    from corral.domain.net.address import AllowEntry
 
     changes: dict[str, Any] = {
         "egress_allow": (*settings.egress_allow, AllowEntry.parse(f"{site.host}/32:{site.port}"))
@@ -112,10 +110,8 @@ def adapted_settings(settings: "Settings", site: "RunningSite") -> "Settings":
     return settings.model_copy(update=changes)
 
 
-async def _shown(app: "App", site: "RunningSite", url: str, *, as_json: bool) -> None:
+async def _shown(app: App, site: RunningSite, url: str, *, as_json: bool) -> None:
     """Start the demo jobs, wait for the quick ones, say what happened."""
-    from corral.cli import render, shapes
-    from corral.cli.progress import run as progress
 
     if not as_json:
         print("\nstarting a run of each demo job", flush=True)
@@ -136,27 +132,24 @@ async def _shown(app: "App", site: "RunningSite", url: str, *, as_json: bool) ->
     print(f"look around at {url}/ or, in another terminal: {_elsewhere(app)}", flush=True)
 
 
-def _elsewhere(app: "App") -> str:
+def _elsewhere(app: App) -> str:
     return f"APP_DATA_DIR={app.settings.data_dir} corral run list"
 
 
-def _demo_jobs() -> "tuple[DemoJob, ...]":
-    from corral.demo import DEMO_JOBS
+def _demo_jobs() -> tuple[DemoJob, ...]:
 
     return DEMO_JOBS
 
 
-def _row(demo_job: "DemoJob", run: "Run") -> tuple[str, ...]:
-    from corral.cli import shapes
+def _row(demo_job: DemoJob, run: Run) -> tuple[str, ...]:
 
     tries = len(run.attempts) or run.attempt
     result = f"{run.failure_code}: {run.error_message}" if run.failure_code else run.stats.get("title") or ""
     return (demo_job.name, demo_job.shows, shapes.run_status(run), str(tries), str(result))
 
 
-async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run":
+async def _run_of(app: App, demo_job: DemoJob, site: RunningSite) -> Run:
     """A run of the demo job: the one under way, or a new one."""
-    from corral.domain.runs.run import TERMINAL, RunState
 
     stored = await job_for(app, demo_job, site)
     if stored.latest_state is not None and RunState(stored.latest_state) not in TERMINAL:
@@ -166,7 +159,7 @@ async def _run_of(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Run"
     return run
 
 
-async def job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "StoredJob":
+async def job_for(app: App, demo_job: DemoJob, site: RunningSite) -> StoredJob:
     """The job from an earlier start, turned to where the site is now, or a new one."""
     wanted = _job(demo_job, site)
     for stored in await app.store.jobs.newest(None, _MANY_JOBS):
@@ -178,17 +171,14 @@ async def job_for(app: "App", demo_job: "DemoJob", site: "RunningSite") -> "Stor
     return created
 
 
-def _is_same(one: "Job", other: "Job") -> bool:
+def _is_same(one: Job, other: Job) -> bool:
     """The same page of the demo site, whichever port it is at."""
-    from corral.domain.net.url import parse_target
 
     here, there = parse_target(one.target_url), parse_target(other.target_url)
     return (here.host, here.path, here.query) == (there.host, there.path, there.query) and one.fields == other.fields
 
 
-def _job(demo_job: "DemoJob", site: "RunningSite") -> "Job":
-    from corral.domain.ids import JobId, new_id
-    from corral.domain.jobs.job import FieldSpec, Job, Priority, Strategy
+def _job(demo_job: DemoJob, site: RunningSite) -> Job:
 
     return Job(
         id=JobId(new_id()),

@@ -2,18 +2,24 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, render
+from corral.cli.files import check_output, write_export
 from corral.cli.options import AsJson, DryRun, checked_id
-from corral.export.formats import Format
-
-if TYPE_CHECKING:
-    from corral.domain.runs.run import Run
-    from corral.export.stream import Export, ExportProgress
-    from corral.settings import Settings
-    from corral.store.store import Store
+from corral.cli.progress import export as export_progress
+from corral.cli.running import Stop, finish, first_of
+from corral.cli.stores import read_store
+from corral.cli.streams import Unheard
+from corral.domain.errors import BadInput
+from corral.domain.runs.record import RecordFilter
+from corral.domain.runs.run import Run
+from corral.export.formats import Format, format_of
+from corral.export.stream import Export, ExportProgress, chunks
+from corral.settings import Settings, load_settings
+from corral.store.store import Store
 
 _STANDARD_OUTPUT = Path("-")
 
@@ -42,8 +48,6 @@ def export(
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.xlsx --json
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --format jsonl -o - | gzip > pages.jsonl.gz
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     run = checked_id(run_id, "run")
     wanted = _checked(output, kind, as_json=as_json)
@@ -51,9 +55,6 @@ def export(
 
 
 def _checked(output: Path, kind: Format | None, *, as_json: bool) -> Format:
-    from corral.cli.files import check_output
-    from corral.domain.errors import BadInput
-    from corral.export.formats import format_of
 
     if output != _STANDARD_OUTPUT:
         check_output(output, kind, keeps_pages=True)
@@ -68,10 +69,8 @@ def _checked(output: Path, kind: Format | None, *, as_json: bool) -> Format:
 
 
 async def _exported(
-    settings: "Settings", run_id: str, output: Path, kind: Format, *, dry_run: bool, as_json: bool
+    settings: Settings, run_id: str, output: Path, kind: Format, *, dry_run: bool, as_json: bool
 ) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import read_store
 
     async with read_store(settings) as store:
         wanted, progress = wanted_of(await store.runs.get(run_id), output, kind)
@@ -95,34 +94,27 @@ def _things(kind: Format) -> str:
     return "pages" if kind is Format.WARC else "records"
 
 
-def wanted_of(run: "Run", output: Path, kind: Format | None = None) -> "tuple[Export, ExportProgress]":
-    from corral.export.formats import format_of
-    from corral.export.stream import Export, ExportProgress
+def wanted_of(run: Run, output: Path, kind: Format | None = None) -> tuple[Export, ExportProgress]:
 
     found = kind or format_of(output)
     assert found is not None
     return Export(run, found, packs=not output.name.lower().endswith(".warc")), ExportProgress()
 
 
-async def _total_of(store: "Store", wanted: "Export") -> int:
-    from corral.domain.runs.record import RecordFilter
+async def _total_of(store: Store, wanted: Export) -> int:
 
     if wanted.format is Format.WARC:
         return await store.pages.count(wanted.run.id)
     return (await store.records.statistics(RecordFilter(run_id=wanted.run.id)))[0]
 
 
-async def written(store: "Store", wanted: "Export", output: Path, progress: "ExportProgress") -> bool:
+async def written(store: Store, wanted: Export, output: Path, progress: ExportProgress) -> bool:
     """False where it was interrupted; then there is no file, or the one from before."""
-    from corral.cli import exits
-    from corral.cli.files import write_export
-    from corral.cli.progress import export
-    from corral.cli.running import Stop, first_of
 
     stop = Stop()
     stop.listen()
     total = await _total_of(store, wanted)
-    async with export.shown(progress, total, looks_first=wanted.format.needs_columns):
+    async with export_progress.shown(progress, total, looks_first=wanted.format.needs_columns):
         if output == _STANDARD_OUTPUT:
             done = await first_of(_printed(store, wanted, progress), stop)
         else:
@@ -133,9 +125,7 @@ async def written(store: "Store", wanted: "Export", output: Path, progress: "Exp
     return done
 
 
-async def _printed(store: "Store", wanted: "Export", progress: "ExportProgress") -> None:
-    from corral.cli.streams import Unheard
-    from corral.export.stream import chunks
+async def _printed(store: Store, wanted: Export, progress: ExportProgress) -> None:
 
     try:
         async for chunk in chunks(store, wanted, progress):

@@ -1,18 +1,25 @@
 """`corral db migrate-to`: copies a whole installation from its SQLite file to PostgreSQL."""
 
+import asyncio
+import signal
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, render
+from corral.cli.exits import complain
 from corral.cli.options import AsJson, DryRun
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from corral.domain.finding import Finding
-    from corral.settings import Settings
-    from corral.store.to_postgres.migrate import Moved, Plan, Progress
+from corral.cli.progress.migration import shown
+from corral.cli.secret_input import text_or_file
+from corral.cli.stores import database_file
+from corral.domain.errors import BadConfiguration, BadInput
+from corral.domain.finding import Finding
+from corral.settings import Settings, load_settings
+from corral.store.open import open_for_reading
+from corral.store.to_postgres import migrate as moving
+from corral.store.to_postgres.migrate import Moved, Plan, Progress
 
 # Of work that waits: nobody works at the new place yet.
 _WAITS = "a queued run is due later, or being worked towards"
@@ -24,7 +31,6 @@ Target = Annotated[str, typer.Argument(metavar="URL", help=_TARGET)]
 To = Annotated[str, typer.Option("--to", metavar="URL", help=_TARGET)]
 
 
-@app.command("migrate-to")
 def migrate_to(url: Target, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Copy everything from the SQLite file to PostgreSQL, including runs in flight.
 
@@ -49,17 +55,12 @@ def move(to: To, dry_run: DryRun = False, as_json: AsJson = False) -> None:
 
 
 def _migrate(url: str, *, dry_run: bool, as_json: bool) -> None:
-    from corral.cli.secret_input import text_or_file
-    from corral.settings import load_settings
 
     settings = load_settings()
     raise typer.Exit(_move(settings, text_or_file(url, "URL"), dry_run=dry_run, as_json=as_json))
 
 
-def _move(settings: "Settings", url: str, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli.exits import complain
-    from corral.cli.progress.migration import shown
-    from corral.store.to_postgres import migrate as moving
+def _move(settings: Settings, url: str, *, dry_run: bool, as_json: bool) -> int:
 
     path = _source(settings, url)
     if dry_run:
@@ -74,9 +75,7 @@ def _move(settings: "Settings", url: str, *, dry_run: bool, as_json: bool) -> in
     return _report(path, moved, _findings(url), time.monotonic() - began, as_json=as_json)
 
 
-def _source(settings: "Settings", url: str) -> "Path":
-    from corral.cli.running import database_file
-    from corral.domain.errors import BadConfiguration, BadInput
+def _source(settings: Settings, url: str) -> Path:
 
     if not url.startswith(("postgresql://", "postgresql+psycopg://")):
         hint = "it looks like postgresql://user:password@host:5432/database"
@@ -89,9 +88,8 @@ def _source(settings: "Settings", url: str) -> "Path":
     return path
 
 
-def _uninterrupted_at_the_end(progress: "Progress") -> "Progress":
+def _uninterrupted_at_the_end(progress: Progress) -> Progress:
     """From the first commit to the last there is a moment; Ctrl-C then would leave it half done."""
-    import signal
 
     def told(what: str, table: str, done: int, total: int) -> None:
         if what == "finishing":
@@ -101,8 +99,7 @@ def _uninterrupted_at_the_end(progress: "Progress") -> "Progress":
     return told
 
 
-def _told(plan: "Plan", *, as_json: bool) -> int:
-    from corral.cli import exits, render
+def _told(plan: Plan, *, as_json: bool) -> int:
 
     if as_json:
         about = {"to": plan.place, "tables": plan.rows, "under_way": plan.under_way, "problems": plan.faults}
@@ -115,13 +112,10 @@ def _told(plan: "Plan", *, as_json: bool) -> int:
     return exits.FAILED if plan.faults else exits.DONE
 
 
-def _findings(url: str) -> "list[Finding]":
+def _findings(url: str) -> list[Finding]:
     """What `corral doctor` would say of the new place."""
-    import asyncio
 
-    from corral.store.open import open_for_reading
-
-    async def looked() -> "list[Finding]":
+    async def looked() -> list[Finding]:
         store = open_for_reading(url)
         try:
             return [found for found in await store.maintenance.audit() if found.rule != _WAITS]
@@ -131,8 +125,7 @@ def _findings(url: str) -> "list[Finding]":
     return asyncio.run(looked())
 
 
-def _report(path: "Path", moved: "Moved", findings: "list[Finding]", took_s: float, *, as_json: bool) -> int:
-    from corral.cli import exits, render
+def _report(path: Path, moved: Moved, findings: list[Finding], took_s: float, *, as_json: bool) -> int:
 
     if as_json:
         told: dict[str, Any] = {

@@ -1,12 +1,13 @@
 """`corral serve`: the API without a node."""
 
-from typing import TYPE_CHECKING
-
 from corral.cli.options import AsJson, Host, Port
-
-if TYPE_CHECKING:
-    from corral.cli.serving.serving import Listener
-    from corral.settings import Settings
+from corral.cli.running import Stop
+from corral.cli.serving.api import serve_api
+from corral.cli.serving.finish import finish_serving
+from corral.cli.serving.listener import Listener, announcement, listening
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+from corral.wiring.app import opened
 
 
 def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
@@ -17,20 +18,13 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) 
     corral serve --port 9000
     corral serve --port 0 --json    one line with its address once it answers
     """
-    from corral.cli.running import finish_serving
-    from corral.cli.serving.serving import listening
-    from corral.log import configure_logging
-    from corral.settings import load_settings
 
     settings = load_settings()
     configure_logging(settings.log_level)
     finish_serving(_serve(settings, listening(settings, host, port), as_json=as_json))
 
 
-async def _serve(settings: "Settings", listener: "Listener", *, as_json: bool) -> int:
-    from corral.cli.running import Stop
-    from corral.cli.serving.serving import announcement, serve_api
-    from corral.wiring.app import opened
+async def _serve(settings: Settings, listener: Listener, *, as_json: bool) -> int:
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()

@@ -1,18 +1,22 @@
 """`corral status`: who works, what each holds, what waits, and whether something is wrong."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from corral.cli.render import Cell
-    from corral.domain.runs.node import BrokerNow, QueueNow, WorkerNow
-    from corral.settings import Settings
+from corral.cli.render import Cell
+from corral.cli.running import finish
+from corral.cli.stores import database_file, read_store
+from corral.domain.errors import StorageUnavailable
+from corral.domain.runs.node import BrokerNow, QueueNow, WorkerNow, troubles
+from corral.settings import Settings, load_settings
+from corral.views.nodes import queue_read, worker_read
+from corral.wiring.broker import look_at_broker
 
 _EVERY_S = 2.0
 _MOST = 200
@@ -31,9 +35,9 @@ class Look:
 
     storage: str
     storage_is_up: bool
-    workers: "Sequence[WorkerNow]" = ()
-    queues: "Sequence[QueueNow]" = ()
-    broker: "BrokerNow | None" = None
+    workers: Sequence[WorkerNow] = ()
+    queues: Sequence[QueueNow] = ()
+    broker: BrokerNow | None = None
     problems: tuple[str, ...] = ()
 
 
@@ -48,16 +52,11 @@ def status(as_json: AsJson = False, watch: Watch = False) -> None:
     corral status --watch
     corral status --json | jq '.queues[] | {queue, due, oldest_s}'
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     finish(_status(load_settings(), as_json=as_json, watch=watch))
 
 
-async def _status(settings: "Settings", *, as_json: bool, watch: bool) -> int:
-    import asyncio
-
-    from corral.cli import exits
+async def _status(settings: Settings, *, as_json: bool, watch: bool) -> int:
 
     while True:
         found = await look(settings)
@@ -67,11 +66,7 @@ async def _status(settings: "Settings", *, as_json: bool, watch: bool) -> int:
         await asyncio.sleep(_EVERY_S)
 
 
-async def look(settings: "Settings") -> Look:
-    from corral.cli.running import read_store
-    from corral.domain.errors import StorageUnavailable
-    from corral.domain.runs.node import troubles
-    from corral.wiring.broker import look_at_broker
+async def look(settings: Settings) -> Look:
 
     storage, broker = _storage(settings), await look_at_broker(settings)
     told = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
@@ -84,8 +79,7 @@ async def look(settings: "Settings") -> Look:
     return Look(storage, True, workers, queues, broker, (*troubles(workers, queues), *told))
 
 
-def _storage(settings: "Settings") -> str:
-    from corral.cli.running import database_file
+def _storage(settings: Settings) -> str:
 
     path = database_file(settings)
     if path is None:
@@ -94,7 +88,6 @@ def _storage(settings: "Settings") -> str:
 
 
 def _show(found: Look, *, as_json: bool, watch: bool) -> None:
-    from corral.cli import render
 
     if as_json:
         render.print_json(_shape(found), compact=watch)
@@ -117,8 +110,7 @@ def _show(found: Look, *, as_json: bool, watch: bool) -> None:
     print("\n".join(f"✗ {problem}" for problem in found.problems) or "✓ everything is served")
 
 
-def _worker_row(worker: "WorkerNow") -> "tuple[Cell, ...]":
-    from corral.cli import render
+def _worker_row(worker: WorkerNow) -> tuple[Cell, ...]:
 
     card = worker.card
     up = render.ago(worker.started_at).removesuffix(" ago")
@@ -127,13 +119,12 @@ def _worker_row(worker: "WorkerNow") -> "tuple[Cell, ...]":
     return (*told, up, f"{worker.seen_s:.0f} s ago", card.version)
 
 
-def _queue_row(queue: "QueueNow") -> "tuple[Cell, ...]":
+def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
     oldest = "-" if queue.oldest_s is None else f"{queue.oldest_s:.0f} s"
     return (queue.name.value, queue.due, queue.later, queue.held, queue.running, oldest)
 
 
-def _held_rows(worker: "WorkerNow") -> "list[tuple[Cell, ...]]":
-    from corral.cli import render
+def _held_rows(worker: WorkerNow) -> list[tuple[Cell, ...]]:
 
     card = worker.card
     rows: list[tuple[Cell, ...]] = [
@@ -145,13 +136,12 @@ def _held_rows(worker: "WorkerNow") -> "list[tuple[Cell, ...]]":
     return rows
 
 
-def _broker_shape(broker: "BrokerNow") -> dict[str, Any]:
+def _broker_shape(broker: BrokerNow) -> dict[str, Any]:
     messages = None if broker.messages is None else {name.value: count for name, count in broker.messages.items()}
     return {"status": "down" if broker.problem else "up", "reason": broker.problem, "messages": messages}
 
 
 def _shape(found: Look) -> dict[str, Any]:
-    from corral.views.nodes import queue_read, worker_read
 
     return {
         "ok": not found.problems,

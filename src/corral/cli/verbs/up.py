@@ -1,15 +1,15 @@
 """`corral up`: everything in one process tree."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corral.cli import render
 from corral.cli.options import AsJson, DryRun, Host, Port
-
-if TYPE_CHECKING:
-    from corral.cli.serving.serving import Listener
-    from corral.settings import Settings
-
+from corral.cli.serving.finish import finish_serving
+from corral.cli.serving.listener import listening
+from corral.log import configure_logging
+from corral.settings import load_settings
 
 Distributed = Annotated[
     bool, typer.Option("--distributed", help="Redis, workers and the API as processes of their own, looked after.")
@@ -41,11 +41,6 @@ def up(
     corral up --distributed --dry-run
     APP_WRITE_TOKEN=… corral up --host 0.0.0.0
     """
-    from corral.cli import render
-    from corral.cli.running import finish_serving
-    from corral.cli.serving.serving import listening
-    from corral.log import configure_logging
-    from corral.settings import load_settings
 
     if workers is not None and not distributed:
         raise typer.BadParameter("--workers is for --distributed; here APP_WORKERS says how many there are")
@@ -53,7 +48,7 @@ def up(
     configure_logging(settings.log_level)
     listener = listening(settings, host, port)
     if distributed:
-        from corral.cli.serving.distributed import up_distributed
+        from corral.cli.serving.distributed import up_distributed  # noqa: PLC0415 - only this mode loads it
 
         up_distributed(settings, listener, workers=workers, dry_run=dry_run, as_json=as_json)
     if dry_run:
@@ -61,19 +56,6 @@ def up(
         about = {"url": listener.url, "data_dir": str(settings.data_dir.absolute()), "workers": settings.workers}
         render.print_plan(f"start the API at {listener.url} and a node", about, as_json=as_json)
         return
-    finish_serving(_up(settings, listener, as_json=as_json))
+    from corral.cli.serving.embedded import up_embedded  # noqa: PLC0415 - only this mode loads it
 
-
-async def _up(settings: "Settings", listener: "Listener", *, as_json: bool) -> int:
-    from corral.cli.running import Stop
-    from corral.cli.serving.serving import announcement, serve_api
-    from corral.wiring.app import opened
-
-    stop = Stop(grace_s=settings.shutdown_grace_seconds)
-    stop.listen()
-    said = announcement(settings, listener, "up" if as_json else "is up", as_json=as_json)
-    async with opened(settings, works=True) as app:
-        assert app.node is not None
-        stop.on_haste = app.node.hurry
-        await serve_api(app, listener, stop, announce=said)
-    return stop.exit_code
+    finish_serving(up_embedded(settings, listener, as_json=as_json))

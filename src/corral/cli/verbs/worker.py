@@ -2,18 +2,21 @@
 
 import functools
 import os
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
+from corral.cli import render
 from corral.cli.options import AsJson
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from corral.domain.runs.queues import Queue
-    from corral.settings import Settings
-    from corral.wiring.app import App
+from corral.cli.running import Stop, first_of
+from corral.cli.serving.finish import finish_serving
+from corral.cli.serving.stopping import stop_working
+from corral.domain.runs.node import WorkerRole
+from corral.domain.runs.queues import Queue, parse_queues
+from corral.log import configure_logging
+from corral.settings import Settings, Transport, load_settings
+from corral.wiring.app import App, opened
 
 Queues = Annotated[str, typer.Option("--queues", help="Which kinds of runs: http, browser, script.")]
 Processes = Annotated[
@@ -53,10 +56,6 @@ def worker(
     APP_TRANSPORT=celery corral worker --beat
     corral worker --json            one line once it works
     """
-    from corral.cli.running import finish_serving
-    from corral.domain.runs.queues import parse_queues
-    from corral.log import configure_logging
-    from corral.settings import Transport, load_settings
 
     served = parse_queues(queues)
     given = {"workers": processes, "runs_per_process": concurrency}
@@ -64,7 +63,7 @@ def worker(
         given["worker_max_memory_mib"] = max_memory
     settings = load_settings(**{name: value for name, value in given.items() if value is not None})
     if settings.transport is Transport.CELERY:
-        from corral.celery_app.command import work
+        from corral.celery_app.command import work  # noqa: PLC0415 - only this mode loads it
 
         announce = functools.partial(_announce, settings, settings.workers, served, as_json=as_json)
         raise typer.Exit(work(settings, served, beat=beat, announce=announce))
@@ -74,11 +73,7 @@ def worker(
     finish_serving(_work(settings, served, as_json=as_json))
 
 
-async def _work(settings: "Settings", queues: "Sequence[Queue]", *, as_json: bool) -> int:
-    from corral.cli.running import Stop, first_of
-    from corral.cli.serving.serving import stop_working
-    from corral.domain.runs.node import WorkerRole
-    from corral.wiring.app import opened
+async def _work(settings: Settings, queues: Sequence[Queue], *, as_json: bool) -> int:
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
@@ -93,8 +88,7 @@ async def _work(settings: "Settings", queues: "Sequence[Queue]", *, as_json: boo
     return stop.exit_code
 
 
-def _announce(settings: "Settings", workers: int, queues: "Sequence[Queue]", *, as_json: bool) -> None:
-    from corral.cli import render
+def _announce(settings: Settings, workers: int, queues: Sequence[Queue], *, as_json: bool) -> None:
 
     where = str(settings.data_dir.absolute())
     if as_json:
@@ -105,7 +99,7 @@ def _announce(settings: "Settings", workers: int, queues: "Sequence[Queue]", *, 
         print(f"Corral works: {workers} worker process{'es' if workers > 1 else ''}, data in {where}", flush=True)
 
 
-async def _has_workers(app: "App") -> None:
+async def _has_workers(app: App) -> None:
     assert app.node is not None
     while app.node.worker_count < app.settings.workers:
         await app.pulse.wait(0.02)

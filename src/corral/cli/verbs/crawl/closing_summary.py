@@ -1,13 +1,12 @@
 """The closing lines of a crawl: what was left out, by which rule, and how to get it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corral.cli.render import printable
-from corral.domain.crawl.crawl import LEFT_OUT
-
-if TYPE_CHECKING:
-    from corral.domain.crawl.crawl import Counts
-    from corral.domain.runs.run import Run
+from corral.cli.verbs.crawl.left_out import left_out_lines
+from corral.domain.crawl.crawl import LEFT_OUT, Counts
+from corral.domain.crawl.summary import TRAP_OPTION
+from corral.domain.runs.run import Run
 
 _SHOWN = 5
 _PUT_OFF = "no_new_content"
@@ -22,15 +21,13 @@ _RULES = {
 _LISTED = ("failed", "missing", "deferred")
 
 
-def lines_of(run: "Run", counts: "Counts") -> list[str]:
+def lines_of(run: Run, counts: Counts) -> list[str]:
     """What a reader of the summary has to know beside the counts."""
     lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
     held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
     # Evidence from content only puts addresses off: those that are left were stopped by the budget, not by the rule.
     late = [each for each in held_back if each["reason"] == _PUT_OFF and run.stats.get("stopped_by")]
     if trapped := [each for each in held_back if each not in late]:
-        from corral.domain.crawl.summary import TRAP_OPTION
-
         lines += _held_back(trapped, f"addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:")
     if late:
         lines += _held_back(late, "addresses come last and were not reached; a larger budget fetches them:")
@@ -44,11 +41,10 @@ def lines_of(run: "Run", counts: "Counts") -> list[str]:
     return lines
 
 
-def short_of(run: "Run", counts: "Counts") -> str:
+def short_of(run: Run, counts: Counts) -> str:
     """Why the crawl is not complete, in one line."""
     if run.error_message:
         return run.error_message
-    from corral.cli.verbs.crawl.left_out import left_out_lines
 
     left_out = {rule: count for rule, count in (run.stats.get("left_out") or {}).items() if rule not in LEFT_OUT}
     said = [f"{counts.failed} pages failed"] if counts.failed else []
@@ -74,6 +70,6 @@ def _held_back(held_back: list[dict[str, Any]], what: str) -> list[str]:
     return lines
 
 
-def _states(counts: "Counts", held_back: list[dict[str, Any]]) -> list[str]:
+def _states(counts: Counts, held_back: list[dict[str, Any]]) -> list[str]:
     there = {"failed": counts.failed, "missing": counts.missing, "deferred": len(held_back) or counts.deferred}
     return [name for name in _LISTED if there[name]]

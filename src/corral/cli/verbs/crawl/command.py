@@ -2,11 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, hints, render, shapes
+from corral.cli.files import is_archive
+from corral.cli.job_draft import trusted_for
 from corral.cli.options import AsJson, DryRun, NoVerifyTls, ProxyOption
+from corral.cli.preflight import check_host
+from corral.cli.running import Stop, first_of
+from corral.cli.serving.finish import finish_serving
+from corral.cli.verbs.crawl import closing_summary, running
 from corral.cli.verbs.crawl.fetch_options import (
     BrowserPages,
     CookieFile,
@@ -21,15 +28,18 @@ from corral.cli.verbs.crawl.fetch_options import (
     SingleCookies,
     StrategyOption,
     UserAgent,
+    check_destination,
     is_standard_output,
 )
-
-if TYPE_CHECKING:
-    from corral.domain.crawl.crawl import CrawlPlan
-    from corral.domain.runs.run import Run
-    from corral.settings import Settings
-    from corral.store.queries.crawl.crawls import CrawlNow
-    from corral.wiring.app import App
+from corral.cli.verbs.export import wanted_of, written
+from corral.domain.crawl.crawl import HOST_BUDGET, CrawlPlan
+from corral.domain.crawl.option_values import AUTO
+from corral.domain.runs.run import Run, RunState
+from corral.export.formats import Format
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+from corral.store.queries.crawl.crawls import CrawlNow
+from corral.wiring.app import App, opened
 
 _MAX_GONE = 10_000
 
@@ -175,8 +185,6 @@ crawl.__doc__ = _HELP
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the command line, by their names, as those of a plan."""
-    from corral.cli.files import is_archive
-    from corral.domain.crawl.option_values import AUTO
 
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
     patterns = {name: given[name] or [] for name in ("include", "exclude")}
@@ -219,12 +227,6 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 def _begin(
     asked: dict[str, Any], login: Login, output: Path | None, *, keep: bool, restart: bool, dry_run: bool, as_json: bool
 ) -> None:
-    from corral.cli import render
-    from corral.cli.options import trusted_for
-    from corral.cli.running import finish_serving
-    from corral.cli.verbs.crawl.fetch_options import check_destination
-    from corral.domain.crawl.crawl import CrawlPlan
-    from corral.settings import load_settings
 
     plan = CrawlPlan.of(asked)
     settings = load_settings()
@@ -240,8 +242,8 @@ def _begin(
 
 
 async def _crawl(
-    settings: "Settings",
-    plan: "CrawlPlan",
+    settings: Settings,
+    plan: CrawlPlan,
     login: Login,
     trusted: tuple[str, ...],
     path: Path | None,
@@ -250,12 +252,6 @@ async def _crawl(
     restart: bool,
     as_json: bool,
 ) -> int:
-    from corral.cli import exits
-    from corral.cli.preflight import check_host
-    from corral.cli.running import Stop, first_of
-    from corral.cli.verbs.crawl import running
-    from corral.log import configure_logging
-    from corral.wiring.app import opened
 
     configure_logging("error")
     await check_host(settings, plan.start_urls[0], trusted)
@@ -276,10 +272,7 @@ async def _crawl(
         return await _told(app, run.id, path, as_json=as_json)
 
 
-async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) -> int:
-    from corral.cli import exits, hints, render, shapes
-    from corral.cli.verbs.crawl import closing_summary
-    from corral.domain.runs.run import RunState
+async def _told(app: App, run_id: str, path: Path | None, *, as_json: bool) -> int:
 
     run, now = await app.store.runs.get(run_id), await app.store.crawls.get(run_id)
     written = await _exported(app, run, path) if path is not None and now.counts.done else 0
@@ -310,9 +303,7 @@ async def _told(app: "App", run_id: str, path: Path | None, *, as_json: bool) ->
     return exits.code_of_state(run.state)
 
 
-def _summed_up(run: "Run", now: "CrawlNow", path: Path | None, written: int) -> None:
-    from corral.cli.files import is_archive
-    from corral.domain.crawl.crawl import HOST_BUDGET
+def _summed_up(run: Run, now: CrawlNow, path: Path | None, written: int) -> None:
 
     counts = now.counts
     # Pages that lead to the same one by a redirect are one record.
@@ -330,10 +321,8 @@ def _say_how_long(run_id: str, hours: float) -> None:
         print(f"a running Corral forgets them {hours:g} h after the end; `corral run keep {run_id}` keeps them")
 
 
-async def _exported(app: "App", run: "Run", path: Path) -> int | None:
+async def _exported(app: App, run: Run, path: Path) -> int | None:
     """How many records; None where it was interrupted."""
-    from corral.cli.verbs.export import wanted_of, written
-    from corral.export.formats import Format
 
     wanted, progress = wanted_of(run, path, Format.JSONL if is_standard_output(path) else None)
     return progress.written if await written(app.store, wanted, path, progress) else None

@@ -1,17 +1,21 @@
 """Options of `corral crawl` that say how pages are fetched, and what is kept of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from corral.engine.usecases.crawls import CrawlAccess
-    from corral.engine.usecases.sessions import SessionDraft
-    from corral.settings import Settings
-    from corral.wiring.app import App
+from corral.cli.files import check_output
+from corral.cli.job_draft import proxy_of
+from corral.cli.secret_input import read_draft
+from corral.domain.errors import BadInput
+from corral.engine.usecases.crawls import CrawlAccess
+from corral.engine.usecases.sessions import SessionDraft
+from corral.settings import Settings
+from corral.wiring.app import App
 
 STANDARD_OUTPUT = Path("-")
 
@@ -64,8 +68,6 @@ def is_standard_output(path: Path | None) -> bool:
 
 def check_destination(output: Path | None, *, as_json: bool, keeps_pages: bool = True) -> Path | None:
     """Where records go: a file whose name says the format, or standard output as JSON lines."""
-    from corral.cli.files import check_output
-    from corral.domain.errors import BadInput
 
     if not is_standard_output(output):
         return None if output is None else check_output(output, keeps_pages=keeps_pages)
@@ -85,7 +87,6 @@ class Login:
         self._check()
 
     def _check(self) -> None:
-        from corral.domain.errors import BadInput
 
         if self.draft is not None and self.session_id is not None:
             raise BadInput("--session and cookies or headers are two logins", field="session", hint="give one of them")
@@ -94,9 +95,7 @@ class Login:
     def is_given(self) -> bool:
         return self.draft is not None or self.session_id is not None
 
-    async def access(self, app: "App", settings: "Settings", url: str) -> "CrawlAccess":
-        from corral.cli.options import proxy_of
-        from corral.engine.usecases.crawls import CrawlAccess
+    async def access(self, app: App, settings: Settings, url: str) -> CrawlAccess:
 
         login = None
         if self.draft is not None:
@@ -106,11 +105,7 @@ class Login:
         return CrawlAccess(login, proxy_of(settings, self.proxy, dry_run=False), self.verify_tls)
 
 
-def _draft(headers: Sequence[str] | None, file: Path | None, singles: Sequence[str] | None) -> "SessionDraft | None":
-    from dataclasses import replace
-
-    from corral.cli.secret_input import read_draft
-    from corral.engine.usecases.sessions import SessionDraft
+def _draft(headers: Sequence[str] | None, file: Path | None, singles: Sequence[str] | None) -> SessionDraft | None:
 
     draft = read_draft(file, singles or (), "crawl") if file or singles else SessionDraft()
     draft = replace(draft, headers={**draft.headers, **dict(_header(text) for text in headers or ())})
@@ -118,7 +113,6 @@ def _draft(headers: Sequence[str] | None, file: Path | None, singles: Sequence[s
 
 
 def _header(text: str) -> tuple[str, str]:
-    from corral.domain.errors import BadInput
 
     name, colon, value = text.partition(":")
     if not colon or not name.strip():

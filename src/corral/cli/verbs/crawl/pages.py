@@ -1,13 +1,17 @@
 """`corral crawl pages`: the pages of a crawl in one state, and why they are in it."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, checked_id
-
-if TYPE_CHECKING:
-    from corral.settings import Settings
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.domain.crawl.crawl import ItemState
+from corral.domain.errors import BadInput
+from corral.settings import Settings, load_settings
+from corral.views.crawl_pages import page_shape
 
 _BATCH = 500
 STATES = ("failed", "skipped", "missing", "deferred", "done", "pending")
@@ -30,20 +34,13 @@ def crawl_pages(
     corral crawl pages 0198c7f2-6d5a-7cc1-9f1e-3a5b8c2d4e6f --state failed
     corral crawl pages 0198c7f2-6d5a-7cc1-9f1e-3a5b8c2d4e6f --state missing --json | jq -r '.[].url'
     """
-    from corral.cli.running import finish
-    from corral.domain.errors import BadInput
-    from corral.settings import load_settings
 
     if state not in STATES:
         raise BadInput(f"{state!r} is no state of a page", field="state", hint=f"use one of {', '.join(STATES)}")
     finish(_list(load_settings(), checked_id(run_id, "run"), state, limit, as_json=as_json))
 
 
-async def _list(settings: "Settings", run_id: str, state: str, limit: int | None, *, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import read_store
-    from corral.domain.crawl.crawl import ItemState
-    from corral.views.crawl_pages import page_shape
+async def _list(settings: Settings, run_id: str, state: str, limit: int | None, *, as_json: bool) -> int:
 
     found: list[dict[str, Any]] = []
     after = 0

@@ -5,13 +5,11 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from corral.cli.render import console
 from corral.domain.crawl.crawl import CrawlPlan, eta_range
-
-if TYPE_CHECKING:
-    from corral.store.queries.crawl.crawls import CrawlNow
+from corral.store.queries.crawl.crawls import CrawlNow
 
 _LINE_EVERY_S = 5.0
 _RATE_OVER_S = 10.0
@@ -29,7 +27,7 @@ _REASONS = {
 
 
 class CrawlProgress(Protocol):
-    def tick(self, now: "CrawlNow", moment: float, waits: Waits = None) -> None: ...
+    def tick(self, now: CrawlNow, moment: float, waits: Waits = None) -> None: ...
 
 
 @contextmanager
@@ -49,7 +47,7 @@ class _Rate:
         self._plan = plan
         self._seen: deque[tuple[float, int, int]] = deque()
 
-    def line(self, now: "CrawlNow", moment: float, waits: Waits) -> str:
+    def line(self, now: CrawlNow, moment: float, waits: Waits) -> str:
         counts = now.counts
         self._seen.append((moment, counts.fetched, counts.discovered - counts.skipped))
         while moment - self._seen[0][0] > _RATE_OVER_S:
@@ -93,7 +91,7 @@ class _Lines:
         self._next = 0.0
         self._line = ""
 
-    def tick(self, now: "CrawlNow", moment: float, waits: Waits = None) -> None:
+    def tick(self, now: CrawlNow, moment: float, waits: Waits = None) -> None:
         self._line = self._rate.line(now, moment, waits)
         if moment >= self._next:
             self._next = moment + _LINE_EVERY_S
@@ -111,5 +109,5 @@ class _Living:
         self._status = status
         self._rate = rate
 
-    def tick(self, now: "CrawlNow", moment: float, waits: Waits = None) -> None:
+    def tick(self, now: CrawlNow, moment: float, waits: Waits = None) -> None:
         self._status.update(self._rate.line(now, moment, waits))

@@ -1,25 +1,26 @@
 """A crawl that this command executes: begun or gone on with, watched, paused."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from corral.domain.crawl.crawl import CrawlPlan
-    from corral.domain.runs.run import Run
-    from corral.engine.usecases.crawls import CrawlAccess
-    from corral.wiring.app import App
+from corral.cli import exits
+from corral.cli.verbs.crawl import progress
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.option_values import LAST
+from corral.domain.crawl.payload import plan_of
+from corral.domain.errors import WrongState
+from corral.domain.runs.run import WAITS_FOR_PERSON, HoldReason, Move, Run, RunState
+from corral.engine.usecases.crawls import CrawlAccess
+from corral.wiring.app import App
 
 _BATCH = 200
 _SHOW_EVERY_S = 0.25
 
 
 async def begun(
-    app: "App", plan: "CrawlPlan", trusted: tuple[str, ...], access: "CrawlAccess", *, keep: bool, restart: bool
-) -> "Run":
+    app: App, plan: CrawlPlan, trusted: tuple[str, ...], access: CrawlAccess, *, keep: bool, restart: bool
+) -> Run:
     """A new run, or the one of the same plan that was interrupted."""
-    from corral.cli import exits
-    from corral.domain.crawl.payload import plan_of
-    from corral.domain.runs.run import HoldReason, Move, RunState
 
     same = _comparable(plan)
     for run, now in [] if restart else await app.store.crawls.newest([RunState.HELD, RunState.QUEUED], _BATCH):
@@ -41,18 +42,15 @@ async def begun(
     return run
 
 
-def _comparable(plan: "CrawlPlan", asked_since: str | None = None) -> dict[str, Any]:
+def _comparable(plan: CrawlPlan, asked_since: str | None = None) -> dict[str, Any]:
     """Without the run that `last` stands for, which is another one each time."""
-    from corral.domain.crawl.option_values import LAST
 
     told = plan.document()
     return {**told, "since": LAST} if asked_since == LAST else told
 
 
-async def paused(app: "App", run_id: str) -> bool:
+async def paused(app: App, run_id: str) -> bool:
     """False where it ended in the same moment."""
-    from corral.domain.errors import WrongState
-    from corral.domain.runs.run import Move
 
     try:
         await app.submitter.move(run_id, Move.PAUSE)
@@ -62,15 +60,12 @@ async def paused(app: "App", run_id: str) -> bool:
 
 
 def say_how_to_go_on(run_id: str) -> None:
-    from corral.cli import exits
 
     hint = f"the same command goes on; so does `corral run resume {run_id}` while `corral up` runs"
     exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)
 
 
-async def watched(app: "App", run_id: str, plan: "CrawlPlan") -> None:
-    from corral.cli.verbs.crawl import progress
-    from corral.domain.runs.run import WAITS_FOR_PERSON
+async def watched(app: App, run_id: str, plan: CrawlPlan) -> None:
 
     with progress.shown(plan) as shown:
         while True:

@@ -1,18 +1,23 @@
 """`corral why`: what became of a URL in a crawl, and how it was found."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, checked_id
-
-if TYPE_CHECKING:
-    from corral.domain.crawl.item import StoredItem
-    from corral.domain.net.url import Target
-    from corral.domain.runs.run import Run
-    from corral.settings import Settings
-    from corral.store.queries.crawl.crawls import CrawlNow
-    from corral.store.store import Store
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.domain.crawl.item import StoredItem, short_key
+from corral.domain.crawl.payload import CrawlPayload
+from corral.domain.net.canonical import url_key
+from corral.domain.net.url import Target, parse_target
+from corral.domain.redaction import redact_result_url
+from corral.domain.runs.run import Run
+from corral.settings import Settings, load_settings
+from corral.store.queries.crawl.crawls import CrawlNow
+from corral.store.store import Store
+from corral.views.crawl_pages import because, page_shape
 
 _CRAWLS = 200
 
@@ -32,19 +37,12 @@ def why(
     corral why https://example.com/blog/some-page
     corral why https://example.com/blog/some-page --json | jq -r '.item.reason'
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     checked = None if run_id is None else checked_id(run_id, "run")
     finish(_why(load_settings(), url, checked, as_json=as_json))
 
 
-async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import read_store
-    from corral.domain.net.url import parse_target
-    from corral.domain.redaction import redact_result_url
-    from corral.views.crawl_pages import because, page_shape
+async def _why(settings: Settings, url: str, run_id: str | None, *, as_json: bool) -> int:
 
     target = parse_target(url)
     async with read_store(settings) as store:
@@ -66,12 +64,7 @@ async def _why(settings: "Settings", url: str, run_id: str | None, *, as_json: b
     return exits.DONE
 
 
-async def _found(
-    store: "Store", target: "Target", run_id: str | None
-) -> "tuple[Run, CrawlNow, list[StoredItem]] | None":
-    from corral.domain.crawl.item import short_key
-    from corral.domain.crawl.payload import CrawlPayload
-    from corral.domain.net.canonical import url_key
+async def _found(store: Store, target: Target, run_id: str | None) -> tuple[Run, CrawlNow, list[StoredItem]] | None:
 
     for run, now in await store.crawls.newest(None, _CRAWLS):
         kept = run.payload.read(CrawlPayload).counting_params

@@ -9,15 +9,19 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from corral.cli.running import database_file, read_store
+import pysqlite3
+
+from corral.cli.stores import database_file, read_store
 from corral.domain.errors import BadConfiguration, StorageError
+from corral.fetch.browser.launch_args import find_chromium, is_sandboxed
 from corral.runtime.private_files import OTHERS
-
-if TYPE_CHECKING:
-    from corral.settings import Settings
-    from corral.store.store import Store
+from corral.settings import Settings, load_settings
+from corral.store import schema
+from corral.store.backends import migration_marks, sqlite_file
+from corral.store.open import version_of
+from corral.store.store import Store
+from corral.wiring.app import checked_keys
 
 _MIB = 1024 * 1024
 _LITTLE_BYTES = 1024 * _MIB
@@ -46,7 +50,6 @@ class Check:
 
 
 async def all_checks() -> AsyncIterator[Check]:
-    from corral.settings import load_settings
 
     try:
         settings = load_settings()
@@ -63,7 +66,7 @@ async def all_checks() -> AsyncIterator[Check]:
         yield each
 
 
-def _folder(settings: "Settings") -> Iterator[Check]:
+def _folder(settings: Settings) -> Iterator[Check]:
     folder = settings.data_dir.absolute()
     remedy = "give this user the right to write there, or set APP_DATA_DIR"
     above = _nearest(folder)
@@ -83,7 +86,7 @@ def _folder(settings: "Settings") -> Iterator[Check]:
     yield Check(CheckStatus.FINE, "data folder", f"{folder} can be written")
 
 
-def _privacy(settings: "Settings") -> Iterator[Check]:
+def _privacy(settings: Settings) -> Iterator[Check]:
     """Pages, sessions and the key of the vault lie in the folder; a database file may lie elsewhere."""
     folder, database = settings.data_dir.absolute(), database_file(settings)
     places = [folder] if database is None or database.is_relative_to(folder) else [folder, database]
@@ -108,7 +111,7 @@ def _nearest(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if os.path.exists(place))  # noqa: PTH110 - never raises
 
 
-def _disk(settings: "Settings") -> Check:
+def _disk(settings: Settings) -> Check:
     free = shutil.disk_usage(_nearest(settings.data_dir.absolute())).free
     text = f"{free / _MIB / 1024:.1f} GiB free"
     if free < _TOO_LITTLE_BYTES:
@@ -118,7 +121,7 @@ def _disk(settings: "Settings") -> Check:
     return Check(CheckStatus.FINE, "disk", text)
 
 
-def _open_files(settings: "Settings") -> Check:
+def _open_files(settings: Settings) -> Check:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.runs_per_process * _FILES_PER_RUN + 100
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
@@ -128,7 +131,6 @@ def _open_files(settings: "Settings") -> Check:
 
 
 def _browser() -> Check:
-    from corral.fetch.browser.launch_args import find_chromium, is_sandboxed
 
     installed = find_chromium() or _of_playwright()
     if installed is None:
@@ -147,7 +149,7 @@ def _of_playwright() -> str | None:
     return str(found[-1]) if found else None
 
 
-def _token(settings: "Settings") -> Check:
+def _token(settings: Settings) -> Check:
     if settings.write_token is None:
         return Check(
             CheckStatus.INFO, "token", "none: the API binds loopback only", "APP_WRITE_TOKEN opens it to others"
@@ -155,9 +157,8 @@ def _token(settings: "Settings") -> Check:
     return Check(CheckStatus.FINE, "token", "configured")
 
 
-async def _database(settings: "Settings") -> AsyncIterator[Check]:
+async def _database(settings: Settings) -> AsyncIterator[Check]:
     """Nothing of it is changed; only a database that is sound and of our version is looked into."""
-    from corral.store.open import version_of
 
     try:
         path = database_file(settings)
@@ -178,9 +179,6 @@ async def _database(settings: "Settings") -> AsyncIterator[Check]:
 
 
 def _file(path: Path, version: str) -> Check:
-    import pysqlite3
-
-    from corral.store.backends import sqlite_file
 
     try:
         answers = sqlite_file.glimpsed(path, lambda found: found.execute("PRAGMA integrity_check(5)").fetchall())
@@ -196,7 +194,6 @@ def _file(path: Path, version: str) -> Check:
 
 
 def _begun_move(path: Path) -> Check | None:
-    from corral.store.backends import migration_marks, sqlite_file
 
     mark = sqlite_file.glimpsed(path, migration_marks.of_file)
     if mark is None or mark.state is not migration_marks.MoveState.MOVING:
@@ -210,7 +207,6 @@ def _server(version: str) -> Check:
 
 
 def _of_version(version: str, found: str, where: str) -> Check:
-    from corral.store import schema
 
     text = f"{found}, schema version {version}"
     if schema.check_version(version, where):
@@ -218,7 +214,7 @@ def _of_version(version: str, found: str, where: str) -> Check:
     return Check(CheckStatus.WATCH, "database", text, f"the next start brings it to {schema.HEAD}; back it up first")
 
 
-async def _contents(settings: "Settings") -> AsyncIterator[Check]:
+async def _contents(settings: Settings) -> AsyncIterator[Check]:
     async with read_store(settings) as store:
         if database_file(settings) is None:
             await store.ping()
@@ -233,8 +229,7 @@ async def _contents(settings: "Settings") -> AsyncIterator[Check]:
     yield _workers(counts)
 
 
-async def _vault(settings: "Settings", store: "Store") -> Check:
-    from corral.wiring.app import checked_keys
+async def _vault(settings: Settings, store: Store) -> Check:
 
     try:
         await checked_keys(settings, store)

@@ -1,6 +1,9 @@
 """`corral doctor`: is everything as it should be, and if not, what to do."""
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson
+from corral.cli.running import finish
+from corral.cli.verbs.doctor.checks import SETTINGS, CheckStatus, all_checks
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -13,14 +16,11 @@ def doctor(as_json: AsJson = False) -> None:
     corral doctor
     corral doctor --json | jq '.checks[] | select(.verdict == "wrong")'
     """
-    from corral.cli.running import finish
 
     finish(_examined(as_json=as_json))
 
 
 async def _examined(*, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.verbs.doctor.checks import SETTINGS, CheckStatus, all_checks
 
     found = [check async for check in all_checks()]
     wrong = sum(check.verdict is CheckStatus.WRONG for check in found)

@@ -7,6 +7,7 @@ import typer
 
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import CrawlMode, Job
+from corral.engine.usecases.jobs import check_what
 
 ItemLinks = Annotated[
     str | None,
@@ -46,10 +47,6 @@ KeepParams = Annotated[
 ]
 
 
-# Former names of options.
-ALIASES = {"--items": "--item-links", "--next": "--next-page", "--site": "--whole-site"}
-
-
 class Pages(NamedTuple):
     items: str | None
     following: str | None
@@ -66,7 +63,6 @@ class Pages(NamedTuple):
 
 def with_pages(job: Job, pages: Pages) -> Job:
     """The job, collecting from the pages that the options name; checked as the API checks it."""
-    from corral.engine.usecases.jobs import check_what
 
     if pages.items and pages.site:
         raise BadInput("--item-links and --whole-site exclude each other", field="whole_site", hint="use one of them")

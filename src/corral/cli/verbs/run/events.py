@@ -1,14 +1,16 @@
 """`corral events`: the history of a run."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corral.cli import exits, render, shapes
 from corral.cli.options import AsJson, checked_id
-
-if TYPE_CHECKING:
-    from corral.domain.runs.event import Event
-    from corral.settings import Settings
+from corral.cli.progress import history
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.domain.runs.event import Event
+from corral.settings import Settings, load_settings
 
 
 def events(
@@ -22,16 +24,11 @@ def events(
     corral events 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     corral events -f 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     finish(_events(load_settings(), checked_id(run_id, "run"), follow=follow, as_json=as_json))
 
 
-async def _events(settings: "Settings", run_id: str, *, follow: bool, as_json: bool) -> int:
-    from corral.cli import exits, render, shapes
-    from corral.cli.progress import history
-    from corral.cli.running import read_store
+async def _events(settings: Settings, run_id: str, *, follow: bool, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         await store.runs.get(run_id)
@@ -48,9 +45,7 @@ async def _events(settings: "Settings", run_id: str, *, follow: bool, as_json: b
     return exits.DONE
 
 
-def _print(event: "Event", *, as_json: bool) -> None:
-    from corral.cli import render, shapes
-    from corral.cli.progress import history
+def _print(event: Event, *, as_json: bool) -> None:
 
     if as_json:
         render.print_json(shapes.event_shape(event), compact=True)

@@ -1,13 +1,15 @@
 """`corral run keep`: a crawl that is not to be forgotten."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, DryRun, checked_id
-
-if TYPE_CHECKING:
-    from corral.settings import Settings
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.cli.writable_store import opened_store
+from corral.settings import Settings, load_settings
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
 Undo = Annotated[bool, typer.Option("--undo", help="Let it go after its time again.")]
@@ -20,16 +22,12 @@ def keep(run_id: RunArgument, undo: Undo = False, dry_run: DryRun = False, as_js
     corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --undo
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     asked = checked_id(run_id, "run")
     finish(_kept(load_settings(), asked, keep=not undo, dry_run=dry_run, as_json=as_json))
 
 
-async def _kept(settings: "Settings", run_id: str, *, keep: bool, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import opened_store, read_store
+async def _kept(settings: Settings, run_id: str, *, keep: bool, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:

@@ -1,15 +1,16 @@
 """`corral records`: what a run found."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corral.cli import exits, render, shapes
 from corral.cli.options import AsJson, checked_id
-
-if TYPE_CHECKING:
-    from corral.domain.runs.record import Record
-    from corral.settings import Settings
-    from corral.store.store import Store
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.domain.runs.record import Record
+from corral.settings import Settings, load_settings
+from corral.store.store import Store
 
 _PAGE = 500
 
@@ -25,15 +26,11 @@ def records(
     corral records 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     corral records 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --json | jq '.[].data'
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     finish(_records(load_settings(), checked_id(run_id, "run"), limit, as_json=as_json))
 
 
-async def _records(settings: "Settings", run_id: str, limit: int, *, as_json: bool) -> int:
-    from corral.cli import exits, render, shapes
-    from corral.cli.running import read_store
+async def _records(settings: Settings, run_id: str, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         run = await store.runs.get(run_id)
@@ -47,7 +44,7 @@ async def _records(settings: "Settings", run_id: str, limit: int, *, as_json: bo
     return exits.DONE
 
 
-async def records_of(store: "Store", run_id: str, limit: int) -> "list[Record]":
+async def records_of(store: Store, run_id: str, limit: int) -> list[Record]:
     found: list[Record] = []
     while len(found) < limit:
         page = await store.records.of_run(run_id, found[-1].id if found else "", min(_PAGE, limit - len(found)))
@@ -57,9 +54,8 @@ async def records_of(store: "Store", run_id: str, limit: int) -> "list[Record]":
     return found
 
 
-def print_records(found: "list[dict[str, object]]") -> None:
+def print_records(found: list[dict[str, object]]) -> None:
     """One record as a list of its fields, several as a table."""
-    from corral.cli import render
 
     if len(found) == 1:
         shown = {name: value for name, value in found[0].items() if value not in (None, "", [], {})}

@@ -1,13 +1,16 @@
 """`corral scrape`: one page, now, without a server."""
 
 import contextlib
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corral.cli import exits, files, hints, render, shapes
+from corral.cli.job_draft import drafted_job, parse_fields, proxy_of
 from corral.cli.options import (
     AsJson,
     Css,
@@ -21,17 +24,20 @@ from corral.cli.options import (
     TimeoutS,
     Xpath,
 )
-from corral.domain.jobs.job import Strategy
+from corral.cli.preflight import check_host
+from corral.cli.progress import history
+from corral.cli.progress import run as progress
+from corral.cli.running import Stop, finish, first_of
+from corral.cli.verbs.crawl.fetch_options import check_destination, is_standard_output
+from corral.cli.verbs.run.records import print_records, records_of
+from corral.domain.errors import JobNotFound, WrongState
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.net.http_cache import CacheMode
-
-if TYPE_CHECKING:
-    from corral.cli.progress import run as progress
-    from corral.cli.running import Stop
-    from corral.domain.jobs.job import Job
-    from corral.domain.runs.record import Record
-    from corral.domain.runs.run import Run
-    from corral.settings import Settings
-    from corral.wiring.app import App
+from corral.domain.runs.record import Record
+from corral.domain.runs.run import Move, Run, RunState
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+from corral.wiring.app import App, opened
 
 _ALL = 1_000_000
 
@@ -84,9 +90,6 @@ def scrape(
     corral scrape https://example.com/feed.xml --xpath newest=//item/title
     corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
     """
-    from corral.cli.options import drafted_job, parse_fields, proxy_of
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     settings = load_settings() if cache is None else load_settings(http_cache=cache)
     job = drafted_job(
@@ -108,13 +111,11 @@ def scrape(
 
 
 def _checked(output: Path | None, *, as_json: bool) -> Path | None:
-    from corral.cli.verbs.crawl.fetch_options import check_destination
 
     return check_destination(output, as_json=as_json, keeps_pages=False)
 
 
-def _say(job: "Job", output: Output) -> None:
-    from corral.cli import render, shapes
+def _say(job: Job, output: Output) -> None:
 
     if output.as_json:
         path = None if output.path is None else str(output.path)
@@ -125,12 +126,7 @@ def _say(job: "Job", output: Output) -> None:
     print(f"would collect {names} from {job.target_url} ({job.strategy}){where}; nothing was fetched or written")
 
 
-async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
-    from corral.cli import exits
-    from corral.cli.preflight import check_host
-    from corral.cli.running import Stop
-    from corral.log import configure_logging
-    from corral.wiring.app import opened
+async def _scrape(settings: Settings, job: Job, output: Output) -> int:
 
     configure_logging("error")
     stop = Stop()
@@ -149,16 +145,12 @@ async def _scrape(settings: "Settings", job: "Job", output: Output) -> int:
     return _told(run, found, job, output) if ended else exits.INTERRUPTED
 
 
-async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | None":
+async def _started(settings: Settings, job: Job, stop: Stop) -> Run | None:
     """The run, not yet executed: whoever executes it has to know its id first."""
-    from corral.cli.progress import run as progress
-    from corral.cli.running import first_of
-    from corral.domain.errors import JobNotFound
-    from corral.wiring.app import opened
 
     made: list[Run] = []
 
-    async def make(app: "App") -> None:
+    async def make(app: App) -> None:
         stored, _ = await app.jobs.create(job, probes=False)
         run, _ = await app.submitter.start(stored.job.id)
         made.append(run)
@@ -173,13 +165,8 @@ async def _started(settings: "Settings", job: "Job", stop: "Stop") -> "Run | Non
     return None
 
 
-async def _executed(app: "App", run: "Run", stop: "Stop") -> bool:
+async def _executed(app: App, run: Run, stop: Stop) -> bool:
     """Show the run's progress until it ends. False where a person interrupted, and the run was cancelled."""
-    from corral.cli import exits
-    from corral.cli.progress import run as progress
-    from corral.cli.running import first_of
-    from corral.domain.errors import WrongState
-    from corral.domain.runs.run import Move
 
     with progress.shown(run.max_attempts) as shown:
         if await first_of(_watched(app, run.id, shown), stop):
@@ -196,8 +183,7 @@ async def _executed(app: "App", run: "Run", stop: "Stop") -> bool:
 _WAITS_FOR_PERSON = frozenset({"waiting", "quarantined"})
 
 
-async def _watched(app: "App", run_id: str, shown: "progress.Progress") -> None:
-    from corral.cli.progress import history
+async def _watched(app: App, run_id: str, shown: progress.Progress) -> None:
 
     async def wait(seconds: float) -> None:
         shown.tick()
@@ -209,20 +195,13 @@ async def _watched(app: "App", run_id: str, shown: "progress.Progress") -> None:
             return  # no person resumes it while this command runs
 
 
-async def _records(app: "App", run_id: str) -> "list[Record]":
-    from corral.cli.verbs.run.records import records_of
+async def _records(app: App, run_id: str) -> list[Record]:
 
     return await records_of(app.store, run_id, _ALL)
 
 
-def _told(run: "Run", found: "list[Record]", job: "Job", output: Output) -> int:
+def _told(run: Run, found: list[Record], job: Job, output: Output) -> int:
     """Print or write what was found, and say what was not."""
-    import json
-
-    from corral.cli import exits, files, hints, render, shapes
-    from corral.cli.verbs.crawl.fetch_options import is_standard_output
-    from corral.cli.verbs.run.records import print_records
-    from corral.domain.runs.run import RunState
 
     data = [record.data for record in found]
     if is_standard_output(output.path):

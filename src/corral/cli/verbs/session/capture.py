@@ -3,23 +3,31 @@
 import asyncio
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, DryRun, checked_id
-
-if TYPE_CHECKING:
-    from corral.domain.jobs.job import Job
-    from corral.domain.secret import Secret
-    from corral.settings import Settings
-    from corral.wiring.app import App
+from corral.cli.running import finish
+from corral.cli.secret_input import named_value
+from corral.cli.stores import read_store
+from corral.cli.verbs.session.add import put
+from corral.domain.errors import BadInput, CorralError
+from corral.domain.jobs.job import Job
+from corral.domain.net.url import parse_target
+from corral.domain.secret import Secret
+from corral.engine.usecases.sessions import SessionDraft
+from corral.fetch.browser.launch_args import has_screen
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+from corral.wiring.app import App, login_browser, opened
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     url: str | None
-    fills: "list[tuple[str, Secret[str]]]" = field(default_factory=list)
+    fills: list[tuple[str, Secret[str]]] = field(default_factory=list)
     submit: str | None = None
 
 
@@ -52,25 +60,13 @@ def capture(
     corral session capture 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --login-url https://example.com/login \\
       --fill user=me --fill password=-
     """
-    from corral.cli.running import finish
-    from corral.cli.secret_input import named_value
-    from corral.domain.secret import Secret
-    from corral.settings import load_settings
 
     pairs = [named_value(text, "--fill") for text in fill or ()]
     form = Form(login_url, [(field_name, Secret(value)) for field_name, value in pairs], submit)
     finish(_capture(load_settings(), checked_id(job_id, "job"), form, name, dry_run=dry_run, as_json=as_json))
 
 
-async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import read_store
-    from corral.cli.verbs.session.command import put
-    from corral.domain.errors import BadInput
-    from corral.engine.usecases.sessions import SessionDraft
-    from corral.fetch.browser.launch_args import has_screen
-    from corral.log import configure_logging
-    from corral.wiring.app import opened
+async def _capture(settings: Settings, job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
 
     configure_logging("error")
     if form.fills and form.url is None:
@@ -95,10 +91,7 @@ async def _capture(settings: "Settings", job_id: str, form: Form, name: str, *, 
     return await put(settings, job_id, draft, dry_run=False, as_json=as_json)
 
 
-async def _logged_in(app: "App", form: Form, job: "Job") -> dict[str, Any]:
-    from corral.domain.errors import CorralError
-    from corral.domain.net.url import parse_target
-    from corral.wiring.app import login_browser
+async def _logged_in(app: App, form: Form, job: Job) -> dict[str, Any]:
 
     target = parse_target(form.url or job.target_url, field="login-url")
     hosts = {f"{target.host}:{target.port}", *job.trusted_hosts} if form.url else set(job.trusted_hosts)

@@ -1,14 +1,22 @@
-"""`corral site recipe`: one recipe, shown, edited, pinned, released, forgotten."""
+"""`corral site recipe`: one recipe, shown, check_edit, pinned, released, forgotten."""
 
+import json
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, DryRun, checked_id
-
-if TYPE_CHECKING:
-    from corral.settings import Settings
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.cli.writable_store import opened_store
+from corral.domain.errors import BadInput
+from corral.domain.net.address import EgressPolicy
+from corral.domain.sites.recipe.edit import check_edit
+from corral.settings import Settings, load_settings
+from corral.views.sites import recipe_read
 
 
 def recipe(
@@ -18,7 +26,7 @@ def recipe(
         Path | None, typer.Option("--document", metavar="FILE", help="What it is to be, as JSON; - is standard input.")
     ] = None,
     pin: Annotated[
-        bool | None, typer.Option("--pin/--no-pin", help="No run overwrites a pinned one; an edited one is pinned.")
+        bool | None, typer.Option("--pin/--no-pin", help="No run overwrites a pinned one; an check_edit one is pinned.")
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Remove it; a browser run may record it again.")] = False,
     dry_run: DryRun = False,
@@ -31,9 +39,6 @@ def recipe(
     corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --document recipe.json
     corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --no-pin
     """
-    from corral.cli.running import finish
-    from corral.domain.errors import BadInput
-    from corral.settings import load_settings
 
     identity = checked_id(recipe_id, "recipe")
     if forget and (document is not None or pin is not None):
@@ -48,10 +53,6 @@ def recipe(
 
 
 def _read(path: Path) -> Any:
-    import json
-    import sys
-
-    from corral.domain.errors import BadInput
 
     try:
         return json.loads(sys.stdin.read() if str(path) == "-" else path.read_text())
@@ -63,10 +64,7 @@ def _read(path: Path) -> Any:
         ) from None
 
 
-async def _show(settings: "Settings", recipe_id: str, *, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import read_store
-    from corral.views.sites import recipe_read
+async def _show(settings: Settings, recipe_id: str, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         stored = await store.recipes.get(recipe_id)
@@ -75,12 +73,7 @@ async def _show(settings: "Settings", recipe_id: str, *, as_json: bool) -> int:
     return exits.DONE
 
 
-async def _change(settings: "Settings", recipe_id: str, given: Any, *, pin: bool, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import opened_store, read_store
-    from corral.domain.net.address import EgressPolicy
-    from corral.domain.sites.recipe.edit import check_edit
-    from corral.views.sites import recipe_read
+async def _change(settings: Settings, recipe_id: str, given: Any, *, pin: bool, dry_run: bool, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         stored = await store.recipes.get(recipe_id)
@@ -99,9 +92,7 @@ async def _change(settings: "Settings", recipe_id: str, given: Any, *, pin: bool
     return exits.DONE
 
 
-async def _forget(settings: "Settings", recipe_id: str, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import opened_store, read_store
+async def _forget(settings: Settings, recipe_id: str, *, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:

@@ -1,16 +1,21 @@
 """`corral site stats`: what crawls got from sites."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime
+from typing import Annotated
 
 import typer
 
+from corral.cli import exits, render
 from corral.cli.options import AsJson, Limit
-
-if TYPE_CHECKING:
-    from corral.cli.render import Cell
-    from corral.domain.crawl.site_statistics import SiteStatistics
-    from corral.settings import Settings
+from corral.cli.render import Cell
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.domain.crawl.site_statistics import SiteStatistics
+from corral.domain.errors import SiteNotFound
+from corral.domain.net.url import parse_target
+from corral.settings import Settings, load_settings
+from corral.views.site_statistics import site_statistics_read
 
 _COLUMNS = ("host…", "done", "failed", "skipped?", "errors", "bytes", "mean", "seen?", "failed for…")
 
@@ -28,19 +33,12 @@ def stats(
     corral site stats
     corral site stats example.com --json | jq .failed
     """
-    from corral.cli.running import finish
-    from corral.domain.net.url import parse_target
-    from corral.settings import load_settings
 
     name = None if host is None else parse_target(host if "://" in host else f"http://{host}", field="host").host
     finish(_stats(load_settings(), name, limit, as_json=as_json))
 
 
-async def _stats(settings: "Settings", host: str | None, limit: int, *, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import read_store
-    from corral.domain.errors import SiteNotFound
-    from corral.views.site_statistics import site_statistics_read
+async def _stats(settings: Settings, host: str | None, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         one = None if host is None else await store.sites.statistics(host)
@@ -55,16 +53,12 @@ async def _stats(settings: "Settings", host: str | None, limit: int, *, as_json:
     return exits.DONE
 
 
-def print_statistics(found: "list[SiteStatistics]") -> None:
-    from corral.cli import render
+def print_statistics(found: list[SiteStatistics]) -> None:
 
     render.print_table(_COLUMNS, [_row(each) for each in found], nothing="no site has been crawled yet")
 
 
-def _row(site: "SiteStatistics") -> "tuple[Cell, ...]":
-    from datetime import UTC, datetime
-
-    from corral.cli import render
+def _row(site: SiteStatistics) -> tuple[Cell, ...]:
 
     return (
         site.host,

@@ -1,17 +1,17 @@
-"""`corral job`: what is collected."""
+"""`corral job add`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from corral.cli.aliases import command_with_aliases
+from corral.cli import exits, render, shapes
+from corral.cli.job_draft import drafted_job, parse_fields, proxy_of
 from corral.cli.options import (
     AsJson,
     Css,
     DryRun,
     Fields,
     Jsonpath,
-    Limit,
     MaxAttempts,
     NoCheck,
     NoVerifyTls,
@@ -21,14 +21,10 @@ from corral.cli.options import (
     ProxyOption,
     TimeoutS,
     Xpath,
-    checked_id,
-    drafted_job,
-    parse_fields,
-    proxy_of,
 )
+from corral.cli.running import finish
 from corral.cli.verbs.crawl.fetch_options import Delay, UserAgent
 from corral.cli.verbs.job.page_options import (
-    ALIASES,
     AllowDomain,
     ItemLinks,
     KeepParams,
@@ -41,21 +37,22 @@ from corral.cli.verbs.job.page_options import (
     WholeSite,
     with_pages,
 )
-from corral.domain.jobs.job import OnTrouble, Strategy
+from corral.domain.jobs.job import Job, OnTrouble, Strategy
+from corral.settings import Settings, load_settings
+from corral.wiring.app import opened
 
-if TYPE_CHECKING:
-    from corral.domain.jobs.job import Job
-    from corral.settings import Settings
-
-app = typer.Typer(no_args_is_help=True, help="What is collected: add, list, show and remove jobs.")
+# Former names of options.
+ALIASES = {"--items": "--item-links", "--next": "--next-page", "--site": "--whole-site"}
 
 Frequency = Annotated[str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")]
+
+
 ChosenStrategy = Annotated[Strategy | None, typer.Option("--strategy", help="How to get the page (auto).")]
+
+
 ChosenPriority = Annotated[PriorityName | None, typer.Option("--priority", help="Higher ones are served first.")]
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
 
-@app.command("add", cls=command_with_aliases(ALIASES))
 def add(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
     *,
@@ -95,8 +92,6 @@ def add(
     corral job add https://example.com/news --fields title,author --frequency hourly
     corral job add https://example.com/shop --css price=.price --item-links "h2 > a" --next-page a.next
     """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
 
     settings = load_settings()
     said = _said(strategy, priority, timeout_s=timeout, max_attempts=max_attempts, no_robots=no_robots or None)
@@ -116,8 +111,7 @@ def _said(strategy: Strategy | None, priority: PriorityName | None, **others: An
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-async def _add(settings: "Settings", job: "Job", said: set[str], *, checks: bool, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits, render, shapes
+async def _add(settings: Settings, job: Job, said: set[str], *, checks: bool, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         if as_json:
@@ -125,7 +119,6 @@ async def _add(settings: "Settings", job: "Job", said: set[str], *, checks: bool
         else:
             print(f"would add a job for {job.target_url} ({job.frequency}, {job.strategy}); nothing was written")
         return exits.DONE
-    from corral.wiring.app import opened
 
     async with opened(settings, works=False) as app:
         job = (await app.store.jobs.defaults()).over(job, said)
@@ -134,94 +127,4 @@ async def _add(settings: "Settings", job: "Job", said: set[str], *, checks: bool
         render.print_json(shapes.job_shape(stored))
     else:
         print(stored.job.id)
-    return exits.DONE
-
-
-@app.command("list")
-def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
-    """List jobs, newest first.
-
-    \b
-    corral job list
-    corral job list --json | jq -r '.[].id'
-    """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
-
-    finish(_list(load_settings(), limit, as_json=as_json))
-
-
-async def _list(settings: "Settings", limit: int, *, as_json: bool) -> int:
-    from corral.cli import exits, render, shapes
-    from corral.cli.running import read_store
-
-    async with read_store(settings) as store:
-        found = await store.jobs.newest(None, limit)
-    if as_json:
-        render.print_json([shapes.job_shape(stored) for stored in found])
-        return exits.DONE
-    rows = [(stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found]
-    nothing = "no jobs yet; add one with `corral job add URL --fields title`"
-    render.print_table(("id", "status", "frequency", "target…"), rows, nothing=nothing)
-    return exits.DONE
-
-
-@app.command("show")
-def show(job_id: JobArgument, as_json: AsJson = False) -> None:
-    """Show one job with its latest runs.
-
-    \b
-    corral job show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
-    """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
-
-    finish(_show(load_settings(), checked_id(job_id, "job"), as_json=as_json))
-
-
-async def _show(settings: "Settings", job_id: str, *, as_json: bool) -> int:
-    from corral.cli import exits, render, shapes
-    from corral.cli.running import read_store
-    from corral.cli.verbs.run.command import RUN_COLUMNS, run_row
-
-    async with read_store(settings) as store:
-        stored = await store.jobs.get(job_id)
-        latest = await store.runs.newest(job_id, None, None, 5)
-    shape = shapes.job_shape(stored)
-    if as_json:
-        render.print_json(shape)
-        return exits.DONE
-    shape["fields"] = ", ".join(spec.name for spec in stored.job.fields)
-    render.print_properties(shape)
-    if latest:
-        print()
-        render.print_table(RUN_COLUMNS, [run_row(run) for run in latest])
-    return exits.DONE
-
-
-@app.command("rm")
-def rm(job_id: JobArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Remove a job. Its finished runs and their records stay; one with a run under way is refused.
-
-    \b
-    corral job rm 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
-    """
-    from corral.cli.running import finish
-    from corral.settings import load_settings
-
-    finish(_rm(load_settings(), checked_id(job_id, "job"), dry_run=dry_run, as_json=as_json))
-
-
-async def _rm(settings: "Settings", job_id: str, *, dry_run: bool, as_json: bool) -> int:
-    from corral.cli import exits, render
-    from corral.cli.running import opened_store, read_store
-
-    if dry_run:
-        async with read_store(settings) as store:
-            stored = await store.jobs.get(job_id)
-        render.print_plan(f"remove the job for {stored.job.target_url}", {"job_id": job_id}, as_json=as_json)
-        return exits.DONE
-    async with opened_store(settings) as store:
-        await store.jobs.delete(job_id)
-    render.print_removed("job", job_id, as_json=as_json)
     return exits.DONE

@@ -1,0 +1,140 @@
+"""Jobs from command-line arguments."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from corral.cli.secret_input import text_or_file
+from corral.domain.errors import BadInput
+from corral.domain.ids import JobId, new_id
+from corral.domain.jobs.job import FieldSpec, Job, OnTrouble, Priority, Strategy
+from corral.domain.jobs.schedule import check_frequency
+from corral.domain.json_path import parse_query
+from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.net.url import Target, parse_target
+from corral.domain.secret import Secret
+from corral.engine.usecases.jobs import check_fields, kept_proxy
+from corral.extract.selectors.spec import check_xpath, compile_check
+from corral.settings import Settings
+from corral.wiring.app import vault_of
+
+DEFAULT_PORTS = (80, 443)
+
+
+_ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
+
+
+def parse_fields(
+    names: str, css: Sequence[str] | None, xpath: Sequence[str] | None = None, jsonpath: Sequence[str] | None = None
+) -> tuple[FieldSpec, ...]:
+    """The asked fields, checked as the API checks them."""
+
+    specs = [FieldSpec(name.strip()) for name in names.split(",")] if names else []
+    specs += [_by_css(text) for text in css or ()]
+    specs += [_by_xpath(text) for text in xpath or ()]
+    specs += [_by_jsonpath(text) for text in jsonpath or ()]
+    if not specs:
+        raise BadInput("no fields are asked for", field="fields", hint="for example --fields title,price")
+    check_fields(specs)
+    return tuple(specs)
+
+
+def _by_css(text: str) -> FieldSpec:
+
+    name, selector = _named("css", text, "SELECTOR", "price=.price")
+    found = _ATTRIBUTE.fullmatch(selector)
+    chosen, attribute = (found["css"], found["attr"]) if found else (selector, None)
+    return FieldSpec(name, css=compile_check(chosen, field="css"), attr=attribute)
+
+
+def _by_xpath(text: str) -> FieldSpec:
+
+    name, expression = _named("xpath", text, "EXPRESSION", "price=//b/@data-price")
+    return FieldSpec(name, xpath=check_xpath(expression, field="xpath"))
+
+
+def _by_jsonpath(text: str) -> FieldSpec:
+
+    name, path = _named("jsonpath", text, "PATH", "price=$.items[0].price")
+    parse_query(path, field="jsonpath")
+    return FieldSpec(name, jsonpath=path)
+
+
+def _named(option: str, text: str, what: str, example: str) -> tuple[str, str]:
+    name, equals, rest = text.partition("=")
+    if not equals or not name.strip():
+        told = f"--{option} {text[:80]!r} is not NAME={what}"
+        raise BadInput(told, field=option, hint=f"for example --{option} {example}")
+    return name.strip(), rest
+
+
+def drafted_job(
+    settings: Settings,
+    url: str,
+    fields: tuple[FieldSpec, ...],
+    *,
+    strategy: Strategy = Strategy.AUTO,
+    frequency: str = "on_demand",
+    priority: Priority = Priority.MEDIUM,
+    max_attempts: int | None = None,
+    timeout_s: float | None = None,
+    respect_robots: bool = True,
+    verify_tls: bool = True,
+    requires_auth: bool = False,
+    trusts_host: bool = False,
+    proxy: ProxyPolicy | None = None,
+    on_captcha: OnTrouble = OnTrouble.FAIL,
+    on_missing: OnTrouble = OnTrouble.FAIL,
+) -> Job:
+    """The job the arguments describe, checked as far as that goes without asking anybody."""
+
+    target = parse_target(url)
+    trusted = trusted_for(settings, url) if trusts_host else ()
+    check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
+    check_frequency(frequency)
+    return Job(
+        id=JobId(new_id()),
+        target_url=target.url,
+        fields=fields,
+        created_at=datetime.now(UTC),
+        requires_auth=requires_auth,
+        frequency=frequency,
+        strategy=strategy,
+        priority=priority,
+        max_attempts=max_attempts or settings.default_max_attempts,
+        timeout_s=timeout_s,
+        respect_robots=respect_robots,
+        verify_tls=verify_tls,
+        trusted_hosts=trusted,
+        proxy=proxy,
+        on_captcha=on_captcha,
+        on_missing=on_missing,
+    )
+
+
+def proxy_of(settings: Settings, text: str | None, *, dry_run: bool) -> ProxyPolicy | None:
+    """The proxy that was typed, or lies in a file; a dry run seals nothing, because that may make a key."""
+
+    if text is None:
+        return None
+
+    def seal(known_by: Secret[str], bound: str) -> str:
+        return "" if dry_run else vault_of(settings).keys_to_seal().seal_text(known_by, bound)
+
+    return kept_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
+
+
+def trusted_for(settings: Settings, url: str) -> tuple[str, ...]:
+    """What a person who typed this address may reach by it; BadInput where that is nothing."""
+
+    target = parse_target(url)
+    trusted = _trusted(target)
+    check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
+    return trusted
+
+
+def _trusted(target: Target) -> tuple[str, ...]:
+    """The host that was typed, at its port; a plain web address may also change between http and https."""
+    ports = DEFAULT_PORTS if target.port in DEFAULT_PORTS else (target.port,)
+    return tuple(f"{target.host}:{port}" for port in ports)

@@ -1,0 +1,17 @@
+"""Run a verb that serves until it is stopped."""
+
+import sys
+from collections.abc import Coroutine
+from typing import Any, NoReturn
+
+import typer
+
+from corral.runtime.process import serve
+
+
+def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
+    """Run a verb that serves until it is told to stop."""
+
+    code = serve(work)
+    sys.stdout.flush()
+    raise typer.Exit(code)

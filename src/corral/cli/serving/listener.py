@@ -1,0 +1,69 @@
+"""The port of the API, and the message that is printed once it answers."""
+
+import ipaddress
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from corral import __version__
+from corral.api.binding import bound
+from corral.domain.errors import BadConfiguration
+from corral.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A port that is ours already, before anything is served on it or executed."""
+
+    socket: Any  # only handed on to the server
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def listening(settings: Settings, host: str, port: int) -> Listener:
+    """Take the port (a free one for 0), or BadConfiguration before anything is started."""
+
+    if settings.write_token is None and not _is_loopback(host):
+        raise BadConfiguration(
+            [
+                f"no token is configured and {host} is not a loopback address: everybody could write; "
+                "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
+            ]
+        )
+    taken = bound(host, port)
+    return Listener(taken, *taken.getsockname()[:2])
+
+
+def _is_loopback(host: str) -> bool:
+    """Judged by how it is written: what a name leads to may be another machine tomorrow."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def announcement(settings: Settings, listener: Listener, role: str, *, as_json: bool = False, **more: object) -> str:
+    """What is said once it answers. As JSON it is one line, so that a program can wait for it."""
+
+    url = listener.url
+    if as_json:
+        told = {"status": role, "url": url, "port": listener.port, "data_dir": str(settings.data_dir.absolute())}
+        about = {"version": __version__, "pid": os.getpid(), "needs_token": settings.write_token is not None}
+        return json.dumps({**told, **more, **about})
+    lines = [
+        f"Corral {__version__} {role}",
+        f"  dashboard  {url}/",
+        f"  API docs   {url}/docs",
+        f"  data       {settings.data_dir.absolute()}",
+    ]
+    if settings.write_token is None:
+        lines.append("  no token configured: bound to loopback only")
+    lines.append("  Ctrl-C stops it; what has not finished is gone on with at the next start")
+    return "\n".join(lines)

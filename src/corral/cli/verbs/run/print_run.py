@@ -1,0 +1,15 @@
+"""Print the run that a command started or changed."""
+
+from corral.cli import render, shapes
+from corral.domain.runs.run import Run
+
+
+def print_run(run: Run, *, as_json: bool) -> None:
+    """The id alone in a pipe, so that it can be handed to the next command."""
+
+    if as_json:
+        render.print_json(shapes.run_shape(run))
+    elif render.on_terminal():
+        print(f"run {run.id} is {shapes.run_status(run)}")
+    else:
+        print(run.id)

@@ -1,0 +1,91 @@
+"""`corral session add`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corral.cli import exits, render
+from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.running import finish
+from corral.cli.secret_input import read_draft
+from corral.cli.stores import read_store
+from corral.domain.runs.intervention import InterventionStatus
+from corral.domain.sites.session import SessionInfo, parse_session
+from corral.engine.usecases.sessions import SessionDraft
+from corral.settings import Settings, load_settings
+from corral.store.store import Store
+from corral.views.sessions import session_read
+from corral.wiring.app import opened
+
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
+
+
+Name = Annotated[str, typer.Option("--name", help="A job may have several; one of the same name is replaced.")]
+
+
+def add(
+    job_id: JobArgument,
+    *,
+    cookies: Annotated[
+        Path | None,
+        typer.Option(
+            "--cookies",
+            metavar="FILE",
+            help="Cookies as browsers export them, cookies.txt, or a Playwright storage state; - is standard input.",
+        ),
+    ] = None,
+    cookie: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cookie", metavar="NAME=VALUE", help="One cookie; NAME=@FILE reads the value, NAME=- asks for it."
+        ),
+    ] = None,
+    name: Name = "default",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add a session to a job that requires a login. It is encrypted before it is stored.
+
+    Others on this machine can see what is written on a command line; a file or the prompt keeps it to yourself.
+
+    \b
+    corral session add 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --cookies cookies.json
+    corral session add 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --cookie sid=-
+    """
+
+    draft = read_draft(cookies, cookie or (), name)
+    finish(put(load_settings(), checked_id(job_id, "job"), draft, dry_run=dry_run, as_json=as_json))
+
+
+async def put(settings: Settings, job_id: str, draft: SessionDraft, *, dry_run: bool, as_json: bool) -> int:
+
+    if dry_run:
+        async with read_store(settings) as store:
+            job = (await store.jobs.get(job_id)).job
+        state = parse_session(job.target_url, draft.cookies, draft.storage, draft.headers)
+        what = f"add a session of {len(state.cookies)} cookies to job {job_id}"
+        render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=as_json)
+        return exits.DONE
+    async with opened(settings, works=False) as app_:
+        info, _ = await app_.sessions.put(job_id, draft)
+        waiting = await _waiting(app_.store, job_id)
+    print_added(info, waiting, as_json=as_json)
+    return exits.DONE
+
+
+async def _waiting(store: object, job_id: str) -> list[str]:
+
+    assert isinstance(store, Store)
+    found = await store.interventions.newest(InterventionStatus.OPEN, None, 200)
+    return [each.run_id for each in found if each.job_id == job_id]
+
+
+def print_added(info: SessionInfo, waiting: list[str], *, as_json: bool) -> None:
+
+    if as_json:
+        render.print_json(session_read(info))
+    else:
+        print(info.id)
+    for run_id in waiting:
+        exits.complain(f"run {run_id} waits for a login", f"let it go on with `corral run resume {run_id}`")

@@ -1,0 +1,72 @@
+"""`corral session check` and `rotate`."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from corral.cli import exits, render
+from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.log import configure_logging
+from corral.settings import Settings, load_settings
+from corral.views.sessions import check_read
+from corral.wiring.app import checked_keys, opened
+
+SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
+
+
+def check(session_id: SessionArgument, as_json: AsJson = False) -> None:
+    """Look at the job's target with a session. Exit code: 0 logged in, 1 not.
+
+    \b
+    corral session check 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
+    """
+
+    finish(_check(load_settings(), checked_id(session_id, "session"), as_json=as_json))
+
+
+async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:
+
+    configure_logging("error")
+    async with opened(settings, works=False) as app_:
+        found = await app_.sessions.check(session_id)
+    shape = check_read(session_id, found)
+    if as_json:
+        render.print_json(shape)
+    else:
+        print(f"{found.result.value}: {render.printable(found.reason)}")
+    return exits.DONE if shape["valid"] else exits.FAILED
+
+
+def rotate(dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Put every session under a new key. Nothing has to be stopped.
+
+    With the key in a file, a new one is made. With APP_VAULT_KEY, put the new key before the old one first
+    (NEW,OLD), restart, rotate, and drop the old one at the next restart.
+
+    \b
+    corral session rotate
+    """
+
+    finish(_rotate(load_settings(), dry_run=dry_run, as_json=as_json))
+
+
+async def _rotate(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
+
+    if dry_run:
+        async with read_store(settings) as store:
+            await checked_keys(settings, store)
+            count = sum((await store.sessions.count_keys()).values())
+        render.print_plan(f"put {count} sessions under the newest key", {"sessions": count}, as_json=as_json)
+        return exits.DONE
+    async with opened(settings, works=False) as app_:
+        done = await app_.sessions.rotate()
+    if as_json:
+        render.print_json(asdict(done))
+    else:
+        print(f"{done.rewrapped} sessions are now under the key {done.kid}")
+    for session_id in done.broken:
+        exits.complain(f"session {session_id} does not open any more", f"remove it: `corral session rm {session_id}`")
+    return exits.FAILED if done.broken else exits.DONE

@@ -1,0 +1,54 @@
+"""`corral site list`."""
+
+from corral.cli import exits, render
+from corral.cli.options import AsJson, Limit
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.domain.hosts.breaker import BreakerState
+from corral.domain.hosts.limiter import StoredHost
+from corral.settings import Settings, load_settings
+from corral.views.host_limits import gate_read
+from corral.views.sites import known_site_read
+from corral.wiring.options import gate_rules
+
+
+def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
+    """List the sites there is evidence of, the latest first.
+
+    \b
+    corral site list
+    corral site list --json | jq -r '.[].host'
+    """
+
+    finish(_list(load_settings(), limit, as_json=as_json))
+
+
+async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
+
+    async with read_store(settings) as store:
+        found = await store.sites.list_known(limit)
+        gates = {host.place: host for host in await store.hosts.list_watched()}
+    if as_json:
+        rules = gate_rules(settings).breaker
+        shown = [
+            {
+                **known_site_read(site),
+                "gates": [gate_read(host, rules) for host in gates.values() if host.is_of(site.host)],
+            }
+            for site in found
+        ]
+        render.print_json(shown)
+        return exits.DONE
+    rows = [
+        (site.host, site.attempts, site.recipes, render.ago(site.seen_at), _left(gates, site.host)) for site in found
+    ]
+    nothing = "no site is known yet; every run of a page teaches something about its site"
+    render.print_table(("host…", "attempts", "recipes", "seen", "gate"), rows, nothing=nothing)
+    return exits.DONE
+
+
+def _left(gates: dict[str, StoredHost], host: str) -> str:
+    """What there is to say about the gates of a host; several where it answers at several ports."""
+
+    states = {each.state for each in gates.values() if each.is_of(host)}
+    return ", ".join(sorted(state.value for state in states - {BreakerState.CLOSED}))

@@ -1,0 +1,120 @@
+"""`corral site show`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from corral.cli import exits, render
+from corral.cli.options import AsJson
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.cli.verbs.site.statistics import print_statistics
+from corral.domain.errors import SiteNotFound
+from corral.domain.net.url import parse_target
+from corral.domain.sites.recipe.recipe import StoredRecipe
+from corral.domain.sites.site import Memory
+from corral.settings import Settings, load_settings
+from corral.views.host_limits import gate_read
+from corral.views.site_statistics import site_statistics_read
+from corral.views.sites import evidence, intelligence, recipe_read
+from corral.wiring.options import gate_rules
+
+_MAX_RECIPES = 200
+
+
+def show(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, or the URL of a page of it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what is known about a site: strategies, costs, recipes, limits and crawl results.
+
+    \b
+    corral site show example.com
+    corral site show https://example.com/shop/17 --json | jq '.recipes[].document'
+    """
+
+    target = parse_target(host if "://" in host else f"http://{host}", field="host")
+    finish(_show(load_settings(), target.host, as_json=as_json))
+
+
+async def _show(settings: Settings, host: str, *, as_json: bool) -> int:
+
+    async with read_store(settings) as store:
+        memories = await store.sites.memories(host)
+        recipes = await store.recipes.newest(host, None, _MAX_RECIPES)
+        crawled = await store.sites.statistics(host)
+        gates = [each for each in await store.hosts.list_watched() if each.is_of(host)]
+        waiting, _ = await store.hosts.count_waiting()
+    if not memories and not recipes and crawled is None and not gates:
+        raise SiteNotFound(host)
+    told = intelligence(host, memories)
+    rules = gate_rules(settings).breaker
+    at_gates = [gate_read(each, rules, waiting.get(each.place, 0)) for each in gates]
+    if as_json:
+        shown = {"evidence": [evidence(memory) for memory in memories], "gates": at_gates}
+        of_crawls = None if crawled is None else site_statistics_read(crawled)
+        also = {"recipes": [recipe_read(recipe) for recipe in recipes], "statistics": of_crawls}
+        render.print_json({**told, **shown, **also})
+        return exits.DONE
+    if memories:
+        _print_evidence(memories, told["proven"])
+    if recipes:
+        print()
+        _print_recipes(recipes)
+    if crawled is not None:
+        print()
+        print_statistics([crawled])
+    if at_gates:
+        print()
+        _print_gates(at_gates)
+    return exits.DONE
+
+
+def _print_gates(gates: list[dict[str, Any]]) -> None:
+
+    rows = [
+        (
+            gate["host"],
+            gate["breaker"],
+            gate["failures"],
+            f"{gate['wait_s']:.0f} s ({gate['waiting_reason']})" if gate["wait_s"] else "",
+            gate["waiting_runs"],
+            gate["pace"]["concurrency"],
+            gate["pace"]["delay_s"],
+        )
+        for gate in gates
+    ]
+    render.print_table(("gate…", "breaker", "failures", "left alone for", "runs wait", "at once", "delay s"), rows)
+
+
+def _print_evidence(memories: list[Memory], proven: dict[str, Any]) -> None:
+
+    rows = [
+        (
+            memory.fields_key,
+            memory.strategy.value,
+            memory.attempts,
+            f"{memory.success_rate:.0%}",
+            f"{memory.yield_rate:.0%}",
+            f"{memory.mean_cost_ms:.0f} ms",
+            "yes" if proven.get(memory.fields_key) == memory.strategy.value else "",
+        )
+        for memory in memories
+    ]
+    render.print_table(("fields", "strategy", "attempts", "success", "yield?", "cost", "proven"), rows)
+
+
+def _print_recipes(recipes: list[StoredRecipe]) -> None:
+
+    rows = [
+        (
+            recipe.id,
+            recipe.url_pattern,
+            ", ".join(f"{call['method']} {call['url']}" for call in recipe.document["calls"]),
+            ", ".join(recipe.document["fields"]),
+            recipe.version,
+            "yes" if recipe.pinned else "",
+        )
+        for recipe in recipes
+    ]
+    render.print_table(("recipe", "pages…", "calls…", "fields?", "version?", "pinned"), rows)

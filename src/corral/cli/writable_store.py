@@ -1,0 +1,23 @@
+"""The store for verbs that write."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from corral.log import configure_logging
+from corral.runtime.private_files import make_data_folder
+from corral.settings import Settings
+from corral.store.open import open_store
+from corral.store.store import Store
+
+
+@asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store alone, for verbs that change something in it: everything else would only cost time."""
+
+    configure_logging("warning")  # without this, warnings would go to the standard output
+    make_data_folder(settings.data_dir)
+    store = open_store(settings.store_url)
+    try:
+        yield store
+    finally:
+        await store.close()
