@@ -48,6 +48,24 @@ def test_a_cookie_goes_to_whom_it_is_for(line: str, url: str, expected: str) -> 
     assert sent(taken(line), url) == expected
 
 
+@pytest.mark.parametrize(
+    "host, domain, other, is_sent",
+    [
+        ("shop.co.uk", "co.uk", "https://bank.co.uk/", False),
+        ("me.github.io", "github.io", "https://you.github.io/", False),
+        ("www.city.kobe.jp", "kobe.jp", "https://www.kobe.jp/", False),
+        ("www.xn--55qx5d.cn", "xn--55qx5d.cn", "https://www.xn--55qx5d.cn/", False),
+        ("www.shop.co.uk", "shop.co.uk", "https://api.shop.co.uk/", True),
+        # A host that is a public suffix keeps the cookie for itself.
+        ("github.io", "github.io", "https://github.io/", True),
+        ("github.io", "github.io", "https://you.github.io/", False),
+    ],
+)
+def test_a_cookie_for_a_public_suffix_is_refused(host: str, domain: str, other: str, is_sent: bool) -> None:
+    jar = taken(f"sid=1; Path=/; Domain={domain}", url=f"https://{host}/")
+    assert sent(jar, other) == ("sid=1" if is_sent else "")
+
+
 def test_an_insecure_page_sets_no_secure_cookie() -> None:
     assert sent(taken("sid=1; Path=/; Secure", url="http://www.shop.test/"), "https://www.shop.test/") == ""
 

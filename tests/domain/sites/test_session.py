@@ -10,7 +10,7 @@ from corral.domain.errors import BadInput
 from corral.domain.net.url import parse_target
 from corral.domain.redaction import find_secrets, redact
 from corral.domain.secret import Secret, without
-from corral.domain.sites.session import SessionState, parse_session
+from corral.domain.sites.session import Cookie, SessionState, parse_session
 from corral.store.rows import to_json
 
 NOW = 1_800_000_000.0
@@ -50,6 +50,12 @@ def test_a_cookie_goes_where_rfc_6265_says(cookie: dict[str, object], url: str, 
     assert sent(url, **cookie) == ("sid=v" if is_sent else None)
 
 
+def test_a_stored_cookie_for_a_public_suffix_goes_to_no_host_below_it() -> None:
+    stored = SessionState((Cookie("sid", Secret("v"), ".co.uk"),))
+    state = SessionState.deserialize(stored.serialize())
+    assert state.headers_for(parse_target("https://shop.co.uk/"), NOW) == {}
+
+
 def test_longer_paths_come_first() -> None:
     cells = [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "path": "/x"}]
     state = parse_session("https://example.test/", cells)
@@ -74,6 +80,7 @@ def test_headers_go_to_the_origin_of_the_job_alone() -> None:
         {"name": "a;b", "value": "canary-1"},
         {"name": "a", "value": "canary-1\r\nx: y"},
         {"name": "a", "value": "canary-1", "domain": ".test"},
+        {"name": "a", "value": "canary-1", "domain": ".co.uk"},
         {"name": "a", "value": "canary-1", "domain": "a b"},
         {"name": "a", "value": "canary-1", "domain": "example.test:80:80"},
         {"name": "a", "value": "canary-1", "sameSite": "sometimes"},

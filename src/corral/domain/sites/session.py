@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from corral.domain.errors import BadInput
+from corral.domain.net.public_suffix import is_public_suffix
 from corral.domain.net.url import Target, parse_target
 from corral.domain.secret import Secret
 
@@ -51,7 +52,9 @@ class Cookie:
         bare = self.domain.removeprefix(".")
         if target.host == bare:
             return True
-        return self.domain.startswith(".") and not target.is_literal_ip and target.host.endswith(f".{bare}")
+        if not self.domain.startswith(".") or target.is_literal_ip or not target.host.endswith(f".{bare}"):
+            return False
+        return not is_public_suffix(bare)
 
     def _covers_path(self, path: str) -> bool:
         return path == self.path or path.startswith(self.path if self.path.endswith("/") else f"{self.path}/")
@@ -224,8 +227,12 @@ def _domain(text: str, where: str) -> str:
     parsed = parse_target(f"http://{host}/", field=f"{where}.domain")
     if parsed.authority != parsed.host and ":" not in parsed.host:
         raise BadInput("the domain of a cookie has no port", field=f"{where}.domain", hint="write the host alone")
-    if dot and not parsed.is_literal_ip and "." not in parsed.host:
-        raise BadInput("a cookie for a whole top-level domain is not taken", field=f"{where}.domain")
+    if dot and not parsed.is_literal_ip and is_public_suffix(parsed.host):
+        raise BadInput(
+            f"a cookie for the public suffix {parsed.host} is refused: it would be sent to other people's sites",
+            field=f"{where}.domain",
+            hint="write the domain of the site",
+        )
     return ("" if parsed.is_literal_ip else dot) + parsed.host
 
 

@@ -1,0 +1,21 @@
+"""Domains under which anyone can register a name, such as `co.uk` and `github.io`: no site may set cookies for them."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
+
+@lru_cache(maxsize=1)
+def _load_suffixes() -> "PublicSuffixList":
+    # Loaded with the first lookup: most processes never need its 4 MiB.
+    from publicsuffixlist import PublicSuffixList  # noqa: PLC0415
+
+    return PublicSuffixList()
+
+
+@lru_cache(maxsize=1024)
+def is_public_suffix(domain: str) -> bool:
+    """True for an entry of the public suffix list, and for every single label. `domain` is lower-case ASCII."""
+    return "." not in domain or bool(_load_suffixes().is_public(domain))
