@@ -86,8 +86,8 @@ class Corral:
 
     async def _measured(self, count: int, metrics: dict[str, float]) -> float:
         async with self._client() as app:
-            await _finished(app, [_run("drill", {}) for _ in range(_BULK)])
-            runs = [_run("drill", {}) for _ in range(count)]
+            await _finished(app, [_run("selftest", {}) for _ in range(_BULK)])
+            runs = [_run("selftest", {}) for _ in range(count)]
             began = time.perf_counter()
             metrics["bulk_enqueue_per_s"] = count / await _submitted(app, runs)
             await _drained(app)

@@ -37,7 +37,7 @@ _HISTORY = 1_000_000
 
 def _run() -> tuple[NewRun, Sequence[EventDraft]]:
     http = Strategy.HTTP
-    run = NewRun(RunId(new_id()), None, "drill", Priority.MEDIUM, 3, http, http, Payload({}))
+    run = NewRun(RunId(new_id()), None, "selftest", Priority.MEDIUM, 3, http, http, Payload({}))
     return run, (EventDraft(EventKind.CREATED, {"resolved_strategy": "http"}),)
 
 
@@ -145,7 +145,7 @@ def _fill(path: Path, count: int) -> None:
     run = (
         "INSERT INTO runs (id, kind, state, priority, attempt, max_attempts, requested_strategy, resolved_strategy,"
         " payload, epoch, due_at, created_at, started_at, finished_at, seq)"
-        " VALUES (?, 'drill', 'completed', 2, 1, 3, 'http', 'http', '{}', 1, ?, ?, ?, ?, 3)"
+        " VALUES (?, 'selftest', 'completed', 2, 1, 3, 'http', 'http', '{}', 1, ?, ?, ?, ?, 3)"
     )
     event = "INSERT INTO events (run_id, seq, kind, meta, created_at) VALUES (?, ?, ?, '{\"attempt\":1}', ?)"
     kinds = ((1, "created"), (2, "started"), (3, "completed"))

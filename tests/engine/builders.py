@@ -58,7 +58,7 @@ def drill(
     return NewRun(
         id=RunId(new_id()),
         job_id=None,
-        kind="drill",
+        kind="selftest",
         priority=priority,
         max_attempts=max_attempts,
         requested_strategy=Strategy.HTTP,

@@ -16,8 +16,8 @@ from corral.wiring.options import worker_config
 from tests.engine.builders import settings_for, until
 
 
-def a_drill(do: str, **payload: Any) -> Lease:
-    return errand("drill", SelftestPayload(do, **payload), Strategy.HTTP, None)
+def a_selftest(do: str, **payload: Any) -> Lease:
+    return errand("selftest", SelftestPayload(do, **payload), Strategy.HTTP, None)
 
 
 def workers() -> set[int]:
@@ -28,21 +28,21 @@ async def test_a_process_is_kept_for_the_next_unless_it_broke_or_knows_too_littl
     config = asdict(worker_config(settings_for(tmp_path)))
     errands = Errands(lambda: config)
     before = workers()
-    assert isinstance(await errands.perform(a_drill("nothing"), 10), Fetched)
+    assert isinstance(await errands.perform(a_selftest("nothing"), 10), Fetched)
     [first] = workers() - before
-    assert isinstance(await errands.perform(a_drill("nothing"), 10), Fetched)
+    assert isinstance(await errands.perform(a_selftest("nothing"), 10), Fetched)
     assert workers() - before == {first}
 
-    lost = await errands.perform(a_drill("die"), 10)
+    lost = await errands.perform(a_selftest("die"), 10)
     assert isinstance(lost, Failed)
     assert lost.code is FailureCode.WORKER_LOST
-    assert isinstance(await errands.perform(a_drill("nothing"), 10), Fetched)
+    assert isinstance(await errands.perform(a_selftest("nothing"), 10), Fetched)
     await until(lambda: len(workers() - before) == 1)
     [second] = workers() - before
     assert second != first
 
     config = {**config, "vault_keys": [base64.b64encode(bytes(32)).decode()]}
-    await errands.perform(a_drill("nothing"), 10)
+    await errands.perform(a_selftest("nothing"), 10)
     await until(lambda: second not in workers())
     await errands.close()
     assert workers() - before == set()
@@ -51,7 +51,7 @@ async def test_a_process_is_kept_for_the_next_unless_it_broke_or_knows_too_littl
 async def test_one_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     errands = Errands(lambda: asdict(worker_config(settings_for(tmp_path))))
     before = workers()
-    late = await errands.perform(a_drill("stall", seconds=60), 0.2)
+    late = await errands.perform(a_selftest("stall", seconds=60), 0.2)
     assert isinstance(late, Failed)
     assert late.code is FailureCode.TIMEOUT
     await errands.close()

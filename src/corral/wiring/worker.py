@@ -12,10 +12,8 @@ from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.http_cache import CacheMode
 from corral.domain.ports.execution import Executor, RunKind
 from corral.domain.runs.retry import RetryPolicy
-from corral.domain.runs.run import WITH_ITEMS
-from corral.engine.worker.kinds.crawl.crawl import CrawlKind
-from corral.engine.worker.kinds.page import PageKind
-from corral.engine.worker.kinds.selftest import DrillKind
+from corral.engine.worker.kinds import registry
+from corral.engine.worker.kinds.spec import WorkerParts
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import BrowserLimits
@@ -52,9 +50,9 @@ def egress_policy(allow: list[str]) -> EgressPolicy:
     return EgressPolicy(tuple(AllowEntry.parse(entry) for entry in allow))
 
 
-def _known(executors: dict[Strategy, Executor], keys: SessionKeys, gates: Gates) -> PageKind:
+def _unlock(executors: dict[Strategy, Executor], keys: SessionKeys) -> dict[Strategy, Executor]:
     """With the sessions and the proxies of the jobs."""
-    return PageKind({name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}, gates)
+    return {name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}
 
 
 def _browser_limits(config: WorkerConfig) -> BrowserLimits:
@@ -73,17 +71,17 @@ def _file_keeper(config: WorkerConfig) -> FileKeeper:
     return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
 
 
-def _crawl_kind(  # noqa: PLR0917 - the parts of a worker
+def _crawl_visitor(  # noqa: PLR0917 - the parts of a worker
     config: WorkerConfig,
     http: HttpVisitor,
     executors: dict[Strategy, Executor],
     gates: Gates,
     keys: SessionKeys,
     proxies: Proxies,
-) -> CrawlKind:
+) -> CrawlVisitor:
     browser, replay = executors[Strategy.BROWSER], executors[Strategy.API_REPLAY]
     ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, gates, keys, proxies)
-    return CrawlKind(CrawlVisitor(ways), RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s))
+    return CrawlVisitor(ways)
 
 
 @asynccontextmanager
@@ -124,14 +122,15 @@ async def worker_kinds(
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
     visitor = HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config))
-    crawl = _crawl_kind(config, visitor, executors, gates, keys, proxies)
+    parts = WorkerParts(
+        pages=_unlock(executors, keys),
+        surveys=_unlock(surveys, keys),
+        crawl_visitor=_crawl_visitor(config, visitor, executors, gates, keys, proxies),
+        gates=gates,
+        retry_policy=RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s),
+    )
     try:
-        yield {
-            "page": _known(executors, keys, gates),
-            "survey": _known(surveys, keys, gates),
-            **dict.fromkeys(WITH_ITEMS, crawl),
-            "drill": DrillKind(),
-        }
+        yield {spec.name: spec.build(parts) for spec in registry.KINDS}
     finally:
         await browser.close()
         await proxies.close()

@@ -39,7 +39,7 @@ async def test_a_run_is_executed_and_settled_with_its_record(app: App) -> None:
     assert run.state is RunState.COMPLETED
     assert (run.attempt, run.epoch, run.losses) == (1, 1, 0)
     assert await kinds(app, run_id) == ["created", "started", "completed"]
-    assert [record.data for record in await app.store.records.of_run(run_id, "", 10)] == [{"drill": "done"}]
+    assert [record.data for record in await app.store.records.of_run(run_id, "", 10)] == [{"selftest": "done"}]
     await sound(app)
 
 

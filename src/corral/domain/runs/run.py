@@ -146,10 +146,12 @@ class Run(NamedTuple):
 
 
 PAGE = "page"
+SURVEY = "survey"
+SELFTEST = "selftest"
 CRAWL = "crawl"  # the kind of a run with items that are URLs
 CRAWL_HELPER = "crawl_helper"  # a run that reads pages of its parent, a crawl
 WITH_ITEMS = frozenset({CRAWL, CRAWL_HELPER})
-KIND_ALIASES: dict[str, str] = {"share": CRAWL_HELPER}  # kinds as older versions wrote them
+KIND_ALIASES: dict[str, str] = {"share": CRAWL_HELPER, "drill": SELFTEST}  # kinds as older versions wrote them
 
 
 class Lanes(NamedTuple):

@@ -11,7 +11,7 @@ from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.retry import NEEDS_LOGIN
-from corral.domain.runs.run import Run
+from corral.domain.runs.run import PAGE, Run
 from corral.domain.sites.site import Observation, fields_key
 
 log = structlog.get_logger()
@@ -29,7 +29,7 @@ _DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCo
 
 def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     """What this attempt says about its site; None where it says nothing."""
-    if run.kind != "page" or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
+    if run.kind != PAGE or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
         return None
     if run.resolved_strategy is Strategy.AUTO:
         return None

@@ -16,7 +16,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.payload.survey import SurveyPayload
-from corral.domain.runs.run import Lease
+from corral.domain.runs.run import SURVEY, Lease
 from corral.domain.sites.session import SealedSession
 from corral.engine.oneshot import errand
 
@@ -121,7 +121,7 @@ class Previews:
                 "this installation has no browser", field="prefer_browser", hint=NO_BROWSER, code="strategy_unavailable"
             )
         budget_s = (timeout_s or self._timeouts_s[strategy]) + READING_S
-        outcome = await self._in_turn(errand("survey", payload, strategy, session), budget_s)
+        outcome = await self._in_turn(errand(SURVEY, payload, strategy, session), budget_s)
         if isinstance(outcome, Failed):
             raise _told(outcome, field)
         record, survey = outcome.records

@@ -12,9 +12,9 @@ from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention, InterventionKind
 from corral.domain.runs.outcome import Failed, Outcome
-from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.page import PagePayload, with_login
 from corral.domain.runs.queues import Waker
-from corral.domain.runs.run import Lease, Run
+from corral.domain.runs.run import PAGE, Lease, Run
 from corral.domain.runs.strategy import resolve
 from corral.domain.sites.session import (
     DEFAULT_NAME,
@@ -26,7 +26,7 @@ from corral.domain.sites.session import (
     parse_session,
 )
 from corral.engine.oneshot import errand
-from corral.engine.usecases.submit import resumed_payload
+from corral.engine.worker.kinds.registry import find_kind
 from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
 
 _TRIES = 5
@@ -118,7 +118,9 @@ class Sessions:
             state = _state(job, draft)
         if job is not None and waiting.kind in _ABOUT_THE_PAGE:
             run = await self._store.runs.get(waiting.run_id)
-            resumed = resumed_payload(run.payload, job, has_session=draft is not None)
+            resumed = find_kind(run.kind).resume(run.payload, job)
+            if draft is not None:
+                resumed = with_login(resumed)
             await self._store.runs.replace_held_payload(waiting.run_id, resumed)
         for _ in range(_TRIES):
             new = await self._sealed(job, state, draft.name) if draft and job and state else None
@@ -209,7 +211,7 @@ def _state(job: Job, draft: SessionDraft) -> SessionState:
 def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
     """robots.txt was asked when the job was run, and this is no collecting."""
     payload = replace(PagePayload.of_job(job), requires_auth=True, respect_robots=False)
-    return errand("page", payload, strategy, sealed, job.id)
+    return errand(PAGE, payload, strategy, sealed, job.id)
 
 
 def _judged(outcome: Outcome, strategy: Strategy) -> SessionCheck:

@@ -10,7 +10,7 @@ from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.crawl.payload import plan_of
-from corral.domain.errors import JobNotFound, WrongState
+from corral.domain.errors import BadInput, JobNotFound, WrongState
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
 from corral.domain.net.url import parse_target
@@ -29,6 +29,7 @@ from corral.domain.sites.recipe.recipe import recipe_key
 from corral.domain.sites.site import fields_key
 from corral.engine.background.recipe_recorder import recipe_for
 from corral.engine.usecases.crawls import CrawlAccess, crawl_run, seeds_of
+from corral.engine.worker.kinds.registry import find_kind
 
 _MAX_RECIPES = 50
 
@@ -68,6 +69,20 @@ class Submitter:
         started = await self._store.runs.get(run_id)
         self._wake(started)
         return started, replayed
+
+    async def submit(self, kind: str, document: dict[str, Any], *, max_attempts: int = 3) -> Run:
+        """A run of any kind that needs no job; `document` holds the options of its payload."""
+        spec = find_kind(kind)
+        try:
+            payload = spec.payload.parse(document)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"bad options for a run of kind {kind}: {error}", field="payload") from error
+        run = spec.draft_run(payload, max_attempts=max_attempts)
+        meta = {"resolved_strategy": run.resolved_strategy.value}
+        run_id, _ = await self._added(run, first_events(run, meta), None)
+        submitted = await self._store.runs.get(run_id)
+        self._wake(submitted)
+        return submitted
 
     async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
         """A new run of what an ended one tried, linked to it."""
@@ -122,7 +137,8 @@ class Submitter:
         if is_about_page and run.job_id is not None:
             with contextlib.suppress(JobNotFound):
                 job = (await self._store.jobs.get(run.job_id)).job
-                await self._store.runs.replace_held_payload(run_id, resumed_payload(run.payload, job))
+                resumed = find_kind(run.kind).resume(run.payload, job)
+                await self._store.runs.replace_held_payload(run_id, resumed)
 
     async def drafted(
         self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
@@ -212,11 +228,3 @@ def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
     if not payload.verify_tls:
         drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(payload.url).host}))
     return drafts
-
-
-def resumed_payload(payload: Payload, job: Job, *, has_session: bool = False) -> Payload:
-    """What a run goes on with once a person has helped: fields and waits as the job has them now."""
-    page = payload.read(PagePayload)
-    needs_login = page.requires_auth or has_session
-    resumed = replace(page, fields=job.fields, on_captcha=job.on_captcha, on_missing=job.on_missing)
-    return Payload.of(replace(resumed, requires_auth=needs_login))

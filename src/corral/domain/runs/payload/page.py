@@ -1,12 +1,13 @@
 """Options of a run that fetches one page."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 from corral.domain.jobs.job import FieldSpec, Job, OnTrouble
 from corral.domain.runs.payload.common import CommonPayload, common_options
+from corral.domain.runs.payload.stored import Payload
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class PagePayload(CommonPayload):
             **{name: how.value for name, how in waits.items() if how is OnTrouble.WAIT},
             **{name: value for name, value in optional.items() if value is not None},
         }
+
+
+def with_login(payload: Payload) -> Payload:
+    """The same run, executed with the session of its job."""
+    return Payload.of(replace(payload.read(PagePayload), requires_auth=True))
 
 
 def page_options(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""One file per kind of run."""
+"""One module per kind of run; `registry` lists them."""

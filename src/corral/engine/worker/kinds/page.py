@@ -5,10 +5,13 @@ from dataclasses import replace
 
 from corral.domain.hosts.limiter import NO_GATES, Gates
 from corral.domain.jobs.field_types import with_types
-from corral.domain.jobs.job import Strategy
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.ports.execution import Executor, FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
 from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.stored import Payload
+from corral.domain.runs.run import PAGE
+from corral.engine.worker.kinds.spec import KindSpec
 
 
 class PageKind:
@@ -41,3 +44,14 @@ def typed(outcome: Outcome, task: Task) -> Outcome:
     made = [with_types(record, fields) for record in outcome.records]
     lost = tuple(name for _, names in made for name in names if name not in outcome.missing)
     return replace(outcome, records=tuple(record for record, _ in made), missing=(*outcome.missing, *lost))
+
+
+def refresh_from_job(payload: Payload, job: Job) -> Payload:
+    """The resume rule: a person may have corrected the fields of the job, or what it waits for."""
+    page = payload.read(PagePayload)
+    return Payload.of(replace(page, fields=job.fields, on_captcha=job.on_captcha, on_missing=job.on_missing))
+
+
+PAGE_KIND = KindSpec(
+    PAGE, PagePayload, lambda parts: PageKind(parts.pages, parts.gates), lane=None, resume=refresh_from_job
+)

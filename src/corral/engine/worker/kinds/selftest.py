@@ -1,4 +1,4 @@
-"""A fire drill: a run that only waits, stalls or kills its worker, so that recovery can be tried and measured."""
+"""Self-tests: runs that only wait, stall or kill their worker, to try and measure recovery."""
 
 import asyncio
 import functools
@@ -11,13 +11,15 @@ import time
 from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.selftest import SelftestPayload
+from corral.domain.runs.run import SELFTEST
+from corral.engine.worker.kinds.spec import KindSpec
 
 
-class DrillKind:
+class SelftestKind:
     def __init__(self) -> None:
-        self._kept: list[bytes] = []  # by one that grows
+        self._ballast: list[bytes] = []  # holds the memory of runs that grow
 
-    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:  # noqa: ARG002 - a drill has no items
+    async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:  # noqa: ARG002 - a selftest has no items
         payload = task.payload.read(SelftestPayload)
         match payload.do:
             case "nothing":
@@ -28,20 +30,23 @@ class DrillKind:
                 # On purpose: the whole event loop stands still, as under a runaway regular expression.
                 time.sleep(payload.seconds)  # noqa: ASYNC251
             case "die":
-                sys.stderr.write("drill: this worker kills itself now\n")
+                sys.stderr.write("selftest: this worker kills itself now\n")
                 sys.stderr.flush()
                 kill = functools.partial(os.kill, os.getpid(), signal.Signals[payload.signal])
                 if payload.after_s is None:
                     kill()
-                    raise RuntimeError("drill: the signal did not end this worker")
+                    raise RuntimeError("selftest: the signal did not end this worker")
                 # From a thread: the process is in no run, or in another one, when it dies.
                 threading.Timer(payload.after_s, kill).start()
                 await asyncio.sleep(payload.after_s + 60)
             case "grow":
-                self._kept.append(b"x" * payload.mib * 2**20)
+                self._ballast.append(b"x" * payload.mib * 2**20)
                 await asyncio.sleep(payload.seconds)
             case "fail":
-                return Failed(FailureCode.NETWORK, "drill: failed as asked", "drill")
+                return Failed(FailureCode.NETWORK, "selftest: failed as requested", "selftest")
             case other:
-                raise ValueError(f"unknown drill {other!r}")
-        return Fetched(records=({"drill": "done"},) if payload.record else ())
+                raise ValueError(f"unknown selftest {other!r}")
+        return Fetched(records=({"selftest": "done"},) if payload.record else ())
+
+
+SELFTEST_KIND = KindSpec(SELFTEST, SelftestPayload, lambda _: SelftestKind())

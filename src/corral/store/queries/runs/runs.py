@@ -1,7 +1,6 @@
 """Runs as people see them: submit, read, list, cancel, pause, resume."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +11,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import InterventionStatus
 from corral.domain.runs.payload.common import CommonPayload
-from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.page import with_login
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import CAPTCHA
 from corral.domain.runs.run import (
@@ -196,7 +195,7 @@ def replace_held_payload(tx: Tx, run_id: str, payload: Payload) -> None:
     """
     held = get(tx, run_id)
     if held.failure_detail == CAPTCHA and held.job_id and sessions.newest_sealed(tx, held.job_id) is not None:
-        payload = Payload.of(replace(payload.read(PagePayload), requires_auth=True))
+        payload = with_login(payload)
     tx.run(_REPLACE_PAYLOAD, values(id=run_id, payload=to_json(payload.document())))
 
 

@@ -7,10 +7,9 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -32,6 +31,7 @@ from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import left_out_by
 from corral.domain.hosts.limiter import place_of_url, wait_of
 from corral.domain.hosts.order import HostOrder, Position
+from corral.domain.ports.crawling import CrawlVisitor, PageVisitor
 from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
@@ -54,18 +54,6 @@ _ASK_EVERY_S = 0.1
 _LEAVE_AFTER_S = 5.0
 _GONE = (404, 410)
 _LOGGED_OUT = 3
-
-
-class PageVisitor(Protocol):
-    """How one page of a crawl is got and read."""
-
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> "ItemResult | Failed": ...
-
-
-class CrawlVisitor(Protocol):
-    """Opens what the pages of one crawl have in common."""
-
-    def opened(self, plan: CrawlPlan, task: Task) -> AbstractAsyncContextManager[PageVisitor | Failed]: ...
 
 
 class CrawlKind:

@@ -1,0 +1,25 @@
+"""The run kinds. To add one, write its module in this package and list its `KindSpec` here."""
+
+from corral.domain.errors import BadInput
+from corral.engine.worker.kinds.crawl.kind import CRAWL_HELPER_KIND, CRAWL_KIND
+from corral.engine.worker.kinds.page import PAGE_KIND
+from corral.engine.worker.kinds.selftest import SELFTEST_KIND
+from corral.engine.worker.kinds.spec import KindSpec
+from corral.engine.worker.kinds.survey import SURVEY_KIND
+
+KINDS: tuple[KindSpec, ...] = (
+    PAGE_KIND,
+    SURVEY_KIND,
+    CRAWL_KIND,
+    CRAWL_HELPER_KIND,
+    SELFTEST_KIND,
+)
+
+
+def find_kind(name: str) -> KindSpec:
+    """The kind of this name, or BadInput that lists the known ones."""
+    for spec in KINDS:
+        if spec.name == name:
+            return spec
+    known = ", ".join(sorted(spec.name for spec in KINDS))
+    raise BadInput(f"unknown run kind {name!r}", field="kind", hint=f"known kinds: {known}")

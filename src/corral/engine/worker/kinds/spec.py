@@ -1,0 +1,66 @@
+"""The declaration of a run kind: its name, its payload, where its runs wait, and how they are executed and resumed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.jobs.job import Job, Priority, Strategy
+from corral.domain.ports.crawling import CrawlVisitor
+from corral.domain.ports.execution import Executor, RunKind
+from corral.domain.runs.payload.stored import Payload, TypedPayload
+from corral.domain.runs.queues import Lane
+from corral.domain.runs.retry import RetryPolicy
+from corral.domain.runs.run import NewRun
+
+# The strategy of runs that wait in a lane, where the kind has no choice of strategies.
+_STRATEGIES = {Lane.LIGHT: Strategy.HTTP, Lane.CRAWL: Strategy.HTTP, Lane.BROWSER: Strategy.BROWSER}
+
+ResumeRule = Callable[[Payload, Job], Payload]
+
+
+def keep_payload(payload: Payload, job: Job) -> Payload:  # noqa: ARG001 - the signature of a resume rule
+    """The resume rule of most kinds: a resumed run goes on with the options it was started with."""
+    return payload
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker process has made for its kinds; each takes what it needs."""
+
+    pages: Mapping[Strategy, Executor] = field(default_factory=dict)
+    surveys: Mapping[Strategy, Executor] = field(default_factory=dict)
+    crawl_visitor: CrawlVisitor | None = None
+    gates: Gates = NO_GATES
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class KindSpec:
+    name: str
+    payload: type[TypedPayload]
+    build: Callable[[WorkerParts], RunKind]  # called once in each worker process
+    lane: Lane | None = Lane.LIGHT  # None: runs of this kind wait in the lane of their strategy
+    resume: ResumeRule = keep_payload  # for a run that waited for a person: the payload it goes on with
+
+    def draft_run(
+        self,
+        payload: TypedPayload,
+        *,
+        job_id: JobId | None = None,
+        priority: Priority = Priority.MEDIUM,
+        max_attempts: int = 3,
+        strategy: Strategy | None = None,
+    ) -> NewRun:
+        """A run of this kind, not yet written."""
+        chosen = strategy or (Strategy.HTTP if self.lane is None else _STRATEGIES[self.lane])
+        return NewRun(
+            id=RunId(new_id()),
+            job_id=job_id,
+            kind=self.name,
+            priority=priority,
+            max_attempts=max_attempts,
+            requested_strategy=chosen,
+            resolved_strategy=chosen,
+            payload=Payload.of(payload),
+        )
