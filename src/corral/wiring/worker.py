@@ -71,6 +71,10 @@ def _file_keeper(config: WorkerConfig) -> FileKeeper:
     return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
 
 
+def _retry_policy(config: WorkerConfig) -> RetryPolicy:
+    return RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s)
+
+
 def _crawl_visitor(  # noqa: PLR0917 - the parts of a worker
     config: WorkerConfig,
     http: HttpVisitor,
@@ -98,9 +102,8 @@ async def worker_kinds(
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
     pool = ParsePool(size=2, max_value_chars=config.max_value_chars, max_links=config.max_page_links)
     proxies = Proxies(egress)
-    browser = BrowserExecutor(
-        egress, robots, config.user_agent, browser_limits, folder=folder, reader=pool, proxies=proxies
-    )
+    agent = config.user_agent
+    browser = BrowserExecutor(egress, robots, agent, browser_limits, folder=folder, reader=pool, proxies=proxies)
     cache = page_cache(config)
     http = HttpExecutor(egress, robots, pool, cache=cache, proxies=proxies)
     executors: dict[Strategy, Executor] = {
@@ -127,7 +130,7 @@ async def worker_kinds(
         surveys=_unlock(surveys, keys),
         crawl_visitor=_crawl_visitor(config, visitor, executors, gates, keys, proxies),
         gates=gates,
-        retry_policy=RetryPolicy(config.retry_base_s, config.retry_factor, config.retry_cap_s),
+        retry_policy=_retry_policy(config),
     )
     try:
         yield {spec.name: spec.build(parts) for spec in registry.KINDS}
