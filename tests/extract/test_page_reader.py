@@ -1,12 +1,11 @@
 import contextlib
 from collections.abc import Iterator
 
-import orjson
 import pytest
 
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.runs.outcome import Failed
-from corral.extract.page_reader import TOO_DEEP, ReadAnswer, ReadRequest, is_text, nothing_found, read_page
+from corral.extract.page_reader import TOO_DEEP, ReadRequest, is_text, nothing_found, read_page
 from tests.extract.pages.builders import READ_TIME
 
 URL = "http://shop.example/lamp"
@@ -115,16 +114,6 @@ def test_a_field_that_is_skipped_is_missing_with_a_reason() -> None:
     assert answer.record == {"title": "Lamp", "price": None, "every": []}
     assert answer.missing == ("price", "every")
     assert answer.problems == {"price": "limit:selector", "every": "limit:selector"}
-
-
-@pytest.mark.parametrize("status", [200, 404])
-def test_requests_and_answers_survive_the_way_to_another_process(status: int) -> None:
-    request = a_request(LAMP, TITLE, PRICE, FieldSpec("on", "a", "href", True), status=status)
-    assert ReadRequest.unpack(request.pack(), request.body) == request
-    answer = read_page(request, READ_TIME, skipped={1})
-    assert ReadAnswer.unpack(answer.pack()) == answer
-    assert LAMP not in request.pack()
-    assert orjson.loads(answer.pack())["title"] == "Lamp"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def read(
     request = ReadRequest(
         body.encode(), "http://a.test/", "http://a.test/", 200, (("content-type", kind),), fields, max_value_chars=most
     )
-    answer = read_page(ReadRequest.unpack(request.pack(), request.body), READ_TIME)
+    answer = read_page(request, READ_TIME)
     return answer.record, answer.problems
 
 

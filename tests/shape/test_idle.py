@@ -21,13 +21,16 @@ def loaded(statement: str) -> set[str]:
     [
         (
             "import corral.entrypoints.worker_process",
-            {"asyncio", "structlog", "orjson", "corral.engine.worker.messages", *FETCHING},
+            {"asyncio", "structlog", "orjson", "msgspec", "corral.engine.worker.messages", *FETCHING},
         ),
         (
             f"{SERVING} corral.cli.main, corral.wiring.app, corral.api.app",
             {"alembic", "rich.console", "psycopg", *FETCHING},
         ),
-        (f"{SERVING} corral.cli.main, corral.wiring.services", {"sqlalchemy", "celery", "rich.console", *FETCHING}),
+        (
+            f"{SERVING} corral.cli.main, corral.wiring.services",
+            {"sqlalchemy", "celery", "msgspec", "rich.console", *FETCHING},
+        ),
     ],
     ids=["worker process", "API and node", "supervisor"],
 )

@@ -126,7 +126,7 @@ class _Runner:
                 await self._ready.wait()
             [worker] = self.pool.workers.values()
             worker.held[lease.key] = Held(lease, started=time.monotonic(), deadline=float("inf"))
-            worker.send([messages.task_message(lease.task(timeout_s))])
+            worker.send([messages.start_run(lease.task(timeout_s))])
             async with asyncio.timeout(timeout_s + _MARGIN_S):
                 return await done
         except TimeoutError:

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Iterator
 
-from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
+from corral.extract.page_reader import ReadAnswer, read_page
 from corral.extract.xml import source  # noqa: F401 - it brings lxml, which no reader is to load by itself
 from corral.fetch.parsing.messages import (
     BUG,
@@ -30,8 +30,10 @@ from corral.fetch.parsing.messages import (
     Limits,
     answer_frame,
     control_frame,
+    decode_question,
+    encode_answer,
     note,
-    request_sizes,
+    request_header,
 )
 from corral.fetch.parsing.read_clock import read_time
 from corral.runtime.process import COLLECT_AFTER, die_with_parent
@@ -39,7 +41,7 @@ from corral.runtime.process import COLLECT_AFTER, die_with_parent
 _PIECE_BYTES = 256 * 1024
 _TOGETHER = 8
 _HOLD_BACK_S = 0.02
-_MEMORY = ReadAnswer(refused="it takes too much memory").pack()
+_MEMORY = encode_answer(ReadAnswer(refused="it takes too much memory"))
 
 
 def main() -> None:
@@ -58,9 +60,9 @@ def main() -> None:
         if pid == 0:
             _become_reader(control, socket.socket(fileno=links[0]), note_fd, our_pid, limits)
         os.close(links[0])
-        control.sendall(control_frame(STARTED, pid))
+        control.sendall(control_frame.pack(STARTED, pid))
         _, status = os.waitpid(pid, 0)
-        control.sendall(control_frame(ENDED, os.waitstatus_to_exitcode(status)))
+        control.sendall(control_frame.pack(ENDED, os.waitstatus_to_exitcode(status)))
 
 
 def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, parent_pid: int, limits: Limits) -> None:
@@ -85,16 +87,16 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
     until, count = 0.0, 0
     asked = link.makefile("rb", buffering=_PIECE_BYTES)
     while not is_last:
-        header = asked.read(request_sizes.size)
-        if len(header) < request_sizes.size:
+        header = asked.read(request_header.size)
+        if len(header) < request_header.size:
             return
-        cpu_s, skipped_bytes, head_bytes, body_bytes, has_more = request_sizes.unpack(header)
+        has_more = False
+        head_bytes, body_bytes = request_header.unpack(header)
         try:
-            skipped, head, body = asked.read(skipped_bytes), asked.read(head_bytes), asked.read(body_bytes)
+            head, body = asked.read(head_bytes), asked.read(body_bytes)
             if len(body) < body_bytes:
                 return
-            signal.setitimer(signal.ITIMER_PROF, cpu_s)
-            kind, packed = _read(frozenset(skipped), ReadRequest.unpack(head, body), note_fd, limits)
+            kind, packed, has_more = _read(head, body, note_fd, limits)
         except MemoryError:
             kind, packed = LAST_READ, _MEMORY
         body = b""
@@ -114,7 +116,9 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
             until = time.monotonic() + _HOLD_BACK_S
 
 
-def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: Limits) -> tuple[bytes, bytes]:
+def _read(head: bytes, body: bytes, note_fd: int, limits: Limits) -> tuple[bytes, bytes, bool]:
+    has_more = False
+
     @contextlib.contextmanager
     def guard(place: int) -> Iterator[None]:
         os.pwrite(note_fd, note.pack(place), 0)
@@ -125,14 +129,17 @@ def _read(skipped: frozenset[int], request: ReadRequest, note_fd: int, limits: L
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
     try:
-        packed = read_page(request, read_time(), guard, skipped).pack()
+        question = decode_question(head, body)
+        has_more = question.has_more
+        signal.setitimer(signal.ITIMER_PROF, question.cpu_s)
+        packed = encode_answer(read_page(question.request, read_time(), guard, question.skipped))
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
-        return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace")
+        return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace"), has_more
     if len(packed) > limits.answer_bytes:
-        packed = ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes").pack()
-    return READ, packed
+        packed = encode_answer(ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes"))
+    return READ, packed, has_more
 
 
 if __name__ == "__main__":

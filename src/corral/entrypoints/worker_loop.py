@@ -28,11 +28,13 @@ async def _work(link: socket.socket, mark: SharedMark, heard: bytes) -> None:
     mark_steps(asyncio.get_running_loop(), mark)
     reader, writer = await _connect(link, heard)
     try:
-        async for frame in messages.frames(reader):
-            config = WorkerConfig(**frame[0][1])
+        async for frame in messages.read_from_node(reader):
+            setup = frame[0]
             break
         else:
             return
+        assert isinstance(setup, messages.WorkerSetup)
+        config = WorkerConfig(**setup.config)
         keys, permits = SessionKeys(config.vault_keys), Permits()
         async with watched_loop("worker"), worker_kinds(config, keys, permits) as kinds:
             await Worker(reader, writer, kinds, keys.replace, permits).serve()

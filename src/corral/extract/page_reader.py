@@ -9,13 +9,12 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
 from selectolax.lexbor import SelectolaxError
 
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.jobs.survey import Survey
-from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.outcome import Failed
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
 from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merge_headers
@@ -61,20 +60,6 @@ class ReadRequest:
     def content_type(self) -> str:
         return next((value for name, value in self.headers if name.lower() == "content-type"), "")
 
-    def pack(self) -> bytes:
-        """Everything but the body, which travels as it is."""
-        asks = (self.is_judged, self.looks_only, self.survey, self.crawl, self.max_value_chars, self.max_links)
-        return orjson.dumps((self.url, self.asked_url, self.status, self.headers, self.fields, *asks))
-
-    @classmethod
-    def unpack(cls, head: bytes, body: bytes) -> "ReadRequest":
-        url, asked_url, status, headers, fields, is_judged, looks_only, survey, crawl, *most = orjson.loads(head)
-        pairs = tuple((name, value) for name, value in headers)
-        specs = tuple(FieldSpec(**spec) for spec in fields)
-        asked = None if survey is None else Survey(survey)
-        of_crawl = None if crawl is None else CrawlReadOptions(**crawl)
-        return cls(body, url, asked_url, status, pairs, specs, is_judged, looks_only, asked, of_crawl, *most)
-
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
@@ -100,18 +85,6 @@ class ReadAnswer:
         """What was not done to the end, for the statistics."""
         said = {"problems": self.problems, "dropped": self.dropped, "links_dropped": self.links_dropped}
         return {name: value for name, value in said.items() if value}
-
-    def pack(self) -> bytes:
-        return orjson.dumps(self)
-
-    @classmethod
-    def unpack(cls, packed: bytes) -> "ReadAnswer":
-        parts = orjson.loads(packed)
-        failure = parts["failure"]
-        if failure is not None:
-            parts["failure"] = Failed(**{**failure, "code": FailureCode(failure["code"]), "artifacts": ()})
-        parts["missing"] = tuple(parts["missing"])
-        return cls(**parts)
 
 
 class _Refused(Exception):

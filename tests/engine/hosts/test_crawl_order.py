@@ -18,7 +18,8 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, Task
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
-from corral.engine.hosts.permits import Message, Permits
+from corral.engine.hosts.messages import SlotGrant, SlotRefusal, SlotWithdrawal, ToLimiter, TurnKind
+from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 from tests.engine.builders import node_of, until, working
 from tests.engine.crawl.site import Page, Site, served
@@ -169,13 +170,13 @@ async def test_a_slot_goes_to_the_first_page_of_the_crawl_and_refusals_to_the_la
     visits = {number: permits.visit(queued=page) for number, page in begun(order, 0, 1, 2, 3).items()}
     asked = {number: asyncio.create_task(visits[number].enter(TARGET)) for number in (2, 0, 1)}
     await asyncio.sleep(0)
-    permits.hear(["refuse", "site.test", "pace", [1.0]])
-    permits.hear(["grant", "site.test", "once"])
+    permits.hear(SlotRefusal("site.test", WaitReason.PACE, (1.0,)))
+    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
     assert await asked[2] == PACE
     assert await asked[0] is None
     assert await visits[3].enter(TARGET) == PACE, "it would overtake the one that was sent back"
     assert not asked[1].done()
-    permits.hear(["grant", "site.test", "once"])
+    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
     assert await asked[1] is None
 
 
@@ -184,15 +185,15 @@ async def test_a_slot_is_held_for_the_first_page_until_it_arrives_or_ends_withou
     visits = {number: permits.visit(queued=page) for number, page in begun(order, 1, 2, 3).items()}
     second, third = [asyncio.create_task(visits[number].enter(TARGET)) for number in (2, 3)]
     await asyncio.sleep(0)
-    permits.hear(["grant", "site.test", "once"])
+    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
     await asyncio.sleep(0)
     assert not second.done()
     assert await visits[1].enter(TARGET) is None
-    permits.hear(["grant", "site.test", "once"])
+    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
     assert await second is None
     order.end(1)
     begun(order, 0)
-    permits.hear(["grant", "site.test", "once"])
+    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
     await asyncio.sleep(0)
     assert not third.done()
     order.end(0)
@@ -205,23 +206,23 @@ async def test_a_slot_is_not_held_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     pages = begun(HostOrder(), 1, 2)
     second = asyncio.create_task(permits.visit(queued=pages[2]).enter(TARGET))
     await asyncio.sleep(0)
-    permits.hear(["grant", "site.test", "once"])
+    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
     async with asyncio.timeout(5):
         assert await second is None
 
 
 async def test_a_page_that_waits_is_sent_back_with_an_earlier_one_that_came_after_it() -> None:
     permits, order = Permits(), HostOrder()
-    said: list[Message] = []
+    said: list[ToLimiter] = []
     permits.say = said.append
     later = asyncio.create_task(permits.visit(queued=begun(order, 2)[2]).enter(TARGET))
     await asyncio.sleep(0)
     earlier = asyncio.create_task(permits.visit(queued=begun(order, 1)[1]).enter(TARGET))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    permits.hear(["refuse", "site.test", "pace", [1.0]])
+    permits.hear(SlotRefusal("site.test", WaitReason.PACE, (1.0,)))
     assert [await earlier, await later] == [PACE, PACE]
-    assert said[-1] == ["unask", "site.test", 1]
+    assert said[-1] == SlotWithdrawal("site.test", 1)
 
 
 def test_pages_behind_one_that_was_sent_back_are_refused_and_no_others() -> None:

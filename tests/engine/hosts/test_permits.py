@@ -15,6 +15,7 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.engine.hosts.host_state import Host
 from corral.engine.hosts.limiter import Gate
+from corral.engine.hosts.messages import FromLimiter
 from corral.engine.hosts.permits import Permits, PermitVisit
 
 SITE = parse_target("http://site.test/page")
@@ -64,7 +65,7 @@ class Worker:
         self.sent = 0
         self.permits.say = lambda message: self._later(gate.hear, self, message)
 
-    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+    def send(self, messages: Sequence[FromLimiter]) -> None:
         for message in messages:
             self._later(self.permits.hear, message)
 

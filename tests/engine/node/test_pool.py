@@ -52,9 +52,9 @@ async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: A
     [run_id] = await put(app, drill("sleep", seconds=0.5, record=True))
     await started(app, run_id)
     real = node._pool._sort
-    heard: list[list[messages.Message]] = []
+    heard: list[list[messages.FromWorker]] = []
 
-    def confused(worker: WorkerProcess, frame: list[messages.Message]) -> None:
+    def confused(worker: WorkerProcess, frame: list[messages.FromWorker]) -> None:
         heard.append(frame)
         if len(heard) == 1:
             raise KeyError("what?")

@@ -4,15 +4,16 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from corral.domain.hosts.limiter import HostGate, SitePace
+from corral.engine.hosts.messages import FromLimiter
 
 
 class Holder(Protocol):
     """Who may be lent something: a worker process."""
 
-    def send(self, messages: Sequence[Sequence[Any]]) -> None: ...
+    def send(self, messages: Sequence[FromLimiter]) -> None: ...
 
 
 class Ask(NamedTuple):

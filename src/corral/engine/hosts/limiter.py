@@ -11,7 +11,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import structlog
 
@@ -19,7 +18,20 @@ from corral.domain.hosts.breaker import Breaker, Sign
 from corral.domain.hosts.limiter import Answer, GateRules, HostGate, RunRoom, Wait, WaitReason
 from corral.domain.hosts.quota import PART_S, Given
 from corral.engine.hosts.host_state import Ask, Holder, Host, Keeper
-from corral.engine.hosts.permits import Message, Permits, TurnKind
+from corral.engine.hosts.messages import (
+    CrawlDelay,
+    FromLimiter,
+    SlotGrant,
+    SlotLoan,
+    SlotRecall,
+    SlotRefusal,
+    SlotRequest,
+    SlotWithdrawal,
+    ToLimiter,
+    TurnKind,
+    VisitReport,
+)
+from corral.engine.hosts.permits import Permits
 
 log = structlog.get_logger()
 
@@ -86,19 +98,19 @@ class Gate:
 
     # -- what workers say ----------------------------------------------------------------------------
 
-    def hear(self, holder: Holder, message: Message) -> None:
+    def hear(self, holder: Holder, message: ToLimiter) -> None:
         self.messages += 1
-        what, host = message[0], self.host(message[1])
-        match what:
-            case "ask":
-                self._asked(host, holder, message[2], message[3])
-            case "unask":
-                _forget(host.asks, holder, message[2])
+        host = self.host(message.host_key)
+        match message:
+            case SlotRequest():
+                self._asked(host, holder, message.count, message.concurrency)
+            case SlotWithdrawal():
+                _forget(host.asks, holder, message.count)
                 self._serve(host)
-            case "told":
+            case VisitReport():
                 self._told(host, holder, message)
-            case "delay":
-                host.crawl_delay_s, host.crawl_delay_until = message[2], self.clock() + _CRAWL_DELAY_KEPT_S
+            case CrawlDelay():
+                host.crawl_delay_s, host.crawl_delay_until = message.delay_s, self.clock() + _CRAWL_DELAY_KEPT_S
                 self._serve(host)
 
     def _asked(self, host: Host, holder: Holder, count: int, at_once: int) -> None:
@@ -112,21 +124,20 @@ class Gate:
         host.asks.extend(Ask(holder, until) for _ in range(count))
         self._serve(host)
 
-    def _told(self, host: Host, holder: Holder, message: Message) -> None:
-        _, _, back, well, latency_s, ill = message
+    def _told(self, host: Host, holder: Holder, report: VisitReport) -> None:
+        back, well = report.returned, report.succeeded
         now, rules, before = self.clock(), self.rules_of(host), host.gate
         for _ in range(min(well, _MOST_AT_A_TIME)):
-            host.gate = host.gate.after(Answer(Sign.WELL, 200, latency_s or None), now, rules)
+            host.gate = host.gate.after(Answer(Sign.WELL, 200, report.latency_s or None), now, rules)
         if well > _MOST_AT_A_TIME:
             host.gate = replace(host.gate, breaker=host.gate.breaker.noted(well - _MOST_AT_A_TIME))
         probed = False
-        for kind, sign, status, took_s, retry_after_s in ill:
-            was_probe = kind == TurnKind.PROBE and host.prober is holder
-            host.gate = host.gate.after(
-                Answer(Sign(sign), status, took_s, retry_after_s), now, rules, was_probe=was_probe
-            )
+        for each in report.results:
+            was_probe = each.kind is TurnKind.PROBE and host.prober is holder
+            answer = Answer(each.sign, each.status, each.latency_s, each.retry_after_s)
+            host.gate = host.gate.after(answer, now, rules, was_probe=was_probe)
             probed = probed or was_probe
-        gone = min(host.lent[holder], back + sum(kind != TurnKind.LENT for kind, *_ in ill))
+        gone = min(host.lent[holder], back + sum(each.kind is not TurnKind.LENT for each in report.results))
         host.lent[holder] -= gone
         host.called[holder] = max(0, host.called[holder] - back)
         host.gate = host.gate.lent(-gone)
@@ -178,7 +189,7 @@ class Gate:
                 host.is_recalled = True
                 for holder, count in host.lent.items():
                     if count:
-                        holder.send([["recall", host.place, -1]])
+                        holder.send([SlotRecall(host.place, None)])
         elif host.place in self.watched:
             self.watched.discard(host.place)
             host.is_recalled = False
@@ -226,7 +237,7 @@ class Gate:
             if called > 0:
                 over -= called
                 host.called[holder] += called
-                holder.send([["recall", host.place, called]])
+                holder.send([SlotRecall(host.place, called)])
         self._serve(host)
 
     def _lend(self, host: Host, now: float, rules: GateRules) -> None:
@@ -238,7 +249,7 @@ class Gate:
         for holder, count in given.items():
             host.lent[holder] += count
             host.gate = host.gate.lent(count)
-            holder.send([["lend", host.place, count]])
+            holder.send([SlotLoan(host.place, count)])
         if host.asks:
             self._call_back_for(host)
 
@@ -251,7 +262,7 @@ class Gate:
             called = min(over, wanted.total() - wanted[holder]) - host.called[holder]
             if called > 0:
                 host.called[holder] += called
-                holder.send([["recall", host.place, called]])
+                holder.send([SlotRecall(host.place, called)])
 
     def _grant(self, host: Host, now: float, rules: GateRules) -> None:
         """One turn at a time, each told of by itself."""
@@ -273,7 +284,7 @@ class Gate:
         host.gate = host.gate.started(now, rules, self._chance())
         if kind is TurnKind.PROBE:
             host.prober = holder
-        holder.send([["grant", host.place, kind.value]])
+        holder.send([SlotGrant(host.place, kind)])
         self._keeper.let_in(host)
 
     def probe_taken(self, host: Host, known: Breaker | None) -> None:
@@ -313,7 +324,7 @@ class Gate:
                 seconds += number * host.gate.interval_s(rules)
             times.setdefault(ask.holder, []).append(round(seconds, 3))
         for holder, seconds_each in times.items():
-            holder.send([["refuse", host.place, wait.reason.value, seconds_each]])
+            holder.send([SlotRefusal(host.place, wait.reason, tuple(seconds_each))])
 
     def _arm(self, host: Host, now: float, rules: GateRules) -> None:
         if not host.asks:
@@ -334,7 +345,7 @@ class Inside:
     def enter(self, gate: Gate) -> None:
         self._turns.say = functools.partial(gate.hear, self)
 
-    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+    def send(self, messages: Sequence[FromLimiter]) -> None:
         for message in messages:
             asyncio.get_running_loop().call_soon(self._turns.hear, message)
 

@@ -2,10 +2,7 @@
 
 A host that is well is lent to a worker: so many at once, until they are called back. Then a visit costs no message,
 and how it ended is told once a second. Where a host is to be spared, every turn is asked for and told by itself.
-
-To the node: `["ask", place, count, at_once]`, `["unask", place, count]`, `["delay", place, seconds]` and `["told",
-place, back, well, latency_s, [[kind, sign, status, latency_s, retry_after_s], …]]`. From it: `["lend", place, count]`,
-`["grant", place, kind]`, `["refuse", place, reason, [seconds, …]]`, `["recall", place, count]`.
+The messages are in `messages`.
 """
 
 import asyncio
@@ -16,8 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from corral.domain.hosts.breaker import Sign, sign_of
 from corral.domain.hosts.limiter import Answer, WaitReason, place_of, waiting
@@ -26,6 +22,20 @@ from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Failed, Outcome
 from corral.domain.runs.retry import retry_after_s
+from corral.engine.hosts.messages import (
+    CrawlDelay,
+    FromLimiter,
+    SlotGrant,
+    SlotLoan,
+    SlotRecall,
+    SlotRefusal,
+    SlotRequest,
+    SlotWithdrawal,
+    ToLimiter,
+    TurnKind,
+    VisitReport,
+    VisitResult,
+)
 
 TELL_EVERY_S = 1.0
 # What is lent and not used for so many rounds of telling goes back.
@@ -35,14 +45,6 @@ _MAX_PLACES = 10_000
 # How long a slot is held for the first page of a crawl while only later ones ask for it. The first one may itself wait
 # for something that a later one has, such as a browser.
 _HOLD_S = 1.0
-
-Message = Sequence[Any]
-
-
-class TurnKind(StrEnum):
-    LENT = "lent"  # goes back to what was lent, for the next one
-    ONCE = "once"
-    PROBE = "probe"  # the one request that an open breaker lets through
 
 
 class _Waiter(NamedTuple):
@@ -70,7 +72,7 @@ class _Loan:
     back: int = 0  # to be given back with the next telling
     well: int = 0  # visits that ended well since the last telling, and how long they took together
     latency_s: float = 0.0
-    ill: list[list[Any]] = field(default_factory=list)
+    ill: list[VisitResult] = field(default_factory=list)
     idle_rounds: int = 0
     is_told_soon: bool = False
 
@@ -90,7 +92,7 @@ class Permits:
     """All turns of a worker process. `say` is how the node is told; it may gather what is said in one moment."""
 
     def __init__(self) -> None:
-        self.say: Callable[[Message], None] = lambda _: None
+        self.say: Callable[[ToLimiter], None] = lambda _: None
         self._loans: dict[str, _Loan] = {}
         self._delays: dict[str, tuple[float, float]] = {}
         self._numbers = itertools.count(1)
@@ -163,7 +165,7 @@ class Permits:
         waiter.turn.set_result(failure)
         if loan.asked > len(loan.waiters):
             loan.asked -= 1
-            self.say(["unask", place, 1])
+            self.say(SlotWithdrawal(place, 1))
 
     def _ask(self, place: str) -> None:
         loan = self._loans.get(place)
@@ -172,7 +174,7 @@ class Permits:
         count = len(loan.waiters) - loan.asked - len(loan.on_hold)
         if count > 0:
             loan.asked += count
-            self.say(["ask", place, count, loan.at_once])
+            self.say(SlotRequest(place, count, loan.at_once))
 
     # -- leaving -----------------------------------------------------------------------------------
 
@@ -192,7 +194,7 @@ class Permits:
                     loan.well += 1
                     loan.latency_s += answer.latency_s or 0.0
                 return
-        loan.ill.append([kind.value, answer.sign.value, answer.status, answer.latency_s, answer.retry_after_s])
+        loan.ill.append(VisitResult(kind, answer.sign, answer.status, answer.latency_s, answer.retry_after_s))
         self._tell_soon(place, loan)
 
     def _serve(self, place: str, loan: _Loan) -> None:
@@ -203,7 +205,7 @@ class Permits:
                 loan.used += 1
                 _admit(waiter, TurnKind.LENT)
         if loan.asked and not loan.waiters:
-            self.say(["unask", place, loan.asked])
+            self.say(SlotWithdrawal(place, loan.asked))
             loan.asked = 0
 
     def _tell_soon(self, place: str, loan: _Loan) -> None:
@@ -213,7 +215,7 @@ class Permits:
 
     def _tell(self, place: str, loan: _Loan) -> None:
         mean_s = round(loan.latency_s / loan.well, 4) if loan.well else 0.0
-        self.say(["told", place, loan.back, loan.well, mean_s, loan.ill])
+        self.say(VisitReport(place, loan.back, loan.well, mean_s, tuple(loan.ill)))
         loan.back, loan.well, loan.latency_s, loan.ill, loan.is_told_soon = 0, 0, 0.0, [], False
 
     def delayed(self, place: str, delay_s: float) -> None:
@@ -224,28 +226,28 @@ class Permits:
         if len(self._delays) >= _MAX_PLACES:
             self._delays.clear()
         self._delays[place] = (delay_s, time.monotonic())
-        self.say(["delay", place, delay_s])
+        self.say(CrawlDelay(place, delay_s))
         if place in self._loans:
-            self._recalled(place, -1)
+            self._recalled(place, None)
 
     # -- what the node says ------------------------------------------------------------------------
 
-    def hear(self, message: Message) -> None:
-        what, place = message[0], message[1]
+    def hear(self, message: FromLimiter) -> None:
+        place = message.host_key
         loan = self._loans.setdefault(place, _Loan())
-        match what:
-            case "lend":
-                loan.asked = max(0, loan.asked - message[2])
-                loan.free += message[2]
+        match message:
+            case SlotLoan():
+                loan.asked = max(0, loan.asked - message.count)
+                loan.free += message.count
                 self._serve(place, loan)
-            case "grant":
+            case SlotGrant():
                 loan.asked = max(0, loan.asked - 1)
-                self._granted(place, loan, TurnKind(message[2]))
-            case "refuse":
-                loan.asked = max(0, loan.asked - len(message[3]))
-                _refuse(loan, place, WaitReason(message[2]), message[3])
-            case "recall":
-                self._recalled(place, message[2])
+                self._granted(place, loan, message.kind)
+            case SlotRefusal():
+                loan.asked = max(0, loan.asked - len(message.wait_s))
+                _refuse(loan, place, message.reason, message.wait_s)
+            case SlotRecall():
+                self._recalled(place, message.count)
 
     def _granted(self, place: str, loan: _Loan, kind: TurnKind) -> None:
         loan.on_hold.append(kind)
@@ -273,10 +275,10 @@ class Permits:
             loan.hold_timer.cancel()
             loan.hold_timer = None
 
-    def _recalled(self, place: str, count: int) -> None:
-        """All of it where the count is negative."""
+    def _recalled(self, place: str, count: int | None) -> None:
+        """Return slots of the loan, or all of it if the count is None."""
         loan = self._loans[place]
-        wanted = loan.free + loan.used - loan.owed if count < 0 else count
+        wanted = loan.free + loan.used - loan.owed if count is None else count
         now = min(loan.free, wanted)
         loan.free -= now
         loan.back += now

@@ -96,7 +96,7 @@ class Assignment:
         if not self._waiting:
             return
         open_workers = self._open_workers()
-        batches: dict[WorkerProcess, list[wire.Message]] = {}
+        batches: dict[WorkerProcess, list[wire.ToWorker]] = {}
         left: deque[Lease] = deque()
         for lease in self._waiting:
             worker = self._best_for(lease, open_workers)
@@ -146,11 +146,11 @@ class Assignment:
         if all(held.lease.run.kind == CRAWL and now - held.started > _ISOLATION_S for held in worker.held.values()):
             self._pool.end_isolation()
 
-    def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.Message:
+    def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.StartRun:
         timeout_s = self._timeout_s(lease)
         now = time.monotonic()
         worker.held[lease.key] = Held(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
-        return wire.task_message(lease.task(timeout_s))
+        return wire.start_run(lease.task(timeout_s))
 
     def _timeout_s(self, lease: Lease) -> float:
         own_s = lease.run.payload.read(CommonPayload).timeout_s
@@ -176,7 +176,7 @@ class Assignment:
         held = worker.held[key]
         if held.cancelled_at is None:
             held.cancelled_at = time.monotonic()
-            worker.send([["cancel", *key]])
+            worker.send([wire.CancelRun(*key)])
 
     def keys(self) -> Iterable[Key]:
         for lease in [*self._waiting, *self._suspects]:
@@ -191,7 +191,7 @@ class Assignment:
         self._suspects.clear()
         for worker in self._pool.workers.values():
             leases += [held.lease for held in worker.held.values() if held.cancelled_at is None or held.timed_out]
-            worker.send([["cancel", *key] for key in worker.held])
+            worker.send([wire.CancelRun(*key) for key in worker.held])
             worker.held = {}
         return leases
 

@@ -17,6 +17,7 @@ from corral.domain.crawl.item import BatchReport
 from corral.domain.runs.loss import DeathCause, Loss, assign_blame, cause_of_exit
 from corral.domain.runs.outcome import Outcome
 from corral.domain.runs.run import Lease
+from corral.engine.hosts.messages import SlotLoan, SlotRequest, ToLimiter
 from corral.engine.worker import messages as wire
 from corral.engine.worker.marker import SharedMark
 from corral.runtime.process import OomKills, linked, process_state
@@ -75,18 +76,18 @@ class WorkerProcess:
     def can_work(self) -> bool:
         return not (self.retiring or self.outgrown or self.is_silent)
 
-    def send(self, messages: Sequence[Sequence[Any]]) -> None:
+    def send(self, messages: Sequence[wire.ToWorker]) -> None:
         if not self.writer.is_closing():
-            self.writer.write(wire.packed(messages))
+            self.writer.write(wire.encode_frame(messages))
 
     def stderr_tail(self) -> str:
         return b"".join(self.stderr)[-_STDERR_TAIL:].decode("utf-8", "replace").replace("\x00", "")
 
 
-def lend_all(worker: WorkerProcess, message: wire.Message) -> None:
-    """Where nobody keeps a gate, everybody may go."""
-    if message[0] == "ask":
-        worker.send([["lend", message[1], message[2]]])
+def lend_all(worker: WorkerProcess, message: ToLimiter) -> None:
+    """Lend every requested slot, in a process without a host limiter."""
+    if isinstance(message, SlotRequest):
+        worker.send([SlotLoan(message.host_key, message.count)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class PoolEvents:
     died: Callable[[WorkerProcess, str, DeathCause], None]
     ready: Callable[[], None]
     reported: Callable[[WorkerProcess, Held, BatchReport], None] = lambda *_: None
-    gate: Callable[[WorkerProcess, wire.Message], None] = lend_all
+    gate: Callable[[WorkerProcess, ToLimiter], None] = lend_all
 
 
 class WorkerPool:
@@ -158,7 +159,7 @@ class WorkerPool:
         """A new key of the vault, for the workers there are and those to come."""
         self._config = {**self._config, "vault_keys": keys}
         for worker in self._processes.values():
-            worker.send([["keys", keys]])
+            worker.send([wire.ReplaceKeys(keys)])
 
     def kill(self, worker: WorkerProcess) -> None:
         """End a worker that does not listen any more; its keeper starts another one."""
@@ -248,7 +249,7 @@ class WorkerPool:
         beat.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=ours, limit=2**24)
         worker = WorkerProcess(number, process, reader, writer, beat, mark=mark)
-        worker.send([["config", self._config]])
+        worker.send([wire.WorkerSetup(self._config)])
         return worker
 
     async def _listen(self, worker: WorkerProcess) -> tuple[str, DeathCause, bool]:
@@ -259,7 +260,7 @@ class WorkerPool:
         drain = asyncio.create_task(self._keep_stderr(worker), name="stderr")
         too_slow = asyncio.get_running_loop().call_later(_START_S, _kill, worker.process)
         was_ready = False
-        async for frame in wire.frames(worker.reader):
+        async for frame in wire.read_from_worker(worker.reader):
             if was_ready:
                 self._sort(worker, frame)
                 continue
@@ -282,24 +283,23 @@ class WorkerPool:
         cause = worker.cause or cause_of_exit(signal_name, oom_kills=self._oom.count_new())
         return worker.killed_for or status, cause, was_ready
 
-    def _sort(self, worker: WorkerProcess, frame: list[wire.Message]) -> None:
+    def _sort(self, worker: WorkerProcess, frame: list[wire.FromWorker]) -> None:
         outcomes: list[tuple[Held, Outcome]] = []
         aborted: list[Held] = []
         for message in frame:
-            if message[0] in wire.TO_GATE:
+            if isinstance(message, wire.SendReport):
+                if (held := worker.held.get((message.run_id, message.epoch))) is not None:
+                    self._events.reported(worker, held, message.report)
+            elif isinstance(message, wire.RunEnd | wire.RunAborted):
+                held = worker.held.pop((message.run_id, message.epoch), None)
+                if held is None:
+                    continue  # cancelled, and given up by the node in the meantime
+                if isinstance(message, wire.RunAborted):
+                    aborted.append(held)
+                else:
+                    outcomes.append((held, message.outcome))
+            elif not isinstance(message, wire.Ready):
                 self._events.gate(worker, message)
-                continue
-            if message[0] == "report":
-                if (held := worker.held.get((message[1], message[2]))) is not None:
-                    self._events.reported(worker, held, wire.report_of(message))
-                continue
-            held = worker.held.pop((message[1], message[2]), None)
-            if held is None:
-                continue
-            if message[0] == "outcome":
-                outcomes.append((held, wire.outcome_of(message)))
-            else:
-                aborted.append(held)
         if outcomes:
             self._events.outcomes(outcomes)
         if aborted:

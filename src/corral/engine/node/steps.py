@@ -64,12 +64,12 @@ class Steps:
         except Exception as error:
             # The database is well and refuses this: the run is told, and ends for it.
             log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
-            worker.send([messages.refused_message(lease, f"{type(error).__name__}: {error}"[:500])])
+            worker.send([messages.refuse_report(lease, f"{type(error).__name__}: {error}"[:500])])
             return
         if step is None:  # it is ours no longer, which the renewer would find out a moment later
             self._lost({lease.key})
         else:
-            worker.send([messages.step_message(lease, step._replace(left_s=_left_s(lease, plan)))])
+            worker.send([messages.send_batch(lease, step._replace(left_s=_left_s(lease, plan)))])
             if step.helpers:
                 self._look()
 

@@ -1,140 +1,209 @@
-"""What a node and its worker processes say to each other, over a pair of sockets.
+"""Messages between a node and its worker processes.
 
-A frame is a batch of messages: `["task", {…}]`, `["cancel", run, epoch]` and `["keys", […]]` go to the worker;
-first `["ready"]`, then `["outcome", run, epoch, kind, {…}]` and `["aborted", run, epoch]` come back.
+A frame is four bytes of length, then a JSON array of messages: what is ready in one turn of the event loop travels
+together. The node sends `WorkerSetup` first; the worker answers `Ready` and then takes `StartRun`, `CancelRun` and
+`ReplaceKeys`. A run ends with one message of `RunEnd`, or with `RunAborted` if the node cancelled it. A run with items
+sends any number of `SendReport`, each answered by `SendBatch` or `RefuseReport`.
 
-A run with items says `["report", run, epoch, …]` and is answered `["step", run, epoch, …]`, any number of times.
-
-What is said about the gates of hosts stands in `permits`.
+`entrypoints.worker_process` recognises two of these by their bytes, so that an idle worker does not load this module.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-import orjson
+import msgspec
 
-from corral.domain.crawl.crawl import Counts, ItemState
-from corral.domain.crawl.item import Batch, BatchReport, Change, DiscoveredLink, Item, ItemResult
-from corral.domain.runs.artifact import Artifact, ArtifactKind
+from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession
+from corral.engine.hosts.messages import FromLimiter, ToLimiter
 
-_HEADER = 4
-_MAX_FRAME = 256 * 1024 * 1024
+T = TypeVar("T")
 
-# Where an end says what was found on its page.
-_FOUND_AT = ItemResult._fields.index("found")
-
-Message = list[Any]
-
-TO_GATE = frozenset({"ask", "unask", "told", "delay"})
-FROM_GATE = frozenset({"lend", "grant", "refuse", "recall"})
+_HEADER_BYTES = 4
+_MAX_FRAME_BYTES = 256 * 1024 * 1024
 
 
-def packed(messages: Sequence[Sequence[Any]]) -> bytes:
-    body = orjson.dumps(messages, option=orjson.OPT_NON_STR_KEYS)
-    return len(body).to_bytes(_HEADER, "big") + body
+# -- from the node ---------------------------------------------------------------------------------
 
 
-def packed_outcomes(answers: Sequence[Sequence[Any]]) -> bytes:
-    """Like `packed`; an outcome that cannot be written down (our bug) is replaced by one that says so."""
+class WorkerSetup(msgspec.Struct, frozen=True, array_like=True, tag="setup"):
+    config: dict[str, Any]  # of wiring.worker_config.WorkerConfig, which this layer may not import
+
+
+class StartRun(msgspec.Struct, frozen=True, array_like=True, tag="task"):
+    run_id: str
+    epoch: int
+    kind: str
+    strategy: str
+    attempt: int
+    payload: dict[str, Any]
+    timeout_s: float
+    session: SealedSession | None = None
+
+    def to_task(self) -> Task:
+        return Task(
+            self.run_id,
+            self.epoch,
+            self.kind,
+            self.strategy,
+            self.attempt,
+            Payload(self.payload),
+            self.timeout_s,
+            self.session,
+        )
+
+
+class CancelRun(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
+    run_id: str
+    epoch: int
+
+
+class ReplaceKeys(msgspec.Struct, frozen=True, array_like=True, tag="keys"):
+    """The keys of the vault, after one was added."""
+
+    keys: list[str]
+
+
+class SendBatch(msgspec.Struct, frozen=True, array_like=True, tag="batch"):
+    """The answer to a report: the items to process next."""
+
+    run_id: str
+    epoch: int
+    batch: Batch
+
+
+class RefuseReport(msgspec.Struct, frozen=True, array_like=True, tag="refuse_report"):
+    """The database does not accept the report; the run fails."""
+
+    run_id: str
+    epoch: int
+    reason: str
+
+
+ToWorker = WorkerSetup | StartRun | CancelRun | ReplaceKeys | SendBatch | RefuseReport | FromLimiter
+
+
+# -- from the worker -------------------------------------------------------------------------------
+
+
+class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready"):
+    pass
+
+
+class SendReport(msgspec.Struct, frozen=True, array_like=True, tag="report"):
+    run_id: str
+    epoch: int
+    report: BatchReport
+
+
+class RunAborted(msgspec.Struct, frozen=True, array_like=True, tag="aborted"):
+    run_id: str
+    epoch: int
+
+
+class RunFetched(msgspec.Struct, frozen=True, array_like=True, tag="fetched"):
+    run_id: str
+    epoch: int
+    outcome: Fetched
+
+
+class RunFailed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
+    run_id: str
+    epoch: int
+    outcome: Failed
+
+
+# One message type for each type of outcome: a further outcome needs a Struct above and a name in each of these lines.
+RunEnd = RunFetched | RunFailed
+_RUN_END_OF: dict[type, type[RunEnd]] = {Fetched: RunFetched, Failed: RunFailed}
+
+FromWorker = Ready | SendReport | RunAborted | RunEnd | ToLimiter
+
+
+def start_run(task: Task) -> StartRun:
+    session = task.session
+    assert session is None or isinstance(session, SealedSession), "an open session never leaves its process"
+    return StartRun(
+        task.run_id,
+        task.epoch,
+        task.kind,
+        task.strategy,
+        task.attempt,
+        task.payload.document(),
+        task.timeout_s,
+        session,
+    )
+
+
+def send_batch(lease: Lease, batch: Batch) -> SendBatch:
+    return SendBatch(lease.run_id, lease.epoch, batch)
+
+
+def refuse_report(lease: Lease, reason: str) -> RefuseReport:
+    return RefuseReport(lease.run_id, lease.epoch, reason)
+
+
+def encode_outcome(task: Task, outcome: Outcome) -> bytes:
+    """Encode the end of a run. An outcome that cannot be encoded (a bug in its kind) is replaced by a failure."""
     try:
-        return packed(answers)
-    except (TypeError, orjson.JSONEncodeError):
-        return packed([_writable(answer) for answer in answers])
-
-
-def _writable(answer: Sequence[Any]) -> Sequence[Any]:
-    try:
-        packed([answer])
-    except (TypeError, orjson.JSONEncodeError) as error:
+        return encode(_RUN_END_OF[type(outcome)](task.run_id, task.epoch, outcome))  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
         failed = Failed(FailureCode.UNKNOWN, f"the outcome cannot be written as JSON: {error}"[:500], "bug")
-        return [answer[0], answer[1], answer[2], "Failed", failed]
-    return answer
+        return encode(RunFailed(task.run_id, task.epoch, failed))
 
 
-async def frames(reader: asyncio.StreamReader) -> AsyncIterator[list[Message]]:
-    """Batches of messages until the other side is gone."""
+# -- frames ----------------------------------------------------------------------------------------
+
+
+def _encode_subclass(value: object) -> object:
+    """Subclasses of str, such as the strings lxml returns."""
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode_subclass)
+_from_node: msgspec.json.Decoder[list[ToWorker]] = msgspec.json.Decoder(list[ToWorker])
+_from_worker: msgspec.json.Decoder[list[FromWorker]] = msgspec.json.Decoder(list[FromWorker])
+
+
+def encode(message: FromWorker) -> bytes:
+    """Encode one message, for `join_frame`. A worker encodes each at once, so that an error reaches the right run."""
+    return _encoder.encode(message)
+
+
+def join_frame(encoded: Sequence[bytes]) -> bytes:
+    return _frame(b"[%b]" % b",".join(encoded))
+
+
+def encode_frame(messages: Sequence[ToWorker | FromWorker]) -> bytes:
+    return _frame(_encoder.encode(messages))
+
+
+def _frame(body: bytes) -> bytes:
+    return len(body).to_bytes(_HEADER_BYTES, "big") + body
+
+
+def read_from_node(reader: asyncio.StreamReader) -> AsyncIterator[list[ToWorker]]:
+    return _read_frames(reader, _from_node)
+
+
+def read_from_worker(reader: asyncio.StreamReader) -> AsyncIterator[list[FromWorker]]:
+    return _read_frames(reader, _from_worker)
+
+
+async def _read_frames(reader: asyncio.StreamReader, decoder: msgspec.json.Decoder[list[T]]) -> AsyncIterator[list[T]]:
+    """Yield the messages of each frame until the other side closes the connection."""
     while True:
         try:
-            size = int.from_bytes(await reader.readexactly(_HEADER), "big")
-            if size > _MAX_FRAME:
+            size = int.from_bytes(await reader.readexactly(_HEADER_BYTES), "big")
+            if size > _MAX_FRAME_BYTES:
                 return
             body = await reader.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError):
             return
-        yield orjson.loads(body)
-
-
-def report_message(task: Task, report: BatchReport) -> Message:
-    ended = [
-        [*each[:_FOUND_AT], [list(found) for found in each.found], *each[_FOUND_AT + 1 :]] for each in report.ended
-    ]
-    return ["report", task.run_id, task.epoch, ended, *report[1:]]
-
-
-def report_of(message: Message) -> BatchReport:
-    ended = tuple(_ended_of(cell) for cell in message[3])
-    return BatchReport(ended, tuple(message[4]), *message[5:])
-
-
-def _ended_of(cell: list[Any]) -> ItemResult:
-    ended = ItemResult(*cell)
-    change = None if ended.change is None else Change(ended.change)
-    found = tuple(DiscoveredLink(*each) for each in cell[_FOUND_AT])
-    return ended._replace(state=ItemState(ended.state), found=found, change=change)
-
-
-def step_message(lease: Lease, step: Batch) -> Message:
-    items = [list(item) for item in step.items]
-    return ["step", lease.run_id, lease.epoch, items, list(step.counts), *step[2:]]
-
-
-def refused_message(lease: Lease, reason: str) -> Message:
-    return ["step", lease.run_id, lease.epoch, None, reason]
-
-
-def step_of(message: Message) -> Batch | str:
-    """What comes next, or why nothing does."""
-    if message[3] is None:
-        return str(message[4])
-    items = tuple(Item(*cell) for cell in message[3])
-    return Batch(items, Counts(*message[4]), *message[5:])
-
-
-def task_message(task: Task) -> Message:
-    # Only what the node knows of it: the rest is made inside the worker.
-    cell = {
-        "run_id": task.run_id,
-        "epoch": task.epoch,
-        "kind": task.kind,
-        "strategy": task.strategy,
-        "attempt": task.attempt,
-        "payload": task.payload.document(),
-        "timeout_s": task.timeout_s,
-        "session": task.session,
-    }
-    return ["task", cell]
-
-
-def task_of(message: Message) -> Task:
-    cell = message[1]
-    session = SealedSession(**cell["session"]) if cell["session"] else None
-    return Task(**{**cell, "payload": Payload(cell["payload"]), "session": session})
-
-
-def outcome_message(task: Task, outcome: Outcome) -> Message:
-    return ["outcome", task.run_id, task.epoch, type(outcome).__name__, outcome]
-
-
-def outcome_of(message: Message) -> Outcome:
-    _, _, _, kind, cell = message
-    left = tuple(Artifact(each["id"], ArtifactKind(each["kind"]), each["bytes"]) for each in cell["artifacts"])
-    if kind == "Fetched":
-        return Fetched(
-            cell["stats"], tuple(cell["records"]), tuple(cell["missing"]), cell["recipe"], left, cell["problems"]
-        )
-    return Failed(**{**cell, "code": FailureCode(cell["code"]), "artifacts": left})
+        yield decoder.decode(body)

@@ -2,8 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports.execution import RunKind
@@ -17,24 +16,23 @@ from corral.engine.worker.marker import context_of
 class _FrontierClient:
     """How a run with items reaches the store: through the node. One step at a time."""
 
-    def __init__(self, task: Task, say: Callable[[Sequence[Any]], None]) -> None:
+    def __init__(self, task: Task, say: Callable[[messages.FromWorker], None]) -> None:
         self._task = task
         self._say = say
         self._answer: asyncio.Future[Batch] | None = None
 
     async def step(self, report: BatchReport) -> Batch:
         self._answer = asyncio.get_running_loop().create_future()
-        self._say(messages.report_message(self._task, report))
+        self._say(messages.SendReport(self._task.run_id, self._task.epoch, report))
         return await self._answer
 
-    def answered(self, message: messages.Message) -> None:
+    def take_answer(self, message: messages.SendBatch | messages.RefuseReport) -> None:
         if self._answer is None or self._answer.done():
             return
-        step = messages.step_of(message)
-        if isinstance(step, str):
-            self._answer.set_exception(RuntimeError(f"a step of this run was refused: {step}"))
+        if isinstance(message, messages.SendBatch):
+            self._answer.set_result(message.batch)
         else:
-            self._answer.set_result(step)
+            self._answer.set_exception(RuntimeError(f"the database refused a report of this run: {message.reason}"))
 
 
 class Worker:
@@ -53,13 +51,13 @@ class Worker:
         self._writer = writer
         self._kinds = kinds
         self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
-        self._answers: list[Sequence[Any]] = []
+        self._answers: list[bytes] = []
         self._frontiers: dict[tuple[str, int], _FrontierClient] = {}
 
     async def serve(self) -> None:
         """Until the node closes the connection. That we are ready was said before this was loaded."""
         telling = asyncio.create_task(self._permits.run(), name="permits")
-        async for frame in messages.frames(self._reader):
+        async for frame in messages.read_from_node(self._reader):
             for message in frame:
                 self._take(message)
         telling.cancel()
@@ -67,10 +65,10 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def _take(self, message: messages.Message) -> None:
-        match message[0]:
-            case "task":
-                task = messages.task_of(message)
+    def _take(self, message: messages.ToWorker) -> None:
+        match message:
+            case messages.StartRun():
+                task = message.to_task()
                 frontier = _FrontierClient(task, self._say)
                 self._frontiers[(task.run_id, task.epoch)] = frontier
                 performing = asyncio.create_task(
@@ -80,35 +78,39 @@ class Worker:
                 )
                 self._tasks[(task.run_id, task.epoch)] = performing
                 performing.add_done_callback(functools.partial(self._answer, task))
-            case "step":
-                if (asking := self._frontiers.get((message[1], message[2]))) is not None:
-                    asking.answered(message)
-            case what if what in messages.FROM_GATE:
-                self._permits.hear(message)
-            case "keys":
-                self._on_keys(message[1])
-            case "cancel":
-                running = self._tasks.get((message[1], message[2]))
+            case messages.SendBatch() | messages.RefuseReport():
+                if (frontier_of_run := self._frontiers.get((message.run_id, message.epoch))) is not None:
+                    frontier_of_run.take_answer(message)
+            case messages.CancelRun():
+                running = self._tasks.get((message.run_id, message.epoch))
                 if running is not None:
                     running.cancel()
+            case messages.ReplaceKeys():
+                self._on_keys(message.keys)
+            case messages.WorkerSetup():
+                pass  # read before this object was made
+            case _:
+                self._permits.hear(message)
 
     def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
         """Not a part of the task: cancelled before its first step, a task executes no line of its own."""
         del self._tasks[(task.run_id, task.epoch)]
         del self._frontiers[(task.run_id, task.epoch)]
         if performed.cancelled():
-            answer: Sequence[Any] = ["aborted", task.run_id, task.epoch]
+            self._say(messages.RunAborted(task.run_id, task.epoch))
         else:
-            answer = messages.outcome_message(task, performed.result())
-        self._say(answer)
+            self._enqueue(messages.encode_outcome(task, performed.result()))
 
-    def _say(self, answer: Sequence[Any]) -> None:
+    def _say(self, message: messages.FromWorker) -> None:
+        self._enqueue(messages.encode(message))
+
+    def _enqueue(self, encoded: bytes) -> None:
         if not self._answers:
             asyncio.get_running_loop().call_soon(self._send)
-        self._answers.append(answer)
+        self._answers.append(encoded)
 
     def _send(self) -> None:
-        """What finished in the same turn of the loop travels in one frame."""
+        """Send everything that was enqueued in this turn of the event loop in one frame."""
         answers, self._answers = self._answers, []
         if not self._writer.is_closing():
-            self._writer.write(messages.packed_outcomes(answers))
+            self._writer.write(messages.join_frame(answers))

@@ -1,9 +1,21 @@
-"""What a pool and its parsing processes say to each other, over pairs of sockets. Pages travel as they came."""
+"""Messages between a parser pool, its parser processes and their readers.
+
+A request is `request_header`, a JSON head (`_RequestHead`) and the body of the page as it arrived. An answer is
+`answer_header` and a JSON document: a `ReadAnswer`, or the traceback of a bug. Both have a length first, because one
+side of the link reads from a plain socket.
+"""
 
 import struct
 from dataclasses import astuple, dataclass, replace
+from typing import Any
 
+import msgspec
+
+from corral.domain.jobs.job import FieldSpec
+from corral.domain.jobs.survey import Survey
+from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import MAX_LINKS
+from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.limits import MIB
 
 # What one link beyond the default limit adds to the bounds of a reader: measured, and doubled.
@@ -11,23 +23,22 @@ _CPU_S_PER_LINK = 50e-6
 _BYTES_PER_LINK = 4096
 _ANSWER_BYTES_PER_LINK = 400
 
-# To a reader: seconds of processor time, then the sizes of what follows: the places of the fields to leave out (one
-# byte each), the request without its body, the body; and whether another one follows at once.
-request_sizes = struct.Struct("!dIIQ?")
-# From a reader: what it is, and the size of what follows.
-answer_size = struct.Struct("!cI")
+# To a reader: the lengths of the head and of the body.
+request_header = struct.Struct("!IQ")
+# From a reader: the kind of the answer and its length.
+answer_header = struct.Struct("!cI")
 READ = b"R"
-LAST_READ = b"L"  # and the reader has ended itself
+LAST_READ = b"L"  # the reader exits after this answer
 BUG = b"B"
-# From the process that forks readers: what happened, and to whom or how.
-control_size = struct.Struct("!ci")
+# From the process that forks readers: an event, and the pid or the exit code.
+control_frame = struct.Struct("!ci")
 STARTED = b"S"
 ENDED = b"E"
-# In a file that outlives the reader: the place of the field whose selector is being looked up, and how many pages have
-# been read to their end. Answers are told several at once, so some of those may never be told.
+# In memory that outlives the reader: the index of the field whose selector is being evaluated, and the number of pages
+# read so far. A reader sends several answers at once, so a reader that dies may have read pages it never answered.
 note = struct.Struct("!I")
 READ_AT = note.size
-MAX_FIELDS = 256  # with places that can be left out
+MAX_FIELDS = 256  # fields with a greater index cannot be skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +74,109 @@ class Limits:
         return cls(float(cpu_s), float(selector_s), float(wall_s), *map(int, counts))
 
 
-def request_frame(cpu_s: float, skipped: frozenset[int], head: bytes, body_bytes: int, *, has_more: bool) -> bytes:
-    """Everything before the body."""
-    places = bytes(sorted(skipped))
-    return request_sizes.pack(cpu_s, len(places), len(head), body_bytes, has_more) + places + head
+class _RequestHead(msgspec.Struct, frozen=True, array_like=True):
+    """A `ReadRequest` without its body, and the limits for it."""
+
+    cpu_s: float
+    skipped: tuple[int, ...]  # indexes of fields whose selectors take too long
+    has_more: bool  # the next request is on its way, so this answer may wait for its answer
+    url: str
+    asked_url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    fields: tuple[FieldSpec, ...]
+    is_judged: bool
+    looks_only: bool
+    survey: Survey | None
+    crawl: CrawlReadOptions | None
+    max_value_chars: int
+    max_links: int
 
 
-def answer_frame(kind: bytes, packed: bytes) -> bytes:
-    return answer_size.pack(kind, len(packed)) + packed
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One page to read, as a reader takes it."""
+
+    request: ReadRequest
+    cpu_s: float
+    skipped: frozenset[int] = frozenset()  # indexes of fields whose selectors take too long
+    has_more: bool = False
 
 
-def answer_in(arrived: bytearray) -> tuple[bytes, bytes] | None:
-    """The first whole answer, taken out of what has arrived; None where there is none yet."""
-    if len(arrived) < answer_size.size:
+def _encode_subclass(value: object) -> Any:
+    """Subclasses of str, such as the strings lxml returns."""
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode_subclass)
+_head_decoder = msgspec.json.Decoder(_RequestHead)
+_answer_decoder = msgspec.json.Decoder(ReadAnswer)
+
+
+def encode_head(question: Question) -> bytes:
+    """Encode everything but the body, which is sent after it as it is."""
+    asked = question.request
+    head = _RequestHead(
+        question.cpu_s,
+        tuple(sorted(question.skipped)),
+        question.has_more,
+        asked.url,
+        asked.asked_url,
+        asked.status,
+        asked.headers,
+        asked.fields,
+        asked.is_judged,
+        asked.looks_only,
+        asked.survey,
+        asked.crawl,
+        asked.max_value_chars,
+        asked.max_links,
+    )
+    encoded = _encoder.encode(head)
+    return request_header.pack(len(encoded), len(asked.body)) + encoded
+
+
+def decode_question(head: bytes, body: bytes) -> Question:
+    asked = _head_decoder.decode(head)
+    request = ReadRequest(
+        body,
+        asked.url,
+        asked.asked_url,
+        asked.status,
+        asked.headers,
+        asked.fields,
+        asked.is_judged,
+        asked.looks_only,
+        asked.survey,
+        asked.crawl,
+        asked.max_value_chars,
+        asked.max_links,
+    )
+    return Question(request, asked.cpu_s, frozenset(asked.skipped), asked.has_more)
+
+
+def encode_answer(answer: ReadAnswer) -> bytes:
+    return _encoder.encode(answer)
+
+
+def decode_answer(encoded: bytes) -> ReadAnswer:
+    return _answer_decoder.decode(encoded)
+
+
+def answer_frame(kind: bytes, encoded: bytes) -> bytes:
+    return answer_header.pack(kind, len(encoded)) + encoded
+
+
+def pop_answer(received: bytearray) -> tuple[bytes, bytes] | None:
+    """Remove the first complete answer from the buffer and return it; None if it is not complete yet."""
+    if len(received) < answer_header.size:
         return None
-    kind, size = answer_size.unpack_from(arrived)
-    end = answer_size.size + size
-    if len(arrived) < end:
+    kind, size = answer_header.unpack_from(received)
+    end = answer_header.size + size
+    if len(received) < end:
         return None
-    packed = bytes(arrived[answer_size.size : end])
-    del arrived[:end]
-    return kind, packed
-
-
-def control_frame(kind: bytes, value: int) -> bytes:
-    return control_size.pack(kind, value)
+    encoded = bytes(received[answer_header.size : end])
+    del received[:end]
+    return kind, encoded

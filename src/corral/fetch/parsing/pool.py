@@ -15,13 +15,12 @@ from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.coarse_timeout import CoarseTimeout
 from corral.fetch.faults import fault
-from corral.fetch.parsing.messages import MAX_FIELDS, Limits
+from corral.fetch.parsing.messages import MAX_FIELDS, Limits, Question
 from corral.fetch.parsing.process import (
     TOGETHER_BYTES,
     CannotRead,
     Ended,
     ParseProcess,
-    Question,
     Reader,
     ReadingBroke,
 )
@@ -186,7 +185,12 @@ class _Keeper:
         reader = await self._ready()
         limits = self._limits
         asked = [
-            Question(job.request, limits.cpu_s - len(job.skipped) * limits.selector_s, frozenset(job.skipped))
+            Question(
+                job.request,
+                limits.cpu_s - len(job.skipped) * limits.selector_s,
+                frozenset(job.skipped),
+                has_more=job is not jobs[-1],
+            )
             for job in jobs
         ]
         unanswered = deque(jobs)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing import messages as wire
 from corral.runtime.process import linked
 
@@ -137,18 +137,11 @@ class ParseProcess:
     async def _told(self, kind: bytes, within_s: float) -> int | None:
         try:
             async with asyncio.timeout(within_s):
-                data = await _received(self._control, wire.control_size.size)
+                data = await _received(self._control, wire.control_frame.size)
         except (TimeoutError, OSError):
             return None
-        said, value = wire.control_size.unpack(data) if data else (b"", 0)
+        said, value = wire.control_frame.unpack(data) if data else (b"", 0)
         return int(value) if said == kind else None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    request: ReadRequest
-    cpu_s: float
-    skipped: frozenset[int]  # places of fields whose selectors take too long
 
 
 Tell = Callable[[ReadAnswer | ReadingBroke], None]
@@ -180,7 +173,7 @@ class _Link(asyncio.Protocol):
 
     async def answer(self) -> tuple[bytes, bytes]:
         """The next one, or ConnectionError where the reader is gone without it."""
-        while (answer := wire.answer_in(self.arrived)) is None:
+        while (answer := wire.pop_answer(self.arrived)) is None:
             if self._is_lost:
                 raise ConnectionResetError
             self._waiting = asyncio.get_running_loop().create_future()
@@ -207,7 +200,7 @@ class Reader:
         self.pages = 0
         self.has_ended = False
 
-    async def ask(self, questions: Sequence[Question], wall_s: float, tell: Tell) -> Ended | None:
+    async def ask(self, questions: Sequence[wire.Question], wall_s: float, tell: Tell) -> Ended | None:
         """Have pages read one after the other; each answer is told as soon as it is there.
 
         How the reader ended, where a page was too much for it: the first one that it had not read. None where it did
@@ -223,7 +216,7 @@ class Reader:
                 watch.again()
                 told += 1
                 is_bug = kind == wire.BUG
-                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else ReadAnswer.unpack(packed))
+                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else wire.decode_answer(packed))
                 if kind == wire.LAST_READ:
                     await self.end()
                     return None
@@ -239,12 +232,10 @@ class Reader:
             watch.end()
         return None
 
-    def _send(self, questions: Sequence[Question]) -> None:
+    def _send(self, questions: Sequence[wire.Question]) -> None:
         parts = []
-        for place, each in enumerate(questions, 1):
-            body = each.request.body
-            has_more, head = place < len(questions), each.request.pack()
-            parts += [wire.request_frame(each.cpu_s, each.skipped, head, len(body), has_more=has_more), body]
+        for each in questions:
+            parts += [wire.encode_head(each), each.request.body]
         self._link.send(parts)
 
     async def end(self) -> int | None:
