@@ -16,7 +16,7 @@ import pytest
 from corral.domain.ids import RunId, new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.payload.stored import Payload
-from corral.domain.runs.run import Move, NewRun, RunState
+from corral.domain.runs.run import NewRun, RunAction, RunState
 from tests.chaos.client import Client, client_of
 from tests.chaos.level import LEVEL, SEED, by_level, seeded
 from tests.chaos.report import report
@@ -115,7 +115,7 @@ async def a_batch(client: Client, site: str, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(0, 0.4))
         run = await client.app.store.runs.get(id_)
         if not run.state.is_terminal:
-            await client.app.submitter.move(RunId(id_), Move.CANCEL)
+            await client.app.submitter.apply_action(RunId(id_), RunAction.CANCEL)
     await ended(client.app, ids, 90)
 
 

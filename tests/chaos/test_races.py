@@ -9,7 +9,7 @@ from corral.domain.errors import WrongState
 from corral.domain.ids import Owner
 from corral.domain.runs.outcome import Fetched
 from corral.domain.runs.retry import RetryPolicy
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from corral.engine.worker.attempt import settlement_of
 from corral.store.open import open_store
 from corral.store.store import Store
@@ -19,6 +19,7 @@ from tests.chaos.level import SEED, by_level, seeded
 from tests.chaos.report import report
 from tests.chaos.stack import Stack
 from tests.engine.builders import drill, ended, put
+from tests.store.builders import settle
 
 CANCELS = by_level(100, 1000)
 REAPS = by_level(60, 10_000)
@@ -52,11 +53,11 @@ async def race(client: Client, rng: random.Random) -> tuple[str, RunState]:
     await asyncio.sleep(rng.choice([0.0, rng.uniform(0, 0.05), rng.uniform(0, 0.6)]))
     try:
         if rng.random() < 0.3:
-            await client.app.submitter.move(id_, Move.PAUSE)
+            await client.app.submitter.apply_action(id_, RunAction.PAUSE)
             await asyncio.sleep(rng.uniform(0, 0.05))
-            await client.app.submitter.move(id_, Move.RESUME)
+            await client.app.submitter.apply_action(id_, RunAction.RESUME)
             await asyncio.sleep(rng.uniform(0, 0.1))
-        return id_, (await client.app.submitter.move(id_, Move.CANCEL)).state
+        return id_, (await client.app.submitter.apply_action(id_, RunAction.CANCEL)).state
     except WrongState as refused:
         return id_, RunState(refused.state)
 
@@ -71,7 +72,7 @@ async def test_an_owner_that_finishes_while_it_is_reaped_wins_or_writes_nothing(
             wins[await reap_race(owners, reapers, rng)] += 1
         for run in await client.runs():
             if not run.state.is_terminal:
-                await client.app.store.runs.apply_action(run.id, Move.CANCEL)
+                await client.app.store.runs.apply_action(run.id, RunAction.CANCEL)
         assert check(url, client.answered) == []
     await owners.close()
     await reapers.close()
@@ -84,18 +85,18 @@ async def reap_race(owners: Store, reapers: Store, rng: random.Random) -> str:
     [lease] = await owners.runs.claim(Owner("an owner"), 1, -0.001)
     settlement = settlement_of(lease, Fetched(), RetryPolicy(), now=lease.run.created_at, took_s=0)
 
-    async def settle() -> bool:
+    async def settle_late() -> bool:
         await asyncio.sleep(rng.choice([0, 0.001, 0.002]))
-        return await owners.runs.settle(settlement)
+        return await settle(owners, settlement)
 
-    async def reap() -> int:
+    async def reap_late() -> int:
         await asyncio.sleep(rng.choice([0, 0.001, 0.002]))
         return await reapers.runs.reap()
 
-    settled, reaped = await asyncio.gather(settle(), reap())
+    settled, reaped = await asyncio.gather(settle_late(), reap_late())
     assert settled == (reaped == 0), "both won, or nobody"
     if reaped:
-        await owners.runs.apply_action(lease.run_id, Move.CANCEL)
+        await owners.runs.apply_action(lease.run_id, RunAction.CANCEL)
     return "owner" if settled else "reaper"
 
 
@@ -106,8 +107,8 @@ async def test_an_outcome_of_an_earlier_epoch_is_refused_although_its_owner_is_t
         store = client.app.store
         [id_] = await client.submit(drill())
         [old] = await store.runs.claim(Owner("the same"), 1, 10)
-        await store.runs.apply_action(id_, Move.PAUSE)
-        await store.runs.apply_action(id_, Move.RESUME)
+        await store.runs.apply_action(id_, RunAction.PAUSE)
+        await store.runs.apply_action(id_, RunAction.RESUME)
         [new] = await store.runs.claim(Owner("the same"), 1, 10)
         found = [Fetched(records=({"by": lease.epoch},)) for lease in (old, new)]
         outcomes = [

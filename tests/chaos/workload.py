@@ -12,7 +12,7 @@ import uvloop
 
 from corral.domain.errors import WrongState
 from corral.domain.runs.payload.selftest import SelftestPayload
-from corral.domain.runs.run import Move, NewRun
+from corral.domain.runs.run import NewRun, RunAction
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App, opened
 from tests.engine.builders import drill, put, started, until
@@ -40,11 +40,11 @@ async def submit_all(app: App, journal: Journal) -> None:
     await submit(drill("fail", max_attempts=2))
     cancelled = await submit(drill("sleep", seconds=20, record=True))
     await started(app, cancelled)
-    await app.submitter.move(cancelled, Move.CANCEL)
+    await app.submitter.apply_action(cancelled, RunAction.CANCEL)
     paused = await submit(drill("sleep", seconds=0.3, record=True))
     try:
-        await app.submitter.move(paused, Move.PAUSE)
-        await app.submitter.move(paused, Move.RESUME)
+        await app.submitter.apply_action(paused, RunAction.PAUSE)
+        await app.submitter.apply_action(paused, RunAction.RESUME)
     except WrongState:
         return
 
@@ -53,9 +53,9 @@ async def bring_to_an_end(app: App) -> None:
     """Resume what was left paused, cancel what would take for ever, wait for the rest."""
     for run in await app.store.runs.newest(None, None, None, 100):
         if run.state == "held":
-            await app.submitter.move(run.id, Move.RESUME)
+            await app.submitter.apply_action(run.id, RunAction.RESUME)
         if run.payload.read(SelftestPayload).seconds == 20 and not run.state.is_terminal:
-            await app.submitter.move(run.id, Move.CANCEL)
+            await app.submitter.apply_action(run.id, RunAction.CANCEL)
     await until(lambda: _is_drained(app), timeout_s=90)
 
 

@@ -6,7 +6,7 @@ import json
 import psycopg
 import pysqlite3
 
-from corral.domain.runs.run import CRAWL, Move
+from corral.domain.runs.run import CRAWL, RunAction
 from corral.store.open import open_store
 from tests.store.builders import CREATED, a_run
 from tests.store.queries.crawl.builders import url as seed
@@ -55,7 +55,7 @@ async def _run(url: str, *, goes_on: bool) -> str:
         run = a_run(kind=CRAWL, max_attempts=1, payload={"url": "http://a.test/", "crawl": PLAN})
         run_id, _ = await store.crawls.add(run, CREATED, [seed(0)])
         if not goes_on:  # so that no node thinks it has to crawl
-            await store.runs.apply_action(run_id, Move.CANCEL)
+            await store.runs.apply_action(run_id, RunAction.CANCEL)
         return run_id
     finally:
         await store.close()

@@ -15,7 +15,7 @@ from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.domain.crawl.page_archive import page_document, told_at_once
 from corral.domain.errors import PagesNotKept
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.run import Move
+from corral.domain.runs.run import RunAction
 from corral.export.formats import Format
 from corral.export.stream import Export, chunks
 from corral.store.open import open_store
@@ -144,7 +144,7 @@ async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(s
     assert (page.url, page.headers, page.body[:6]) == ("http://a.test/0", [["x", "ü"]], b"page 0")
     assert (await store.pages.count(run_id), await store.pages.next_batch(run_id, page.id)) == (1, [])
     assert await store.crawls.step(lease._replace(owner=OTHER), BatchReport((done,), (), 0), Bounds()) is None
-    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.runs.apply_action(run_id, RunAction.CANCEL)
     assert await store.maintenance.prune(Retention(max_finished_runs=0)) == 1
     while await store.maintenance.purge():
         pass

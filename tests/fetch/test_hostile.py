@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
-from corral.domain.runs.run import Move
+from corral.domain.runs.run import RunAction
 from corral.fetch.egress import dns
 from corral.fetch.limits import MIB
 from tests.domain.runs.builders import A_RUN, NOW
@@ -187,28 +187,28 @@ async def test_a_site_is_offered_the_codings_that_are_taken_from_it(
 
 
 RETRY_AFTER = [
-    ("999999999", Move.FAIL, None),
-    ("-5", Move.RETRY, None),
-    ("0", Move.RETRY, 1.0),
-    ("7", Move.RETRY, 7.0),
-    ("Thu,+01+Jan+1970+00:00:00+GMT", Move.RETRY, 1.0),
-    ("Fri,+31+Dec+9999+23:59:59+GMT", Move.FAIL, None),
-    ("soon", Move.RETRY, None),
-    ("1" * 1500, Move.FAIL, None),
+    ("999999999", RunAction.FAIL, None),
+    ("-5", RunAction.RETRY, None),
+    ("0", RunAction.RETRY, 1.0),
+    ("7", RunAction.RETRY, 7.0),
+    ("Thu,+01+Jan+1970+00:00:00+GMT", RunAction.RETRY, 1.0),
+    ("Fri,+31+Dec+9999+23:59:59+GMT", RunAction.FAIL, None),
+    ("soon", RunAction.RETRY, None),
+    ("1" * 1500, RunAction.FAIL, None),
 ]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("value, move, wait_s", RETRY_AFTER, ids=[each[0][:12] for each in RETRY_AFTER])
 async def test_a_target_may_send_us_away_for_an_hour_and_no_longer(
-    arena: Arena, executor: str, value: str, move: Move, wait_s: float | None
+    arena: Arena, executor: str, value: str, move: RunAction, wait_s: float | None
 ) -> None:
     outcome = await arena.run(executor, arena.den.url(f"/retry-after/429?{value}"), "title", timeout_s=20)
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.retry_after) == ("rate_limited", value.replace("+", " "))
     transition = decide(A_RUN, outcome, RetryPolicy(), NOW)
-    assert transition.move is move
-    if move is Move.FAIL:
+    assert transition.action is move
+    if move is RunAction.FAIL:
         assert transition.stats["retry_after_s"] > 3600
     elif wait_s is not None:
         assert transition.due_in_s == wait_s

@@ -9,7 +9,7 @@ import pytest_asyncio
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
-from corral.domain.runs.run import Move
+from corral.domain.runs.run import RunAction
 from tests.chaos.level import LEVEL
 from tests.domain.runs.builders import A_RUN, NOW
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
@@ -58,7 +58,7 @@ async def test_such_a_run_is_partial_and_no_browser_is_asked() -> None:
     outcome = Fetched({"problems": {"slow": "limit:selector"}}, ({"title": "Page", "slow": None},), ("slow",))
     run = A_RUN._replace(resolved_strategy=Strategy.HTTP, attempt=1, max_attempts=3)
     transition = decide(run, outcome, RetryPolicy(), NOW)
-    assert transition.move is Move.COMPLETE_PARTLY
+    assert transition.action is RunAction.COMPLETE_PARTLY
     assert transition.failure is not None
     assert (transition.failure.code, transition.failure.detail) == ("limit", "selector")
     assert "slow" in transition.failure.message

@@ -15,7 +15,7 @@ import pytest_asyncio
 from corral.domain.jobs.job import FieldSpec, Strategy
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
-from corral.domain.runs.run import Move
+from corral.domain.runs.run import RunAction
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.parsing.messages import Limits
 from tests.domain.runs.builders import A_RUN, NOW
@@ -165,7 +165,7 @@ async def test_a_document_with_declarations_fails_its_run_for_good(
     assert isinstance(outcome, Failed), outcome
     assert (outcome.code, outcome.detail, outcome.stats["http_status"]) == ("bad_response", "xml_dtd", 200)
     run = A_RUN._replace(resolved_strategy=Strategy.HTTP, attempt=1, max_attempts=3)
-    assert decide(run, outcome, RetryPolicy(), NOW).move is Move.FAIL
+    assert decide(run, outcome, RetryPolicy(), NOW).action is RunAction.FAIL
     serve(monkeypatch, "/gone", BOMBS["billion laughs"], "Content-Type: text/xml", status="503 Busy")
     outcome = await arena.run("http", arena.den.url("/gone"), "title")
     assert isinstance(outcome, Failed), outcome

@@ -12,7 +12,7 @@ from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import Transition
-from corral.domain.runs.run import Lease, Move, NewRun
+from corral.domain.runs.run import Lease, NewRun, RunAction
 from corral.domain.runs.settlement import Settlement
 from corral.store.store import Store
 
@@ -69,27 +69,32 @@ async def claim_new(store: Store, owner: Owner = ME, lease_s: float = 10) -> Lea
     return lease
 
 
+async def settle(store: Store, one: Settlement) -> bool:
+    [is_written] = await store.runs.settle_all([one])
+    return is_written
+
+
 def completed(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlement:
-    return settlement(lease, Move.COMPLETE, EventKind.COMPLETED, records=tuple(records), stats={"n": 1})
+    return settlement(lease, RunAction.COMPLETE, EventKind.COMPLETED, records=tuple(records), stats={"n": 1})
 
 
 def partial(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlement:
     failure = Failed(FailureCode.EXTRACTION, "not found: price", detail="fields_missing")
-    return settlement(lease, Move.COMPLETE_PARTLY, EventKind.PARTIAL, failure=failure, records=tuple(records))
+    return settlement(lease, RunAction.COMPLETE_PARTLY, EventKind.PARTIAL, failure=failure, records=tuple(records))
 
 
 def failed(lease: Lease, failure: Failed = NETWORK_FAILURE) -> Settlement:
-    return settlement(lease, Move.FAIL, EventKind.FAILED, failure=failure)
+    return settlement(lease, RunAction.FAIL, EventKind.FAILED, failure=failure)
 
 
 def held(lease: Lease) -> Settlement:
-    return settlement(lease, Move.HOLD, EventKind.WAITING)
+    return settlement(lease, RunAction.HOLD, EventKind.WAITING)
 
 
 def retried(lease: Lease, due_in_s: float = 0, strategy: Strategy | None = None) -> Settlement:
     return settlement(
         lease,
-        Move.RETRY,
+        RunAction.RETRY,
         EventKind.RETRY_SCHEDULED,
         due_in_s=due_in_s,
         strategy=strategy,
@@ -97,8 +102,10 @@ def retried(lease: Lease, due_in_s: float = 0, strategy: Strategy | None = None)
     )
 
 
-def settlement(lease: Lease, move: Move, kind: EventKind, **more: Any) -> Settlement:
-    return Settlement(lease, Transition(move=move, events=(EventDraft(kind),), **more), {"attempt": lease.run.attempt})
+def settlement(lease: Lease, action: RunAction, kind: EventKind, **more: Any) -> Settlement:
+    return Settlement(
+        lease, Transition(action=action, events=(EventDraft(kind),), **more), {"attempt": lease.run.attempt}
+    )
 
 
 def lost(lease: Lease, blame: Blame = Blame.CERTAIN, stderr_tail: str = "") -> Loss:

@@ -4,7 +4,7 @@ from corral.domain.errors import RecordNotFound
 from corral.domain.ids import new_id
 from corral.domain.runs.record import RecordFilter
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import a_run, add, claim_new
@@ -16,7 +16,7 @@ async def _finished(store: Store, count: int) -> list[str]:
     ids: list[str] = []
     for _ in range(count):
         lease = await claim_new(store)
-        await store.runs.settle(builders.completed(lease, [{"n": 1}]))
+        await builders.settle(store, builders.completed(lease, [{"n": 1}]))
         ids.append(lease.run_id)
     return ids
 
@@ -29,7 +29,7 @@ async def test_old_runs_are_forgotten(store: Store, sql: Sql) -> None:
     old, recent = _old_run(10), (await _finished(store, 1))[0]
     live = _old_run(11)
     await add(store, a_run(id=old))
-    await store.runs.apply_action(old, Move.CANCEL)
+    await store.runs.apply_action(old, RunAction.CANCEL)
     await add(store, a_run(id=live))
     assert await store.maintenance.prune(Retention(max_age_days=5)) == 0, "it ended a moment ago"
     sql(f"UPDATE runs SET finished_at = finished_at - {10 * DAY_MS} WHERE id = '{old}'")
@@ -47,12 +47,12 @@ async def test_records_go_with_their_run_only_if_so_wanted(store: Store, keep_re
 
 async def test_the_oldest_finished_runs_beyond_the_count_are_forgotten(store: Store) -> None:
     live = [await add(store) for _ in range(5)]
-    await store.runs.apply_action(live[0], Move.PAUSE)
+    await store.runs.apply_action(live[0], RunAction.PAUSE)
     [lease] = await store.runs.claim_one(live[1], builders.ME, 60)
     ids = []
     for _ in range(6):
         run_id = await add(store)
-        await store.runs.apply_action(run_id, Move.CANCEL)
+        await store.runs.apply_action(run_id, RunAction.CANCEL)
         ids.append(run_id)
     assert await store.maintenance.prune(Retention(max_finished_runs=6)) == 0
     assert await store.maintenance.prune(Retention(max_finished_runs=4)) == 2
@@ -70,7 +70,7 @@ async def test_forgetting_goes_on_in_batches(store: Store) -> None:
 async def test_age_and_count_together_forget_no_more_than_asked(store: Store, sql: Sql) -> None:
     old = _old_run(10)
     await add(store, a_run(id=old))
-    await store.runs.apply_action(old, Move.CANCEL)
+    await store.runs.apply_action(old, RunAction.CANCEL)
     sql(f"UPDATE runs SET finished_at = finished_at - {10 * DAY_MS} WHERE id = '{old}'")
     await _finished(store, 3)
     assert await store.maintenance.prune(Retention(max_age_days=5, max_finished_runs=2)) == 2
@@ -85,7 +85,7 @@ async def test_without_a_policy_nothing_is_forgotten(store: Store) -> None:
 async def test_records_are_listed_counted_and_deleted(store: Store) -> None:
     for job_id in ("a", "a", "b"):
         [lease] = await store.runs.claim_one(await add(store, a_run(job_id)), builders.ME, 10)
-        await store.runs.settle(builders.completed(lease, [{"n": 1}, {"n": 2}]))
+        await builders.settle(store, builders.completed(lease, [{"n": 1}, {"n": 2}]))
     everything = await store.records.newest(RecordFilter(), None, 10)
     assert len(everything) == 6
     assert [record.id for record in everything] == sorted((r.id for r in everything), reverse=True)
@@ -110,10 +110,10 @@ async def test_a_healthy_database_has_no_findings(store: Store) -> None:
     await _finished(store, 3)
     await add(store)
     await claim_new(store)
-    await store.runs.settle(builders.retried(await claim_new(store)))
+    await builders.settle(store, builders.retried(await claim_new(store)))
     old = await claim_new(store, lease_s=-1)
     await store.runs.reap()
-    await store.runs.settle(builders.completed(old))
+    await builders.settle(store, builders.completed(old))
     assert await store.maintenance.audit() == []
 
 

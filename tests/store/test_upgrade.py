@@ -8,7 +8,7 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from corral.store.to_postgres.migrate import move
 from tests import services
-from tests.store.builders import ME, OTHER, check_history, completed
+from tests.store.builders import ME, OTHER, check_history, completed, settle
 from tests.store.old_database import CRAWL, HELPER, LATE_HELPER, OLD_NODE, QUEUED, RUNNING, UNREAD, make_old_database
 from tests.store.sharing import Worker, done, helpers
 
@@ -32,7 +32,7 @@ async def _go_on(store: Store) -> None:
     await store.runs.reap()
     for run_id in (QUEUED, RUNNING):
         [lease] = await store.runs.claim_one(run_id, ME, 10)
-        assert await store.runs.settle(completed(lease))
+        assert await settle(store, completed(lease))
         await check_history(store, run_id)
     before = (await store.crawls.get(CRAWL)).counts
     [lease] = await store.runs.claim_one(CRAWL, ME, 10)
@@ -45,7 +45,7 @@ async def _go_on(store: Store) -> None:
     assert (after.done, after.failed, after.skipped) == (before.done + UNREAD, before.failed, before.skipped)
     assert (after.pending, after.leased, after.deferred) == (0, 0, 0)
     await crawl.step(is_last=True, want=0)
-    assert await store.runs.settle(completed(crawl.lease))
+    assert await settle(store, completed(crawl.lease))
     assert (await store.runs.get(CRAWL)).state is RunState.COMPLETED
     await check_history(store, CRAWL)
     assert await store.maintenance.audit() == []
@@ -68,7 +68,7 @@ async def test_runs_and_a_crawl_in_flight_go_on_after_the_upgrade(empty_url: str
     store = open_store(empty_url)
     await _check_rest(store)
     [node] = await store.nodes.list_all()
-    assert node.card.owner == OLD_NODE
+    assert node.info.owner == OLD_NODE
     grants = await store.hosts.find_contested(Owner(OLD_NODE))
     assert grants == {"h0.test": False}, "the quotas of both nodes are there"
     await _go_on(store)

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from corral.domain.runs.node import QueueNow, WorkerState
+from corral.domain.runs.node import NodeState, QueueNow
 from corral.wiring.app import App
 
 _MOST_WORKERS = 1000
@@ -25,7 +25,7 @@ class FleetMetrics:
 
     async def look(self, app: App) -> None:
         states = [worker.state for worker in await app.store.nodes.list_all(limit=_MOST_WORKERS)]
-        for state in WorkerState:
+        for state in NodeState:
             self._workers.labels(state.value).set(states.count(state))
         for queue in await app.store.runs.count_queues():
             self._tell(queue)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from corral.domain.runs.node import BrokerNow, HeldRun, QueueNow, WorkerNow
+from corral.domain.runs.node import BrokerNow, HeldRun, NodeStatus, QueueNow
 
 
 class HeldRunRead(BaseModel):
@@ -61,19 +61,19 @@ def held_run_read(run: HeldRun) -> dict[str, Any]:
     }
 
 
-def worker_read(worker: WorkerNow) -> dict[str, Any]:
-    card = worker.card
+def worker_read(worker: NodeStatus) -> dict[str, Any]:
+    info = worker.info
     return {
-        "owner": card.owner,
+        "owner": info.owner,
         "state": worker.state.value,
-        "role": card.role.value,
-        "host": card.host,
-        "pid": card.pid,
-        "transport": card.transport,
-        "queues": list(card.queues),
-        "concurrency": card.concurrency,
+        "role": info.role.value,
+        "host": info.host,
+        "pid": info.pid,
+        "transport": info.transport,
+        "queues": list(info.queues),
+        "concurrency": info.concurrency,
         "processes": worker.processes,
-        "version": card.version,
+        "version": info.version,
         "started_at": worker.started_at,
         "seen_s": round(worker.seen_s, 1),
         "holding": worker.holding,

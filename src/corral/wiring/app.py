@@ -18,7 +18,7 @@ from corral.domain.ids import Owner
 from corral.domain.net.address import EgressPolicy
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.ports.execution import Prober
-from corral.domain.runs.node import BrokerNow, WorkerCard, WorkerRole
+from corral.domain.runs.node import BrokerNow, NodeInfo, NodeRole
 from corral.domain.runs.queues import EVERY_QUEUE, Queue, Waiting, hint_of
 from corral.domain.secret import Secret
 from corral.engine.background.artifact_cleanup import Tidying
@@ -155,7 +155,7 @@ async def opened(
     processes: int = 1,
     queues: Sequence[Queue] = EVERY_QUEUE,
     hears_messages: bool = False,
-    role: WorkerRole = WorkerRole.EMBEDDED,
+    role: NodeRole = NodeRole.EMBEDDED,
     serves: bool = False,
 ) -> AsyncIterator[App]:
     """Open the store and, where this process works, start its node; close both in order.
@@ -171,7 +171,7 @@ async def opened(
     hints, broker = _transport(settings)
     asked = Asked(store, queues) if hears_messages else None
     source = asked or (OnlyRun(store, only_run) if only_run else Oldest(store, queues))
-    served, role = ((), WorkerRole.SINGLE) if only_run else (queues, WorkerRole.WORKER if hears_messages else role)
+    served, role = ((), NodeRole.SINGLE) if only_run else (queues, NodeRole.WORKER if hears_messages else role)
     transport = Transport.CELERY if hears_messages else Transport.EMBEDDED
     door = Doorman(store.hosts, gate_rules(settings)) if serves and not works else None
     gates = turns if works or serves else NO_GATES
@@ -238,13 +238,13 @@ async def _present(settings: Settings, store: Store, node: Node | None) -> Async
 
 
 def worker_card(
-    settings: Settings, owner: Owner, queues: Sequence[Queue], transport: Transport, role: WorkerRole
-) -> WorkerCard:
+    settings: Settings, owner: Owner, queues: Sequence[Queue], transport: Transport, role: NodeRole
+) -> NodeInfo:
     """What a node says of itself. One that executes a single run takes no other from any queue."""
     names = tuple(queue.value for queue in queues)
     concurrency = settings.workers * settings.runs_per_process if queues else 1
     host, pid = platform.node() or "unknown", os.getpid()
-    return WorkerCard(owner, host, pid, role, transport.value, names, concurrency, __version__)
+    return NodeInfo(owner, host, pid, role, transport.value, names, concurrency, __version__)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from corral.domain.ids import Owner, new_owner
-from corral.domain.runs.node import WorkerCard, WorkerRole
+from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.store.open import open_store
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with
@@ -126,8 +126,8 @@ def test_the_broker_is_shown_with_its_messages_and_missed_when_it_is_away(
 
 async def _held(corral: Corral, owner: Owner, count: int) -> list[str]:
     store = open_store(f"sqlite:///{corral.data}/corral.db")
-    card = WorkerCard(owner, "box", 77, WorkerRole.WORKER, "embedded", ("http",), 50, "1.2.3")
-    await store.nodes.heartbeat(card, 4, is_stopping=False)
+    info = NodeInfo(owner, "box", 77, NodeRole.WORKER, "embedded", ("http",), 50, "1.2.3")
+    await store.nodes.heartbeat(info, 4, is_stopping=False)
     ids = await add_many(store, [a_run() for _ in range(count)])
     await store.runs.claim(owner, count, 10)
     await store.close()

@@ -10,7 +10,7 @@ from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import RetryPolicy, decide
-from corral.domain.runs.run import Move, Run, RunState
+from corral.domain.runs.run import Run, RunAction, RunState
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 PLAN = CrawlPlan.of({"start_urls": ["https://example.com/"]})
@@ -108,7 +108,7 @@ def test_items_are_tried_again_where_runs_are(outcome: Failed, attempt: int) -> 
     of_run = decide(run, outcome, RetryPolicy(offers=frozenset()), NOW)
     of_item = decide_item(attempt, outcome, PLAN, NOW, key="r")
 
-    assert (of_item.to is ItemState.PENDING) == (of_run.move is Move.RETRY)
+    assert (of_item.to is ItemState.PENDING) == (of_run.action is RunAction.RETRY)
     # A page that its host refuses, while it answers, is not worth the pause that a host in trouble needs.
     most = 2.0 * 3 ** (attempt - 1) if is_of_page(outcome) else float("inf")
     assert of_item.due_in_s == min(most, of_run.due_in_s)

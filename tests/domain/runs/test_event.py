@@ -5,29 +5,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.runs.event import Event, EventKind, fold
-from corral.domain.runs.run import Move, RunState, sources, target
+from corral.domain.runs.run import RunAction, RunState, sources, target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 # The event each move is recorded by.
 RECORDED_BY = {
-    Move.CLAIM: EventKind.STARTED,
-    Move.COMPLETE: EventKind.COMPLETED,
-    Move.COMPLETE_PARTLY: EventKind.PARTIAL,
-    Move.FAIL: EventKind.FAILED,
-    Move.RETRY: EventKind.RETRY_SCHEDULED,
-    Move.RELEASE: EventKind.RELEASED,
-    Move.HOLD: EventKind.WAITING,
-    Move.PAUSE: EventKind.PAUSED,
-    Move.RESUME: EventKind.RESUMED,
-    Move.CANCEL: EventKind.CANCELLED,
+    RunAction.CLAIM: EventKind.STARTED,
+    RunAction.COMPLETE: EventKind.COMPLETED,
+    RunAction.COMPLETE_PARTLY: EventKind.PARTIAL,
+    RunAction.FAIL: EventKind.FAILED,
+    RunAction.RETRY: EventKind.RETRY_SCHEDULED,
+    RunAction.RELEASE: EventKind.RELEASED,
+    RunAction.HOLD: EventKind.WAITING,
+    RunAction.PAUSE: EventKind.PAUSED,
+    RunAction.RESUME: EventKind.RESUMED,
+    RunAction.CANCEL: EventKind.CANCELLED,
 }
 # Events that tell something without moving the run.
 SILENT = [kind for kind in EventKind if fold([kind]) is None]
 
 
 def test_every_move_is_recorded_by_an_event_that_leads_where_it_leads() -> None:
-    assert set(RECORDED_BY) == set(Move)
+    assert set(RECORDED_BY) == set(RunAction)
     for move, kind in RECORDED_BY.items():
         assert fold([EventKind.CREATED, kind]) is target(move)
 
@@ -37,7 +37,7 @@ def test_replaying_a_history_gives_the_state_it_came_from(data: st.DataObject) -
     state, kinds = RunState.QUEUED, [EventKind.CREATED]
     for _ in range(data.draw(st.integers(0, 20))):
         kinds += data.draw(st.lists(st.sampled_from(SILENT), max_size=2))
-        moves = sorted(move for move in Move if state in sources(move))
+        moves = sorted(move for move in RunAction if state in sources(move))
         if not moves:
             break
         move = data.draw(st.sampled_from(moves))

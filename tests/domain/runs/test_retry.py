@@ -12,7 +12,7 @@ from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import RetryPolicy, backoff_s, decide, retry_after_s
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from tests.domain.runs.builders import A_RUN, NOW
 
 POLICY = RetryPolicy()
@@ -73,16 +73,16 @@ def test_decisions_about_failures_follow_the_table(run: object, failure: Failed)
     kinds = [draft.kind for draft in transition.events]
     assert transition.failure is failure
     if failure.code is FailureCode.UNKNOWN and failure.detail == "browser_crash" and CRASHED not in run.attempts:
-        assert (transition.move, kinds, transition.due_in_s) == (Move.RELEASE, [EventKind.RELEASED], 0.0)
+        assert (transition.action, kinds, transition.due_in_s) == (RunAction.RELEASE, [EventKind.RELEASED], 0.0)
         return
     if run.resolved_strategy is Strategy.API_REPLAY and failure.code in REPLAY_GIVEN_UP:
-        assert (transition.move, transition.strategy) == (Move.RELEASE, Strategy.BROWSER)
+        assert (transition.action, transition.strategy) == (RunAction.RELEASE, Strategy.BROWSER)
         assert kinds == [EventKind.ESCALATED, EventKind.RELEASED]
         return
     if not retried or run.attempt >= run.max_attempts or failure.retry_after == "99999":  # longer than anybody waits
-        assert (transition.move, kinds) == (Move.FAIL, [EventKind.FAILED])
+        assert (transition.action, kinds) == (RunAction.FAIL, [EventKind.FAILED])
         return
-    assert transition.move is Move.RETRY
+    assert transition.action is RunAction.RETRY
     assert kinds[-1] is EventKind.RETRY_SCHEDULED
     is_higher = escalated and run.resolved_strategy is not Strategy.BROWSER
     assert transition.strategy is (Strategy.BROWSER if is_higher else None)
@@ -97,26 +97,26 @@ def test_what_is_decided_is_what_the_events_say(run: object, outcome: Failed | F
     transition = decide(run, outcome, POLICY, NOW)
     started = [EventKind.CREATED, EventKind.STARTED]
     assert fold([*started, *(draft.kind for draft in transition.events)]) is transition.to
-    if transition.move is Move.RETRY:
+    if transition.action is RunAction.RETRY:
         assert run.attempt < run.max_attempts
 
 
 @pytest.mark.parametrize(
     "code, detail, move",
     [
-        (FailureCode.EXTRACTION, "shape_changed", Move.RELEASE),
-        (FailureCode.POLICY, "no_recipe", Move.RELEASE),
-        (FailureCode.POLICY, "robots", Move.FAIL),
-        (FailureCode.NETWORK, "refused", Move.RELEASE),
-        (FailureCode.NETWORK, "proxy", Move.FAIL),
+        (FailureCode.EXTRACTION, "shape_changed", RunAction.RELEASE),
+        (FailureCode.POLICY, "no_recipe", RunAction.RELEASE),
+        (FailureCode.POLICY, "robots", RunAction.FAIL),
+        (FailureCode.NETWORK, "refused", RunAction.RELEASE),
+        (FailureCode.NETWORK, "proxy", RunAction.FAIL),
     ],
 )
 @pytest.mark.parametrize("asked", [Strategy.AUTO, Strategy.API_REPLAY])
-def test_a_replay_that_fails_costs_no_attempt(asked: Strategy, code: FailureCode, detail: str, move: Move) -> None:
+def test_a_replay_that_fails_costs_no_attempt(asked: Strategy, code: FailureCode, detail: str, move: RunAction) -> None:
     run = A_RUN._replace(requested_strategy=asked, resolved_strategy=Strategy.API_REPLAY, max_attempts=A_RUN.attempt)
-    assert decide(run, Failed(code, "", detail), POLICY, NOW).move is move
+    assert decide(run, Failed(code, "", detail), POLICY, NOW).action is move
     without_browser = replace(POLICY, offers=frozenset({Strategy.HTTP}))
-    assert decide(run, Failed(code, "", detail), without_browser, NOW).move is Move.FAIL
+    assert decide(run, Failed(code, "", detail), without_browser, NOW).action is RunAction.FAIL
 
 
 def test_a_good_answer_completes_with_its_records() -> None:
@@ -124,11 +124,11 @@ def test_a_good_answer_completes_with_its_records() -> None:
     assert (transition.to, transition.records, transition.stats) == (RunState.COMPLETED, ({"a": 1},), {"n": 1})
 
 
-@pytest.mark.parametrize("strategy, move", [(Strategy.HTTP, Move.RETRY), (Strategy.API_REPLAY, Move.RELEASE)])
-def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy, move: Move) -> None:
+@pytest.mark.parametrize("strategy, move", [(Strategy.HTTP, RunAction.RETRY), (Strategy.API_REPLAY, RunAction.RELEASE)])
+def test_missing_fields_send_a_cheap_strategy_to_the_browser(strategy: Strategy, move: RunAction) -> None:
     run = A_RUN._replace(resolved_strategy=strategy)
     transition = decide(run, Fetched(records=({"a": 1},), missing=("b",)), POLICY, NOW)
-    assert (transition.move, transition.strategy, transition.records) == (move, Strategy.BROWSER, ())
+    assert (transition.action, transition.strategy, transition.records) == (move, Strategy.BROWSER, ())
 
 
 def test_what_is_no_page_is_not_given_to_the_browser() -> None:
@@ -240,7 +240,7 @@ def test_a_run_that_needs_a_login_waits_for_a_person(detail: str, run: object) -
     failure = Failed(FailureCode.BLOCKED, "log in", detail=detail)
     run = run._replace(payload=Payload({"url": "http://example.test/?token=canary"}))
     transition = decide(run, failure, POLICY, NOW)
-    assert (transition.move, transition.to) == (Move.HOLD, RunState.HELD)
+    assert (transition.action, transition.to) == (RunAction.HOLD, RunState.HELD)
     assert [draft.kind for draft in transition.events] == [EventKind.WAITING]
     assert transition.intervention is not None
     assert transition.intervention.reason == "log in"
@@ -251,7 +251,7 @@ def test_a_run_that_needs_a_login_waits_for_a_person(detail: str, run: object) -
 def test_other_blocks_are_nobodys_to_solve_by_logging_in() -> None:
     for detail in (None, "login_wall", "http_401", "captcha"):
         transition = decide(A_RUN, Failed(FailureCode.BLOCKED, "no", detail=detail), POLICY, NOW)
-        assert transition.move is not Move.HOLD
+        assert transition.action is not RunAction.HOLD
         assert transition.intervention is None
 
 
@@ -260,12 +260,12 @@ def test_a_browser_that_always_crashes_ends_the_run_one_try_later_than_it_might(
     """Like a node and a store: what was tried is on the row, and a release counts nothing."""
     run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, max_attempts=max_attempts)
     failure = Failed(FailureCode.UNKNOWN, "it crashed", "browser_crash")
-    moves: list[Move] = []
-    while len(moves) < 10 and moves[-1:] != [Move.FAIL]:
-        moves.append(decide(run, failure, POLICY, NOW).move)
-        more = 1 if moves[-1] is Move.RETRY else 0
+    moves: list[RunAction] = []
+    while len(moves) < 10 and moves[-1:] != [RunAction.FAIL]:
+        moves.append(decide(run, failure, POLICY, NOW).action)
+        more = 1 if moves[-1] is RunAction.RETRY else 0
         run = run._replace(attempt=run.attempt + more, attempts=(*run.attempts, CRASHED))
-    assert moves == [Move.RELEASE, *[Move.RETRY] * (max_attempts - 1), Move.FAIL]
+    assert moves == [RunAction.RELEASE, *[RunAction.RETRY] * (max_attempts - 1), RunAction.FAIL]
 
 
 @given(RUNS, FAILURES | st.builds(Fetched, missing=st.sampled_from([(), ("price",)])))
@@ -274,7 +274,7 @@ def test_what_was_noticed_is_told_first_and_changes_nothing(run: object, outcome
     cut = {"origin": "http://example.test", "read_bytes": 512_000}
     plain = decide(run, outcome, POLICY, NOW)
     told = decide(run, replace(outcome, stats={"robots_cut": cut}), POLICY, NOW)
-    assert (told.move, told.due_in_s, told.strategy) == (plain.move, plain.due_in_s, plain.strategy)
+    assert (told.action, told.due_in_s, told.strategy) == (plain.action, plain.due_in_s, plain.strategy)
     first, *others = told.events
     assert (first.kind, first.meta) == (EventKind.ROBOTS_CUT, cut)
     assert [draft.kind for draft in others] == [draft.kind for draft in plain.events]
@@ -294,11 +294,11 @@ CANNOT_START = Failed(FailureCode.UNKNOWN, "the browser did not start", "browser
 def test_fields_found_over_http_are_kept_where_the_browser_fails(failure: Failed) -> None:
     record = {"title": "Lamp", "price": None}
     first = decide(A_RUN, Fetched({"n": 1}, (record,), missing=("price",)), POLICY, NOW)
-    assert (first.move, first.strategy) == (Move.RETRY, Strategy.BROWSER)
+    assert (first.action, first.strategy) == (RunAction.RETRY, Strategy.BROWSER)
     # What the first attempt found stays with the run through every further attempt.
     run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, attempt=2, max_attempts=3, stats=first.stats)
     again = decide(run, CANNOT_START, POLICY, NOW)
-    assert again.move is Move.RETRY
+    assert again.action is RunAction.RETRY
     last = decide(run._replace(attempt=3, stats=again.stats), failure, POLICY, NOW)
     assert (last.to, last.records, last.failure) == (RunState.PARTIAL, (record,), failure)
     assert last.stats["problems"] == {"missing": ["price"], "last_attempt": failure.message}

@@ -3,23 +3,23 @@ import pytest
 from corral.domain.errors import WrongState
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority
-from corral.domain.runs.run import LIVE, TERMINAL, Lease, Move, RunState, advance, sources, spoken, target
+from corral.domain.runs.run import LIVE, TERMINAL, Lease, RunAction, RunState, advance, sources, spoken, target
 from tests.domain.runs.builders import A_RUN
 
 
 def test_no_move_leads_out_of_a_terminal_state() -> None:
-    for move in Move:
+    for move in RunAction:
         assert not sources(move) & TERMINAL
 
 
 def test_every_live_state_can_be_left_and_every_state_reached() -> None:
-    assert frozenset().union(*(sources(move) for move in Move)) == LIVE
-    assert {target(move) for move in Move} == set(RunState)
+    assert frozenset().union(*(sources(move) for move in RunAction)) == LIVE
+    assert {target(move) for move in RunAction} == set(RunState)
 
 
-@pytest.mark.parametrize("move", list(Move))
+@pytest.mark.parametrize("move", list(RunAction))
 @pytest.mark.parametrize("state", list(RunState))
-def test_advancing_agrees_with_the_table(state: RunState, move: Move) -> None:
+def test_advancing_agrees_with_the_table(state: RunState, move: RunAction) -> None:
     if state in sources(move):
         assert advance(state, move) is target(move)
         return

@@ -11,7 +11,7 @@ from corral.files.artifacts import ArtifactFolder
 from corral.files.saved_files import FileFolder
 from corral.store.open import open_store
 from corral.store.store import Store
-from tests.store.builders import claim_new, failed
+from tests.store.builders import claim_new, failed, settle
 from tests.store.queries.artifacts_helpers import leaving
 
 
@@ -32,7 +32,7 @@ def store() -> Store:
 
 async def named(store: Store, *artifacts: Artifact) -> str:
     lease = await claim_new(store)
-    await store.runs.settle(leaving(failed(lease), *artifacts))
+    await settle(store, leaving(failed(lease), *artifacts))
     return lease.run_id
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from corral.domain.crawl.crawl import Counts, ItemState
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from corral.wiring.app import App
 from tests.engine.builders import until
 from tests.engine.crawl.crawling import crawled, ended, reasons, records, start
@@ -207,12 +207,12 @@ async def test_paused_it_stands_still_and_resumed_it_goes_on_where_it_was(app: A
     with served(pages) as site:
         run_id = await start(app, f"{site.url}/", concurrency=2)
         await until(lambda: len(site.hits) >= 5)
-        await app.submitter.move(run_id, Move.PAUSE)
+        await app.submitter.apply_action(run_id, RunAction.PAUSE)
         await asyncio.sleep(0.3)
         stood = len(site.hits)
         await asyncio.sleep(0.5)
         assert len(site.hits) == stood < len(pages)
-        await app.submitter.move(run_id, Move.RESUME)
+        await app.submitter.apply_action(run_id, RunAction.RESUME)
         run = await ended(app, run_id)
         assert run.state is RunState.COMPLETED
         assert set(await records(app, run_id, site.url)) == set(pages)
@@ -226,7 +226,7 @@ async def test_cancelled_it_keeps_what_it_has(app: App) -> None:
     with served(pages) as site:
         run_id = await start(app, f"{site.url}/", concurrency=2)
         await until(lambda: len(site.hits) >= 6)
-        await app.submitter.move(run_id, Move.CANCEL)
+        await app.submitter.apply_action(run_id, RunAction.CANCEL)
         assert (await app.store.runs.get(run_id)).state is RunState.CANCELLED
         await asyncio.sleep(0.5)
         asked = sum(site.hits.values())

@@ -11,7 +11,7 @@ from corral.api.app import create_app
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.health import CrawlHealth, CrawlLoad, crawl_health
 from corral.domain.crawl.item import BatchReport, ItemResult
-from corral.domain.runs.run import Lease, Move
+from corral.domain.runs.run import Lease, RunAction
 from corral.wiring.app import App, opened
 from tests import services
 from tests.engine.builders import settings_for
@@ -65,8 +65,8 @@ async def test_every_number_is_what_there_is(app: App) -> None:
     assert (nothing["status"], nothing["total_tasks"], nothing["error_rate"]) == ("healthy", 0, 0)
     await crawling(app, good=4, bad=4)
     await queued(app)
-    await app.store.runs.apply_action(await queued(app), Move.CANCEL)
-    await app.store.runs.apply_action(await queued(app), Move.PAUSE)
+    await app.store.runs.apply_action(await queued(app), RunAction.CANCEL)
+    await app.store.runs.apply_action(await queued(app), RunAction.PAUSE)
     told = await status(app)
     assert told["task_status_distribution"] == {
         "pending": 2,
@@ -88,7 +88,7 @@ async def test_it_is_at_capacity_while_every_slot_is_taken(app: App) -> None:
     await queued(app)
     told = await status(app)
     assert (told["status"], told["active_tasks"], told["available_task_slots"]) == ("at_capacity", 3, 0)
-    await app.store.runs.apply_action(leases[0].run_id, Move.CANCEL)
+    await app.store.runs.apply_action(leases[0].run_id, RunAction.CANCEL)
     assert (await status(app))["status"] == "healthy"
     load = await app.store.crawls.load("another node")
     assert load.active == 0, "what others hold takes no room of ours"

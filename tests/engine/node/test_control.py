@@ -6,18 +6,18 @@ import time
 import pytest
 
 from corral.domain.errors import WrongState
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from corral.settings import Settings
 from corral.wiring.app import App, opened
 from tests.engine.builders import drill, ended, kinds, node_of, put, sound, started, until, working
 from tests.slack import SLACK
 
 
-@pytest.mark.parametrize("move", [Move.CANCEL, Move.PAUSE])
-async def test_a_run_stops_within_two_seconds_and_writes_no_record(app: App, move: Move) -> None:
+@pytest.mark.parametrize("move", [RunAction.CANCEL, RunAction.PAUSE])
+async def test_a_run_stops_within_two_seconds_and_writes_no_record(app: App, move: RunAction) -> None:
     [run_id] = await put(app, drill("sleep", seconds=3, record=True))
     await started(app, run_id)
-    await app.submitter.move(run_id, move)
+    await app.submitter.apply_action(run_id, move)
     assert await until(lambda: node_of(app).executing == 0) < 2
     await asyncio.sleep(3.2)
     assert await app.store.records.of_run(run_id, "", 10) == []
@@ -25,12 +25,12 @@ async def test_a_run_stops_within_two_seconds_and_writes_no_record(app: App, mov
     await sound(app)
 
 
-@pytest.mark.parametrize("move", [Move.CANCEL, Move.PAUSE])
-async def test_another_process_stops_a_run_within_two_seconds(app: App, settings: Settings, move: Move) -> None:
+@pytest.mark.parametrize("move", [RunAction.CANCEL, RunAction.PAUSE])
+async def test_another_process_stops_a_run_within_two_seconds(app: App, settings: Settings, move: RunAction) -> None:
     [run_id] = await put(app, drill("sleep", seconds=3, record=True))
     await started(app, run_id)
     async with opened(settings, works=False) as other:
-        await other.submitter.move(run_id, move)
+        await other.submitter.apply_action(run_id, move)
     assert await until(lambda: node_of(app).executing == 0) < 2
     assert await app.store.records.of_run(run_id, "", 10) == []
 
@@ -42,7 +42,7 @@ async def test_a_stalled_run_that_is_cancelled_loses_its_worker_and_hurts_nobody
         [stalled] = await put(app, drill("stall", seconds=30))
         await started(app, stalled)
         await asyncio.sleep(0.2)
-        await app.submitter.move(stalled, Move.CANCEL)
+        await app.submitter.apply_action(stalled, RunAction.CANCEL)
         [run] = await ended(app, [neighbour])
         assert (run.state, run.attempt, run.losses) == (RunState.COMPLETED, 1, 0)
         assert (await kinds(app, stalled)) == ["created", "started", "cancelled"]
@@ -51,9 +51,9 @@ async def test_a_stalled_run_that_is_cancelled_loses_its_worker_and_hurts_nobody
 async def test_a_resumed_run_goes_on_with_a_higher_epoch_and_the_same_attempt(app: App) -> None:
     [run_id] = await put(app, drill("sleep", seconds=0.5, record=True))
     await started(app, run_id)
-    held = await app.submitter.move(run_id, Move.PAUSE)
+    held = await app.submitter.apply_action(run_id, RunAction.PAUSE)
     assert (held.state, held.hold_reason) == (RunState.HELD, "paused")
-    await app.submitter.move(run_id, Move.RESUME)
+    await app.submitter.apply_action(run_id, RunAction.RESUME)
     [run] = await ended(app, [run_id])
     assert (run.state, run.attempt, run.epoch) == (RunState.COMPLETED, 1, 2)
     assert len(await app.store.records.of_run(run_id, "", 10)) == 1
@@ -64,8 +64,8 @@ async def test_a_late_stop_does_not_touch_the_execution_after_a_resume(app: App)
     """Between a pause and the word to the workers, the run may have been resumed and claimed anew."""
     [run_id] = await put(app, drill("sleep", seconds=3, record=True))
     await started(app, run_id)
-    await app.store.runs.apply_action(run_id, Move.PAUSE)
-    await app.store.runs.apply_action(run_id, Move.RESUME)
+    await app.store.runs.apply_action(run_id, RunAction.PAUSE)
+    await app.store.runs.apply_action(run_id, RunAction.RESUME)
     node_of(app).look()
     await until(lambda: len(node_of(app)._assignment.keys_of(run_id)) == 2)
     began = time.monotonic()
@@ -79,8 +79,8 @@ async def test_a_late_stop_does_not_touch_the_execution_after_a_resume(app: App)
 async def test_the_end_of_a_run_is_final(app: App) -> None:
     [run_id] = await put(app, drill())
     await ended(app, [run_id])
-    for move in (Move.CANCEL, Move.PAUSE, Move.RESUME):
+    for move in (RunAction.CANCEL, RunAction.PAUSE, RunAction.RESUME):
         with pytest.raises(WrongState) as refused:
-            await app.submitter.move(run_id, move)
+            await app.submitter.apply_action(run_id, move)
         assert (refused.value.code, refused.value.state) == ("already_terminal", "completed")
     assert (await kinds(app, run_id)) == ["created", "started", "completed"]

@@ -8,11 +8,11 @@ import pytest
 
 from corral.domain.errors import StorageUnavailable
 from corral.domain.ids import Owner
-from corral.domain.runs.node import WorkerCard, WorkerRole
+from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.engine.node import heartbeat_record
 from corral.engine.node.heartbeat_record import Roll
 
-CARD = WorkerCard(Owner("a" * 32), "here", 1, WorkerRole.WORKER, "embedded", ("http",), 5, "1")
+INFO = NodeInfo(Owner("a" * 32), "here", 1, NodeRole.WORKER, "embedded", ("http",), 5, "1")
 
 
 @dataclass
@@ -26,8 +26,8 @@ class Record:
     worker_count: int = 2
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def heartbeat(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None:
-        assert card is CARD
+    async def heartbeat(self, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
+        assert info is INFO
         await self._answer()
         self.seen.append((processes, is_stopping))
         self.told.set()
@@ -58,7 +58,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_it_is_seen_again_and_again_says_that_it_stops_and_leaves() -> None:
     store = Record()
-    on_record = Roll(store, CARD, store)
+    on_record = Roll(store, INFO, store)
     on_record.start()
     await store.until_seen(3)
     on_record.say_stopping()
@@ -70,24 +70,24 @@ async def test_it_is_seen_again_and_again_says_that_it_stops_and_leaves() -> Non
     assert store.seen[0] == (2, False)
     assert store.seen[-1] == (2, True)
     assert len(store.seen) == last
-    assert store.struck == [CARD.owner]
+    assert store.struck == [INFO.owner]
 
 
 async def test_a_storage_that_is_away_ends_nothing_and_is_told_when_it_is_back() -> None:
     store = Record(fails=True)
-    on_record = Roll(store, CARD, store)
+    on_record = Roll(store, INFO, store)
     on_record.start()
     await asyncio.sleep(0.08)
     assert store.seen == []
     store.fails = False
     await store.until_seen(1)
     await on_record.leave()
-    assert store.struck == [CARD.owner]
+    assert store.struck == [INFO.owner]
 
 
 async def test_a_storage_that_never_answers_keeps_nobody_from_leaving() -> None:
     store = Record(hangs=True)
-    on_record = Roll(store, CARD, store)
+    on_record = Roll(store, INFO, store)
     on_record.start()
     await asyncio.sleep(0.02)
     began = time.monotonic()

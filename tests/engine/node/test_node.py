@@ -11,7 +11,7 @@ from corral.domain.errors import StorageError
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.retry import RetryPolicy
-from corral.domain.runs.run import Lease, Move, RunState
+from corral.domain.runs.run import Lease, RunAction, RunState
 from corral.domain.runs.settlement import Settlement
 from corral.engine.worker.attempt import settlement_of
 from corral.settings import Settings
@@ -208,7 +208,7 @@ async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None
         quick = await put(app, *[drill(record=True) for _ in range(50)])
         await until(lambda: _all_completed(app, quick), timeout_s=15)
         for id_ in [*held, *slow, poison]:
-            await app.store.runs.apply_action(id_, Move.CANCEL)
+            await app.store.runs.apply_action(id_, RunAction.CANCEL)
 
 
 async def _is_suspect(app: App, run_id: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from corral.demo import RunningSite, running_site
 from corral.domain.ids import JobId, new_id
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
-from corral.domain.runs.run import Move, Run, RunState
+from corral.domain.runs.run import Run, RunAction, RunState
 from corral.fetch.browser.processes import ProcessRecord, descendants
 from corral.wiring.app import App
 from tests.engine.builders import ended, events, kinds, node_of, settings_for, sound, started, working
@@ -50,7 +50,7 @@ async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Pa
 
             run = await start(app, a_job(site, "/slow?seconds=2", "title", strategy=Strategy.BROWSER))
             await started(app, run.id)
-            await app.submitter.move(run.id, Move.CANCEL)
+            await app.submitter.apply_action(run.id, RunAction.CANCEL)
             [run] = await ended(app, [run.id])
             assert run.state is RunState.CANCELLED
             [worker] = node_of(app).worker_pids

@@ -12,7 +12,7 @@ import pytest
 
 from corral.domain.errors import RunNotFound, StorageUnavailable, StorageUnusable
 from corral.domain.ids import new_id
-from corral.domain.runs.run import Move
+from corral.domain.runs.run import RunAction
 from corral.store.backends import sqlite_file
 from corral.store.open import open_store
 from corral.store.store import Store
@@ -25,7 +25,7 @@ from tests.store.builders import ME, a_run, add, claim_new, history
 async def test_one_that_fails_does_not_take_the_others_with_it(store: Store) -> None:
     async def one(number: int) -> str:
         if number % 7 == 3:
-            await store.runs.apply_action(new_id(), Move.CANCEL)
+            await store.runs.apply_action(new_id(), RunAction.CANCEL)
         return await add(store)
 
     answers = await asyncio.gather(*(one(number) for number in range(70)), return_exceptions=True)
@@ -107,7 +107,7 @@ async def test_many_write_at_once(store: Store) -> None:
     await asyncio.gather(*(add(store, a_run()) for _ in range(1000)))
     leases = await store.runs.claim(ME, 1000, 30)
     assert len(leases) == 1000
-    settled = await asyncio.gather(*(store.runs.settle(builders.completed(lease)) for lease in leases))
+    settled = await asyncio.gather(*(builders.settle(store, builders.completed(lease)) for lease in leases))
     assert all(settled)
     assert await store.maintenance.audit() == []
 
@@ -170,7 +170,7 @@ async def test_lists_do_not_depend_on_the_collation_of_the_server(postgres: obje
     assert [run.id for run in await store.runs.newest(None, None, ids[1], 2)] == ids[:1]
     assert len(await store.jobs.newest(None, 10)) == 1
     [lease] = await store.runs.claim(ME, 1, 10)
-    await store.runs.settle(builders.completed(lease, [{"n": 1}]))
+    await builders.settle(store, builders.completed(lease, [{"n": 1}]))
     assert len(await store.records.of_run(lease.run_id, "", 10)) == 1
     assert await store.maintenance.audit() == []
     await store.close()

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from corral.domain.errors import StorageUnavailable
 from corral.domain.ids import new_id
 from corral.domain.runs.event import EventKind
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.store.tables import runs
@@ -63,7 +63,7 @@ async def test_a_server_that_is_gone_is_told_at_once_and_found_again_when_it_is_
         started = time.monotonic()
         answers = await asyncio.gather(
             store.runs.get(run_id),
-            store.runs.settle(builders.completed(lease)),
+            builders.settle(store, builders.completed(lease)),
             asyncio.to_thread(store.runs.renew_from_thread, [lease.key], ME, 10),
             *(add(store) for _ in range(300)),
             *(store.runs.get(run_id) for _ in range(50)),
@@ -75,7 +75,7 @@ async def test_a_server_that_is_gone_is_told_at_once_and_found_again_when_it_is_
         cluster.start()
     assert (await store.runs.get(run_id)).state is RunState.QUEUED
     assert store.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
-    assert await store.runs.settle(builders.completed(lease))
+    assert await builders.settle(store, builders.completed(lease))
     await check_history(store, lease.run_id)
 
 
@@ -144,7 +144,7 @@ async def _settle(store: Store, settlement_of: Callable[..., object]) -> tuple[C
     settlement = settlement_of(lease)
 
     async def act() -> None:
-        assert await store.runs.settle(settlement)  # type: ignore[arg-type]
+        assert await builders.settle(store, settlement)  # type: ignore[arg-type]
 
     async def check() -> None:
         kinds = await history(store, lease.run_id)
@@ -179,11 +179,11 @@ async def _claim(store: Store) -> tuple[Check, Check]:
     return act, check
 
 
-def _moving(move: Move, state: RunState) -> Callable[[Store], Awaitable[tuple[Check, Check]]]:
+def _moving(move: RunAction, state: RunState) -> Callable[[Store], Awaitable[tuple[Check, Check]]]:
     async def prepare(store: Store) -> tuple[Check, Check]:
         run_id = await add(store)
-        if move is Move.RESUME:
-            await store.runs.apply_action(run_id, Move.PAUSE)
+        if move is RunAction.RESUME:
+            await store.runs.apply_action(run_id, RunAction.PAUSE)
         before = len(await history(store, run_id))
 
         async def act() -> None:
@@ -245,9 +245,9 @@ PREPARED: dict[str, Callable[[Store], Awaitable[tuple[Check, Check]]]] = {
     "hold": lambda store: _settle(store, builders.held),
     "add": _add,
     "claim": _claim,
-    "cancel": _moving(Move.CANCEL, RunState.CANCELLED),
-    "pause": _moving(Move.PAUSE, RunState.HELD),
-    "resume": _moving(Move.RESUME, RunState.QUEUED),
+    "cancel": _moving(RunAction.CANCEL, RunState.CANCELLED),
+    "pause": _moving(RunAction.PAUSE, RunState.HELD),
+    "resume": _moving(RunAction.RESUME, RunState.QUEUED),
     "release": _release,
     "lose": _lose,
     "fire": _fire,
@@ -304,10 +304,10 @@ async def test_a_row_locked_by_somebody_else_is_given_up_in_time(postgres_url: s
         other.execute("SELECT id FROM runs FOR UPDATE")
         started = time.monotonic()
         with pytest.raises(StorageUnavailable):
-            await store.runs.apply_action(run_id, Move.CANCEL)
+            await store.runs.apply_action(run_id, RunAction.CANCEL)
         assert 1.5 < time.monotonic() - started < 5 * SLACK
         assert await store.runs.claim(ME, 10, 10) == [], "a claim skips what is locked"
-    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.runs.apply_action(run_id, RunAction.CANCEL)
     await store.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from corral.domain.errors import StorageUnavailable, StorageUnusable
 from corral.domain.ids import new_owner
-from corral.domain.runs.node import WorkerCard, WorkerRole, WorkerState
+from corral.domain.runs.node import NodeInfo, NodeRole, NodeState
 from corral.store.backends import sqlite_file
 from corral.store.backends.clock import SystemClock
 from corral.store.backends.readonly import ReadOnlyFile
@@ -103,11 +103,11 @@ class AnHourAhead(SystemClock):
 
 async def test_who_only_looks_goes_by_the_clock_of_those_who_write(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/corral.db")
-    card = WorkerCard(new_owner(), "here", 1, WorkerRole.WORKER, "embedded", (), 1, "1")
-    await store.nodes.heartbeat(card, 1, is_stopping=False)
+    info = NodeInfo(new_owner(), "here", 1, NodeRole.WORKER, "embedded", (), 1, "1")
+    await store.nodes.heartbeat(info, 1, is_stopping=False)
     looking = Store(ReadOnlyFile(tmp_path / "corral.db", clock=AnHourAhead()))
 
     [worker] = await looking.nodes.list_all()
 
-    assert worker.state is WorkerState.LIVE
+    assert worker.state is NodeState.LIVE
     await store.close()

@@ -3,7 +3,7 @@ import asyncio
 import psycopg
 
 from corral.domain.runs.event import Event, EventKind
-from corral.domain.runs.run import Move
+from corral.domain.runs.run import RunAction
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store import builders
@@ -12,7 +12,7 @@ from tests.store.builders import a_run, add, add_many, claim_new
 
 async def test_the_feed_tells_everything_in_order_page_by_page(store: Store) -> None:
     lease = await claim_new(store)
-    await store.runs.settle(builders.completed(lease))
+    await builders.settle(store, builders.completed(lease))
     other = await add(store)
     told: list[Event] = []
     after = 0
@@ -34,13 +34,13 @@ async def test_who_goes_on_from_the_last_position_hears_what_comes_next(store: S
     run_id = await add(store)
     position = await store.events.last_position()
     assert await store.events.feed(position, 10) == []
-    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.runs.apply_action(run_id, RunAction.CANCEL)
     assert [event.kind for event in await store.events.feed(position, 10)] == [EventKind.CANCELLED]
 
 
 async def test_events_of_a_run_are_read_from_a_number_on(store: Store) -> None:
     lease = await claim_new(store)
-    await store.runs.settle(builders.completed(lease))
+    await builders.settle(store, builders.completed(lease))
     assert [event.seq for event in await store.events.of_run(lease.run_id, 1, 10)] == [2, 3]
     assert [event.seq for event in await store.events.of_run(lease.run_id, 0, 1)] == [1]
 
@@ -49,7 +49,7 @@ async def test_a_position_is_not_used_again(store: Store) -> None:
     from corral.domain.runs.retention import Retention
 
     lease = await claim_new(store)
-    await store.runs.settle(builders.completed(lease))
+    await builders.settle(store, builders.completed(lease))
     position = await store.events.last_position()
     assert await store.maintenance.prune(Retention(max_finished_runs=0)) == 1
     await add(store)

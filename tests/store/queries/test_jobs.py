@@ -7,9 +7,9 @@ from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.ids import new_id
 from corral.domain.jobs.job import DueJob, FieldSpec, Priority, Strategy
 from corral.domain.runs.event import EventKind
-from corral.domain.runs.run import HoldReason, Move, RunState
+from corral.domain.runs.run import HoldReason, RunAction, RunState
 from corral.store.store import Store
-from tests.store.builders import CREATED, a_job, a_run, add, claim, completed, held
+from tests.store.builders import CREATED, a_job, a_run, add, claim, completed, held, settle
 from tests.store.conftest import Sql
 
 HOUR_MS = 3_600_000
@@ -48,10 +48,10 @@ async def test_a_job_shows_what_became_of_its_latest_run(store: Store) -> None:
     job = a_job()
     await store.jobs.add(job, None)
     await add(store, a_run(job.id))
-    await store.runs.settle(completed(await claim(store)))
+    await settle(store, completed(await claim(store)))
     assert (await store.jobs.get(job.id)).latest_state == RunState.COMPLETED
     await add(store, a_run(job.id))
-    await store.runs.settle(held(await claim(store)))
+    await settle(store, held(await claim(store)))
     [listed] = await store.jobs.newest(None, 10)
     assert (listed.latest_state, listed.latest_hold) == (RunState.HELD, HoldReason.WAITING_FOR_HUMAN)
 
@@ -88,7 +88,7 @@ async def test_a_job_with_a_live_run_cannot_be_deleted(store: Store) -> None:
     run_id = await add(store, a_run(job.id))
     with pytest.raises(WrongState, match="queued"):
         await store.jobs.delete(job.id)
-    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.runs.apply_action(run_id, RunAction.CANCEL)
     await store.jobs.delete(job.id)
     assert (await store.runs.get(run_id)).state is RunState.CANCELLED
 

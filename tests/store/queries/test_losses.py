@@ -6,7 +6,7 @@ from corral.domain.runs.event import EventKind
 from corral.domain.runs.intervention import InterventionKind, InterventionStatus
 from corral.domain.runs.loss import Blame, Suspicion
 from corral.domain.runs.outcome import Failed, FailureCode
-from corral.domain.runs.run import HoldReason, Lanes, Lease, Move, RunState
+from corral.domain.runs.run import HoldReason, Lanes, Lease, RunAction, RunState
 from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import ME, OTHER, check_history, claim, claim_new, history, lost
@@ -26,21 +26,21 @@ async def test_a_released_run_is_queued_where_it_stood(store: Store) -> None:
 async def test_a_run_given_back_after_an_attempt_has_it_on_record_and_none_counted(store: Store) -> None:
     lease = await claim_new(store)
     crash = Failed(FailureCode.UNKNOWN, "the browser crashed", "browser_crash")
-    given_back = builders.settlement(lease, Move.RELEASE, EventKind.RELEASED, failure=crash)
-    assert await store.runs.settle(given_back)
+    given_back = builders.settlement(lease, RunAction.RELEASE, EventKind.RELEASED, failure=crash)
+    assert await builders.settle(store, given_back)
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.losses, run.due_at) == (RunState.QUEUED, 1, 0, lease.run.due_at)
     assert (run.failure_detail, run.attempts) == ("browser_crash", ({"attempt": 1},))
-    assert await store.runs.settle(given_back), "said twice because the answer was lost"
+    assert await builders.settle(store, given_back), "said twice because the answer was lost"
     again = await claim(store, owner=OTHER)
     assert (again.run_id, again.epoch, again.run.attempts) == (run.id, lease.epoch + 1, run.attempts)
-    assert not await store.runs.settle(given_back)
+    assert not await builders.settle(store, given_back)
     await check_history(store, run.id)
 
 
 async def test_only_what_is_still_held_is_released(store: Store) -> None:
     gone, mine = await claim_new(store), await claim_new(store)
-    await store.runs.settle(builders.completed(gone))
+    await builders.settle(store, builders.completed(gone))
     assert await store.runs.release([gone, mine], "shutdown") == 1
     assert await store.runs.release([mine], "shutdown") == 0
     assert await store.runs.release([], "shutdown") == 0
@@ -69,7 +69,7 @@ async def test_a_run_is_never_quarantined_for_interruptions_and_waits_longer_aft
     assert (run.state, run.losses, run.interruptions) == (RunState.QUEUED, 0, 41)
     assert await store.runs.claim(ME, 10, 10) == [], "it waits a moment"
     sql(f"UPDATE runs SET due_at = 0 WHERE id = '{lease.run_id}'")
-    await store.runs.settle(builders.retried(await claim(store)))
+    await builders.settle(store, builders.retried(await claim(store)))
     assert (await store.runs.get(lease.run_id)).interruptions == 0
 
 
@@ -84,7 +84,7 @@ async def _lose_times(store: Store, times: int) -> Lease:
 async def test_after_a_certain_loss_a_run_is_tried_alone(store: Store) -> None:
     lease = await _lose_times(store, 1)
     assert (lease.run.losses, lease.run.suspect) == (1, Suspicion.ALONE)
-    await store.runs.settle(builders.retried(lease))
+    await builders.settle(store, builders.retried(lease))
     assert not (await store.runs.get(lease.run_id)).suspect
 
 
@@ -120,14 +120,14 @@ async def test_a_person_resumes_a_quarantined_run(store: Store, by: str) -> None
     lease = await _lose_times(store, 2)
     await store.runs.lose([lost(lease)])
     if by == "run":
-        await store.runs.apply_action(lease.run_id, Move.RESUME)
+        await store.runs.apply_action(lease.run_id, RunAction.RESUME)
     else:
         [intervention] = await store.interventions.newest(InterventionStatus.OPEN, None, 10)
         await store.interventions.resolve(intervention.id)
     again = await claim(store)
     assert (again.run_id, again.run.losses, again.run.suspect) == (lease.run_id, 0, Suspicion.ALONE)
     assert await store.interventions.newest(InterventionStatus.OPEN, None, 10) == []
-    assert await store.runs.settle(builders.completed(again))
+    assert await builders.settle(store, builders.completed(again))
     await check_history(store, lease.run_id)
 
 
@@ -171,12 +171,12 @@ async def test_an_owner_that_renewed_is_not_reaped(store: Store) -> None:
     lease = await claim_new(store, lease_s=-1)
     assert store.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
     assert await store.runs.reap() == 0
-    assert await store.runs.settle(builders.completed(lease))
+    assert await builders.settle(store, builders.completed(lease))
 
 
 async def test_an_owner_that_finished_is_not_reaped(store: Store) -> None:
     lease = await claim_new(store, lease_s=-1)
-    assert await store.runs.settle(builders.completed(lease))
+    assert await builders.settle(store, builders.completed(lease))
     assert await store.runs.reap() == 0
     assert (await store.runs.get(lease.run_id)).state is RunState.COMPLETED
 

@@ -27,7 +27,19 @@ from corral.store.to_postgres.rows import STEADY, _canonical, moved_tables
 from corral.store.to_postgres.target import place_of
 from tests import services
 from tests.chaos.level import LEVEL
-from tests.store.builders import CREATED, ME, OTHER, a_run, add, add_many, check_history, claim, completed, retried
+from tests.store.builders import (
+    CREATED,
+    ME,
+    OTHER,
+    a_run,
+    add,
+    add_many,
+    check_history,
+    claim,
+    completed,
+    retried,
+    settle,
+)
 from tests.store.fill import fill, rows_of
 
 
@@ -100,8 +112,8 @@ async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it
     store = await opened(path)
     ids = await add_many(store, [a_run("job", max_attempts=2) for _ in range(3)])
     ended, retry, running = [await claim(store, lease_s=60) for _ in ids]
-    assert await store.runs.settle(completed(ended, [{"a": 1}]))
-    assert await store.runs.settle(retried(retry, due_in_s=100))
+    assert await settle(store, completed(ended, [{"a": 1}]))
+    assert await settle(store, retried(retry, due_in_s=100))
 
     done = move(path, target, silent)
 
@@ -122,8 +134,8 @@ async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it
     assert events[-1].meta == {"reason": "moved"}
     [lease] = await new.runs.claim(OTHER, 10, 10)
     assert (lease.run_id, lease.epoch, lease.run.attempt, lease.run.losses) == (running.run_id, 2, 1, 0)
-    assert not await new.runs.settle(completed(running))
-    assert await new.runs.settle(completed(lease))
+    assert not await settle(new, completed(running))
+    assert await settle(new, completed(lease))
     waits_s = ((await new.runs.get(retry.run_id)).due_at.timestamp() * 1000 - _now_ms(target)) / 1000
     assert 60 < waits_s <= 100
     for run_id in ids:
@@ -176,7 +188,7 @@ async def test_due_times_are_translated_from_one_clock_to_the_other(path: Path, 
     clock = AnHourAhead()
     store = open_store(f"sqlite:///{path}", clock=clock)
     await add(store)
-    assert await store.runs.settle(retried(await claim(store), due_in_s=50))
+    assert await settle(store, retried(await claim(store), due_in_s=50))
     await store.hosts.open_breaker("example.test", 5, 40)
     await store.close()
 

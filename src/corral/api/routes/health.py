@@ -12,7 +12,7 @@ from corral.api.deps import Corral
 from corral.api.routing import make_router
 from corral.api.schemas.common import Health
 from corral.domain.errors import CorralError
-from corral.domain.runs.node import NEGLECTED_AFTER_S, REMEDY, WorkerState
+from corral.domain.runs.node import NEGLECTED_AFTER_S, REMEDY, NodeState
 
 router = make_router("health")
 
@@ -43,7 +43,7 @@ async def _others(corral: Corral) -> dict[str, Any]:
     """Who works, where this process only serves."""
     try:
         async with asyncio.timeout(_ANSWER_S):
-            found = [each for each in await corral.store.nodes.list_all() if each.state is WorkerState.LIVE]
+            found = [each for each in await corral.store.nodes.list_all() if each.state is NodeState.LIVE]
     except (CorralError, TimeoutError):
         return {}
     executing = sum(each.holding for each in found)

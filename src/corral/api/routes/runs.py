@@ -13,7 +13,7 @@ from corral.api.schemas.common import RunOverrides, RunRead
 from corral.domain.crawl.crawl import Counts
 from corral.domain.errors import RunNotFound
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.run import CRAWL, Move, Run, RunState
+from corral.domain.runs.run import CRAWL, Run, RunAction, RunState
 from corral.engine.usecases.submit import Overrides
 
 router = make_router("runs")
@@ -91,17 +91,17 @@ async def read_run(run_id: Id, corral: Corral) -> Response:
 
 @router.post("/jobs/runs/{run_id}/cancel", response_model=RunRead)
 async def cancel_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(await _shown(corral, await corral.submitter.move(str(run_id), Move.CANCEL)))
+    return render.answer(await _shown(corral, await corral.submitter.apply_action(str(run_id), RunAction.CANCEL)))
 
 
 @router.post("/jobs/runs/{run_id}/pause", response_model=RunRead)
 async def pause_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(await _shown(corral, await corral.submitter.move(str(run_id), Move.PAUSE)))
+    return render.answer(await _shown(corral, await corral.submitter.apply_action(str(run_id), RunAction.PAUSE)))
 
 
 @router.post("/jobs/runs/{run_id}/resume", response_model=RunRead)
 async def resume_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(await _shown(corral, await corral.submitter.move(str(run_id), Move.RESUME)))
+    return render.answer(await _shown(corral, await corral.submitter.apply_action(str(run_id), RunAction.RESUME)))
 
 
 @router.post("/jobs/runs/{run_id}/retry", response_model=RunRead)

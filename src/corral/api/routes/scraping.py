@@ -32,7 +32,7 @@ from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.errors import BadInput
 from corral.domain.redaction import redact, redact_result_url
 from corral.domain.runs.outcome import FailureCode
-from corral.domain.runs.run import Move, Run, RunState
+from corral.domain.runs.run import Run, RunAction, RunState
 from corral.engine.usecases.crawls import CrawlAccess, seeds_of
 from corral.views.host_limits import breakers_read
 
@@ -100,7 +100,7 @@ async def tasks(
 @router.delete("/tasks/{task_id}", response_model=TaskMessage)
 async def cancel(corral: Corral, task_id: Id) -> Response:
     run = await _task(corral, task_id)
-    await corral.submitter.move(run.id, Move.CANCEL)
+    await corral.submitter.apply_action(run.id, RunAction.CANCEL)
     return render.answer({"message": f"task {run.id} was cancelled; what it collected stays"})
 
 

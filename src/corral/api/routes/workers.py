@@ -24,7 +24,7 @@ router = make_router("workers")
 async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The nodes on record. One that died is shown as lost for an hour, or until somebody took back what it held."""
     found = await corral.store.nodes.list_all(render.cursor_owner(cursor), limit)
-    return render.page([worker_read(each) for each in found], found[-1].card.owner if found else None, limit)
+    return render.page([worker_read(each) for each in found], found[-1].info.owner if found else None, limit)
 
 
 @router.get("/workers/{owner}/runs", response_model=list[HeldRunRead])

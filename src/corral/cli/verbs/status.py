@@ -13,7 +13,7 @@ from corral.cli.render import Cell
 from corral.cli.running import finish
 from corral.cli.stores import database_file, read_store
 from corral.domain.errors import StorageUnavailable
-from corral.domain.runs.node import BrokerNow, QueueNow, WorkerNow, troubles
+from corral.domain.runs.node import BrokerNow, NodeStatus, QueueNow, troubles
 from corral.settings import Settings, load_settings
 from corral.views.nodes import queue_read, worker_read
 from corral.wiring.broker import look_at_broker
@@ -35,7 +35,7 @@ class Look:
 
     storage: str
     storage_is_up: bool
-    workers: Sequence[WorkerNow] = ()
+    workers: Sequence[NodeStatus] = ()
     queues: Sequence[QueueNow] = ()
     broker: BrokerNow | None = None
     problems: tuple[str, ...] = ()
@@ -110,13 +110,13 @@ def _show(found: Look, *, as_json: bool, watch: bool) -> None:
     print("\n".join(f"✗ {problem}" for problem in found.problems) or "✓ everything is served")
 
 
-def _worker_row(worker: WorkerNow) -> tuple[Cell, ...]:
+def _worker_row(worker: NodeStatus) -> tuple[Cell, ...]:
 
-    card = worker.card
+    info = worker.info
     up = render.ago(worker.started_at).removesuffix(" ago")
-    queues = ",".join(card.queues) or "-"
-    told = (worker.state.value, card.role.value, card.host, card.pid, queues, worker.processes, worker.holding)
-    return (*told, up, f"{worker.seen_s:.0f} s ago", card.version)
+    queues = ",".join(info.queues) or "-"
+    told = (worker.state.value, info.role.value, info.host, info.pid, queues, worker.processes, worker.holding)
+    return (*told, up, f"{worker.seen_s:.0f} s ago", info.version)
 
 
 def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
@@ -124,15 +124,15 @@ def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
     return (queue.name.value, queue.due, queue.later, queue.held, queue.running, oldest)
 
 
-def _held_rows(worker: WorkerNow) -> list[tuple[Cell, ...]]:
+def _held_rows(worker: NodeStatus) -> list[tuple[Cell, ...]]:
 
-    card = worker.card
+    info = worker.info
     rows: list[tuple[Cell, ...]] = [
-        (run.id, run.kind, run.job_id, f"{card.host}:{card.pid}", render.ago(run.since), f"{run.lease_left_s:.0f} s")
+        (run.id, run.kind, run.job_id, f"{info.host}:{info.pid}", render.ago(run.since), f"{run.lease_left_s:.0f} s")
         for run in worker.runs
     ]
     if worker.holding > len(rows):
-        rows.append((f"… and {worker.holding - len(rows)} more", "", "", f"{card.host}:{card.pid}", "", ""))
+        rows.append((f"… and {worker.holding - len(rows)} more", "", "", f"{info.host}:{info.pid}", "", ""))
     return rows
 
 

@@ -12,7 +12,7 @@ from corral.cli.options import AsJson
 from corral.cli.running import Stop, first_of
 from corral.cli.serving.finish import finish_serving
 from corral.cli.serving.stopping import stop_working
-from corral.domain.runs.node import WorkerRole
+from corral.domain.runs.node import NodeRole
 from corral.domain.runs.queues import Queue, parse_queues
 from corral.log import configure_logging
 from corral.settings import Settings, Transport, load_settings
@@ -77,7 +77,7 @@ async def _work(settings: Settings, queues: Sequence[Queue], *, as_json: bool) -
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
-    async with opened(settings, works=True, queues=queues, role=WorkerRole.WORKER) as app:
+    async with opened(settings, works=True, queues=queues, role=NodeRole.WORKER) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         if await first_of(_has_workers(app), stop):

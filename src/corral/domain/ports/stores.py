@@ -17,12 +17,12 @@ from corral.domain.runs.event import Event, EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention
 from corral.domain.runs.loss import Loss
-from corral.domain.runs.node import WorkerCard
+from corral.domain.runs.node import NodeInfo
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Hint
 from corral.domain.runs.record import Record, RecordFilter
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
+from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, NewRun, Run, RunAction, RunState
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
@@ -86,7 +86,7 @@ class RunStore(Protocol):
         """Replace the payload of a held run; a run in another state keeps its payload."""
         ...
 
-    async def apply_action(self, run_id: str, action: Move) -> Run:
+    async def apply_action(self, run_id: str, action: RunAction) -> Run:
         """Apply the action a person requested; WrongState if the run's state forbids it."""
         ...
 
@@ -289,7 +289,7 @@ class EventStore(Protocol):
 
 
 class NodeStore(Protocol):
-    async def heartbeat(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None: ...
+    async def heartbeat(self, info: NodeInfo, processes: int, *, is_stopping: bool) -> None: ...
 
     async def remove(self, owner: Owner) -> None: ...
 

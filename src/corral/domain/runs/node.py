@@ -16,26 +16,26 @@ FORGOTTEN_AFTER_S = 3600.0
 NEGLECTED_AFTER_S = 30.0
 
 
-class WorkerRole(StrEnum):
+class NodeRole(StrEnum):
     EMBEDDED = "embedded"  # beside the API, in `corral up`
     WORKER = "worker"  # by itself
     SINGLE = "single"  # for one run that somebody waits for at a terminal
 
 
-class WorkerState(StrEnum):
+class NodeState(StrEnum):
     LIVE = "live"
     STOPPING = "stopping"  # it finishes what it has and takes nothing more
     LOST = "lost"  # not seen for a while: it died, or cannot reach the database
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerCard:
+class NodeInfo:
     """What a node says of itself when it starts."""
 
     owner: Owner
     host: str
     pid: int
-    role: WorkerRole
+    role: NodeRole
     transport: str
     queues: tuple[str, ...]  # those it takes any run of
     concurrency: int  # runs at once, over all of its processes
@@ -52,8 +52,8 @@ class HeldRun:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerNow:
-    card: WorkerCard
+class NodeStatus:
+    info: NodeInfo
     processes: int  # that were alive when it was last seen
     is_stopping: bool
     started_at: datetime
@@ -62,10 +62,10 @@ class WorkerNow:
     runs: tuple[HeldRun, ...] = ()  # the oldest of them
 
     @property
-    def state(self) -> WorkerState:
+    def state(self) -> NodeState:
         if self.seen_s > LOST_AFTER_S:
-            return WorkerState.LOST
-        return WorkerState.STOPPING if self.is_stopping else WorkerState.LIVE
+            return NodeState.LOST
+        return NodeState.STOPPING if self.is_stopping else NodeState.LIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class BrokerNow:
 REMEDY = "start one with `corral worker`, or everything with `corral up`"
 
 
-def served(workers: Iterable[WorkerNow]) -> frozenset[str]:
+def served(workers: Iterable[NodeStatus]) -> frozenset[str]:
     """The queues that somebody takes runs of."""
-    return frozenset(queue for worker in workers if worker.state is WorkerState.LIVE for queue in worker.card.queues)
+    return frozenset(queue for worker in workers if worker.state is NodeState.LIVE for queue in worker.info.queues)
 
 
 def neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) -> list[Neglect]:
@@ -132,7 +132,7 @@ def neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) 
     ]
 
 
-def troubles(workers: Sequence[WorkerNow], queues: Sequence[QueueNow]) -> list[str]:
+def troubles(workers: Sequence[NodeStatus], queues: Sequence[QueueNow]) -> list[str]:
     """What is wrong, a sentence each. Somebody who looks wants to know at once, whatever has waited how long."""
     oldest_s = {queue.name: queue.oldest_s for queue in queues if queue.oldest_s is not None}
     by = served(workers)

@@ -14,7 +14,7 @@ from corral.domain.runs.intervention import InterventionDraft, InterventionKind
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
-from corral.domain.runs.run import Move, Run, RunState, target
+from corral.domain.runs.run import Run, RunAction, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
 TOO_SLOW = "limit:selector"
@@ -70,7 +70,7 @@ class RetryPolicy:
 class Transition:
     """A move of the state machine with all that has to be written beside it."""
 
-    move: Move
+    action: RunAction
     events: tuple[EventDraft, ...]
     due_in_s: float = 0.0
     strategy: Strategy | None = None  # None keeps the one it has
@@ -81,13 +81,13 @@ class Transition:
 
     @property
     def to(self) -> RunState:
-        return target(self.move)
+        return target(self.action)
 
 
 def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
     """The transition a running run makes after this outcome, with what was noticed on the way."""
     transition = _decided(run, outcome, policy, now)
-    if transition.move is Move.FAIL and transition.failure is not None:
+    if transition.action is RunAction.FAIL and transition.failure is not None:
         transition = _with_what_was_found(run, transition.failure) or transition
     elif not transition.to.is_terminal:
         transition = replace(transition, stats={**transition.stats, **carried(run, outcome)})
@@ -104,7 +104,7 @@ def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
     problems = {**failure.stats.get("problems", {}), "missing": missing, "last_attempt": failure.message}
     stats = {**failure.stats, "problems": problems}
     return Transition(
-        move=Move.COMPLETE_PARTLY,
+        action=RunAction.COMPLETE_PARTLY,
         events=(EventDraft(EventKind.PARTIAL, {"stats": stats, "problems": problems, **_described(failure)}),),
         failure=failure,
         stats=stats,
@@ -142,7 +142,7 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
 def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime) -> Transition:
     if outcome.problems:
         return Transition(
-            move=Move.COMPLETE_PARTLY,
+            action=RunAction.COMPLETE_PARTLY,
             events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": outcome.problems}),),
             stats={**outcome.stats, "problems": outcome.problems},
         )
@@ -150,7 +150,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         if cut := _cut_fields(outcome):
             return _complete_partly(outcome, _of_cut(outcome, cut), outcome.stats["problems"])
         return Transition(
-            move=Move.COMPLETE,
+            action=RunAction.COMPLETE,
             events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
             stats=outcome.stats,
             records=outcome.records,
@@ -174,7 +174,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
 
 def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]) -> Transition:
     return Transition(
-        move=Move.COMPLETE_PARTLY,
+        action=RunAction.COMPLETE_PARTLY,
         events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": problems}),),
         failure=failure,
         stats={**outcome.stats, "problems": problems},
@@ -234,7 +234,7 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
     """At once, and the attempt is not counted: a run does not fail for what was tried to spare the browser."""
     to = ESCALATES_TO[run.resolved_strategy]
     return Transition(
-        move=Move.RELEASE,
+        action=RunAction.RELEASE,
         events=(
             EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": to.value}),
             EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_described(failure)}),
@@ -265,7 +265,7 @@ def _is_stuck_at_captcha(run: Run, failure: Failed, policy: RetryPolicy) -> bool
 def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
     url = run.payload.read(CommonPayload).url
     return Transition(
-        move=Move.HOLD,
+        action=RunAction.HOLD,
         events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_described(failure)}),),
         failure=failure,
         stats=failure.stats,
@@ -282,7 +282,7 @@ def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
 
 def _give_back(failure: Failed) -> Transition:
     return Transition(
-        move=Move.RELEASE,
+        action=RunAction.RELEASE,
         events=(EventDraft(EventKind.RELEASED, {"reason": _BROWSER_CRASH, **_described(failure)}),),
         failure=failure,
         stats=failure.stats,
@@ -291,7 +291,7 @@ def _give_back(failure: Failed) -> Transition:
 
 def _fail(failure: Failed, **more: Any) -> Transition:
     return Transition(
-        move=Move.FAIL,
+        action=RunAction.FAIL,
         events=(EventDraft(EventKind.FAILED, {**_described(failure), **more}),),
         failure=failure,
         stats={**failure.stats, **more},
@@ -315,7 +315,7 @@ def _retry(
     }
     events.append(EventDraft(EventKind.RETRY_SCHEDULED, meta))
     return Transition(
-        move=Move.RETRY,
+        action=RunAction.RETRY,
         events=tuple(events),
         due_in_s=delay_s,
         strategy=strategy,

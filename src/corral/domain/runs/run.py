@@ -41,7 +41,7 @@ class HoldReason(StrEnum):
 WAITS_FOR_PERSON = frozenset({HoldReason.WAITING_FOR_HUMAN, HoldReason.QUARANTINED})
 
 
-class Move(StrEnum):
+class RunAction(StrEnum):
     """Everything that can happen to a run's state."""
 
     CLAIM = "claim"
@@ -56,27 +56,27 @@ class Move(StrEnum):
     CANCEL = "cancel"
 
 
-_EDGES: dict[Move, tuple[frozenset[RunState], RunState]] = {
-    Move.CLAIM: (frozenset({RunState.QUEUED}), RunState.RUNNING),
-    Move.COMPLETE: (frozenset({RunState.RUNNING}), RunState.COMPLETED),
-    Move.COMPLETE_PARTLY: (frozenset({RunState.RUNNING}), RunState.PARTIAL),
-    Move.FAIL: (frozenset({RunState.RUNNING}), RunState.FAILED),
-    Move.RETRY: (frozenset({RunState.RUNNING}), RunState.QUEUED),
-    Move.RELEASE: (frozenset({RunState.RUNNING}), RunState.QUEUED),
-    Move.HOLD: (frozenset({RunState.RUNNING}), RunState.HELD),
-    Move.PAUSE: (frozenset({RunState.QUEUED, RunState.RUNNING}), RunState.HELD),
-    Move.RESUME: (frozenset({RunState.HELD}), RunState.QUEUED),
-    Move.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD}), RunState.CANCELLED),
+_EDGES: dict[RunAction, tuple[frozenset[RunState], RunState]] = {
+    RunAction.CLAIM: (frozenset({RunState.QUEUED}), RunState.RUNNING),
+    RunAction.COMPLETE: (frozenset({RunState.RUNNING}), RunState.COMPLETED),
+    RunAction.COMPLETE_PARTLY: (frozenset({RunState.RUNNING}), RunState.PARTIAL),
+    RunAction.FAIL: (frozenset({RunState.RUNNING}), RunState.FAILED),
+    RunAction.RETRY: (frozenset({RunState.RUNNING}), RunState.QUEUED),
+    RunAction.RELEASE: (frozenset({RunState.RUNNING}), RunState.QUEUED),
+    RunAction.HOLD: (frozenset({RunState.RUNNING}), RunState.HELD),
+    RunAction.PAUSE: (frozenset({RunState.QUEUED, RunState.RUNNING}), RunState.HELD),
+    RunAction.RESUME: (frozenset({RunState.HELD}), RunState.QUEUED),
+    RunAction.CANCEL: (frozenset({RunState.QUEUED, RunState.RUNNING, RunState.HELD}), RunState.CANCELLED),
 }
 
 
-def sources(move: Move) -> frozenset[RunState]:
-    """The states from which this move is allowed: the guard of its UPDATE."""
-    return _EDGES[move][0]
+def sources(action: RunAction) -> frozenset[RunState]:
+    """The states from which this action is allowed: the guard of its UPDATE."""
+    return _EDGES[action][0]
 
 
-def target(move: Move) -> RunState:
-    return _EDGES[move][1]
+def target(action: RunAction) -> RunState:
+    return _EDGES[action][1]
 
 
 def spoken(state: str, hold: str | None) -> str:
@@ -87,11 +87,11 @@ def spoken(state: str, hold: str | None) -> str:
     return HoldReason.WAITING_FOR_HUMAN.value if hold in WAITS_FOR_PERSON else HoldReason.PAUSED.value
 
 
-def advance(state: RunState, move: Move, hold: HoldReason | None = None) -> RunState:
-    """The state after the move, or WrongState where the table has no such edge."""
-    allowed, to = _EDGES[move]
+def advance(state: RunState, action: RunAction, hold: HoldReason | None = None) -> RunState:
+    """The state after the action; WrongState if the table has no such edge."""
+    allowed, to = _EDGES[action]
     if state not in allowed:
-        raise WrongState(move.value.replace("_", " "), spoken(state, hold), terminal=state.is_terminal)
+        raise WrongState(action.value.replace("_", " "), spoken(state, hold), terminal=state.is_terminal)
     return to
 
 

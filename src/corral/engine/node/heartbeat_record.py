@@ -8,7 +8,7 @@ import structlog
 
 from corral.domain.errors import StorageError
 from corral.domain.ports.stores import NodeStore
-from corral.domain.runs.node import WorkerCard
+from corral.domain.runs.node import NodeInfo
 
 log = structlog.get_logger()
 
@@ -24,9 +24,9 @@ class Worked(Protocol):
 
 
 class Roll:
-    def __init__(self, store: NodeStore, card: WorkerCard, node: Worked) -> None:
+    def __init__(self, store: NodeStore, info: NodeInfo, node: Worked) -> None:
         self._store = store
-        self._card = card
+        self._info = info
         self._node = node
         self._is_stopping = False
         self._has_left = False
@@ -48,14 +48,14 @@ class Roll:
             async with asyncio.timeout(_LEAVE_WITHIN_S):
                 if self._telling is not None:
                     await self._telling
-                await self._store.remove(self._card.owner)
+                await self._store.remove(self._info.owner)
 
     async def _tell(self) -> None:
         while not self._has_left:
             self._news.clear()
             processes = self._node.worker_count
             try:
-                await self._store.heartbeat(self._card, processes, is_stopping=self._is_stopping)
+                await self._store.heartbeat(self._info, processes, is_stopping=self._is_stopping)
             except StorageError as error:
                 # The node itself finds out, pauses and says so; being seen is not worth more.
                 log.debug("a sign of life could not be written", reason=error.message)

@@ -23,7 +23,7 @@ from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.retry import HELD_FOR_PAGE
-from corral.domain.runs.run import CRAWL, PAGE, HoldReason, Move, NewRun, Run, spoken
+from corral.domain.runs.run import CRAWL, PAGE, HoldReason, NewRun, Run, RunAction, spoken
 from corral.domain.runs.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.sites.recipe.recipe import recipe_key
 from corral.domain.sites.site import fields_key
@@ -119,12 +119,12 @@ class Submitter:
         [made], replayed = await self._store.runs.add([(run, drafts)], key)
         return made, replayed
 
-    async def move(self, run_id: str, what: Move) -> Run:
+    async def apply_action(self, run_id: str, action: RunAction) -> Run:
         """Cancel, pause or resume."""
-        if what is Move.RESUME:
+        if action is RunAction.RESUME:
             await self._refresh(run_id)
-        run = await self._store.runs.apply_action(run_id, what)
-        if what is Move.RESUME:
+        run = await self._store.runs.apply_action(run_id, action)
+        if action is RunAction.RESUME:
             self._wake(run)
         else:
             self._abort(run_id)

@@ -1,7 +1,7 @@
 """Nodes: their heartbeats and the runs they hold."""
 
 from corral.domain.ids import Owner
-from corral.domain.runs.node import HeldRun, WorkerCard, WorkerNow
+from corral.domain.runs.node import HeldRun, NodeInfo, NodeStatus
 from corral.store.database import Database
 from corral.store.queries import nodes
 
@@ -10,14 +10,14 @@ class SqlNodeStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def heartbeat(self, card: WorkerCard, processes: int, *, is_stopping: bool) -> None:
-        await self._db.write(lambda tx: nodes.seen(tx, card, processes, is_stopping=is_stopping))
+    async def heartbeat(self, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
+        await self._db.write(lambda tx: nodes.seen(tx, info, processes, is_stopping=is_stopping))
 
     async def remove(self, owner: Owner) -> None:
         """Delete the row of a node that has left or is known to be dead."""
         await self._db.write(lambda tx: nodes.strike(tx, owner))
 
-    async def list_all(self, after: str = "", limit: int = 200) -> list[WorkerNow]:
+    async def list_all(self, after: str = "", limit: int = 200) -> list[NodeStatus]:
         return await self._db.read_slow(lambda tx: nodes.listed(tx, after, limit))
 
     async def runs_of(self, owner: str, after: str, limit: int) -> list[HeldRun]:

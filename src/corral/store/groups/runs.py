@@ -11,7 +11,7 @@ from corral.domain.runs.loss import Loss
 from corral.domain.runs.node import Neglect, QueueNow
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Hint
-from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, Move, NewRun, Run, RunState
+from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, NewRun, Run, RunAction, RunState
 from corral.domain.runs.settlement import Settlement
 from corral.store.database import Database, write_unless_moved
 from corral.store.queries import losses
@@ -37,8 +37,8 @@ class SqlRunStore:
     async def newest(self, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
         return await self._db.read(lambda tx: runs.newest(tx, job_id, state, before, limit))
 
-    async def apply_action(self, run_id: str, action: Move) -> Run:
-        return await self._db.write(lambda tx: runs.move(tx, run_id, action))
+    async def apply_action(self, run_id: str, action: RunAction) -> Run:
+        return await self._db.write(lambda tx: runs.apply_action(tx, run_id, action))
 
     async def replace_held_payload(self, run_id: str, payload: Payload) -> None:
         await self._db.write(lambda tx: runs.replace_held_payload(tx, run_id, payload))
@@ -77,9 +77,6 @@ class SqlRunStore:
             return self._db.write_from_thread(lambda tx: claims.renew(tx, leases, owner, lease_s))
         except StorageMoved:
             return set()
-
-    async def settle(self, settlement: Settlement) -> bool:
-        return await self._db.write(lambda tx: claims.settle(tx, settlement), essential=True)
 
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
         """Settle many runs in one round trip to the database."""

@@ -10,7 +10,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import InterventionKind
 from corral.domain.runs.loss import Blame, Loss, Suspicion, interruption_backoff_s, loss_cap, suspicion_after
 from corral.domain.runs.outcome import FailureCode
-from corral.domain.runs.run import HoldReason, Lease, Move, Run, RunState, target
+from corral.domain.runs.run import HoldReason, Lease, Run, RunAction, RunState, target
 from corral.store.queries import events
 from corral.store.queries.crawl import losses as item_losses
 from corral.store.queries.hosts import quotas
@@ -116,7 +116,7 @@ def _quarantined(loss: Loss, losses: int, interruptions: int) -> dict[str, Any]:
         "it is held until a person resumes or cancels it"
     )
     return _requeued(losses, interruptions, Suspicion.ALONE) | values(
-        state=target(Move.HOLD).value,
+        state=target(RunAction.HOLD).value,
         hold_reason=HoldReason.QUARANTINED.value,
         failure_code=FailureCode.WORKER_LOST.value,
         failure_detail="poison",

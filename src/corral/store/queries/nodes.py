@@ -5,7 +5,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.ids import Owner
 from corral.domain.runs.event import EventKind
-from corral.domain.runs.node import FORGOTTEN_AFTER_S, LOST_AFTER_S, HeldRun, WorkerCard, WorkerNow, WorkerRole
+from corral.domain.runs.node import FORGOTTEN_AFTER_S, LOST_AFTER_S, HeldRun, NodeInfo, NodeRole, NodeStatus
 from corral.domain.runs.run import RunState
 from corral.store.queries.hosts import quotas
 from corral.store.rows import at, maybe_at
@@ -54,18 +54,18 @@ _HELD_BY = (
 )
 
 
-def seen(tx: Tx, card: WorkerCard, processes: int, *, is_stopping: bool) -> None:
+def seen(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
     """Enter a node, or say that it still lives; those not seen for an hour are forgotten on the way."""
     row = values(
-        owner=card.owner,
-        host=card.host,
-        pid=card.pid,
-        role=card.role.value,
-        transport=card.transport,
-        queues=",".join(card.queues),
-        concurrency=card.concurrency,
+        owner=info.owner,
+        host=info.host,
+        pid=info.pid,
+        role=info.role.value,
+        transport=info.transport,
+        queues=",".join(info.queues),
+        concurrency=info.concurrency,
         processes=processes,
-        version=card.version,
+        version=info.version,
         started_at=tx.now_ms,
         seen_at=tx.now_ms,
         stopping=int(is_stopping),
@@ -80,7 +80,7 @@ def strike(tx: Tx, owner: Owner) -> None:
     quotas.drop_all(tx, owner)
 
 
-def listed(tx: Tx, after: str, limit: int) -> list[WorkerNow]:
+def listed(tx: Tx, after: str, limit: int) -> list[NodeStatus]:
     rows = tx.all(_LISTED, values(after=after, limit=limit))
     if not rows:
         return []
@@ -105,12 +105,12 @@ def live_queues(tx: Tx) -> frozenset[str]:
     return frozenset(name for row in rows for name in row[0].split(",") if name)
 
 
-def _worker(tx: Tx, row: Row, holding: int, held: tuple[HeldRun, ...]) -> WorkerNow:
+def _worker(tx: Tx, row: Row, holding: int, held: tuple[HeldRun, ...]) -> NodeStatus:
     owner, host, pid, role, transport, queues, concurrency, processes, version, started_at, seen_at, stopping = row
     names = tuple(name for name in queues.split(",") if name)
-    card = WorkerCard(Owner(owner), host, pid, WorkerRole(role), transport, names, concurrency, version)
+    info = NodeInfo(Owner(owner), host, pid, NodeRole(role), transport, names, concurrency, version)
     seen_s = max(0.0, (tx.now_ms - seen_at) / 1000)
-    return WorkerNow(card, processes, bool(stopping), at(started_at), seen_s, holding, held)
+    return NodeStatus(info, processes, bool(stopping), at(started_at), seen_s, holding, held)
 
 
 def _held(tx: Tx, row: Row) -> HeldRun:

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.run import Move, RunState, target
+from corral.domain.runs.run import RunAction, RunState, target
 from corral.store.queries import events
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Tx, is_state
@@ -13,7 +13,7 @@ from corral.store.tx import Tx, is_state
 _RELEASE_ALL = (
     sa.update(runs)
     .where(is_state(runs.c.state, RunState.RUNNING))
-    .values(state=target(Move.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
+    .values(state=target(RunAction.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
     .returning(runs.c.id, runs.c.seq)
 )
 _GIVE_BACK_ITEMS = (

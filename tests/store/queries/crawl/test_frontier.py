@@ -8,7 +8,7 @@ from corral.domain.crawl.crawl import HOST_BUDGET, Bounds, Counts, ItemState
 from corral.domain.crawl.item import BatchReport, DiscoveredLink, Item, ItemResult
 from corral.domain.crawl.scope import Refusal
 from corral.domain.runs.loss import CRAWL_LOSS_CAP, Blame, Loss, Suspicion
-from corral.domain.runs.run import Lease, Move, RunState
+from corral.domain.runs.run import Lease, RunAction, RunState
 from corral.store.store import Store
 from tests.store.builders import OTHER
 from tests.store.conftest import Sql
@@ -50,7 +50,7 @@ async def test_whoever_lost_the_run_writes_nothing(store: Store, sql: Sql) -> No
     assert await store.crawls.step(lease._replace(owner=OTHER), report, Bounds()) is None
     again = await claimed(store, run_id)
     assert await store.crawls.step(lease, report, Bounds()) is None
-    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.runs.apply_action(run_id, RunAction.CANCEL)
     assert await store.crawls.step(again, report, Bounds()) is None
     assert await store.records.of_run(run_id, "", 10) == []
     assert sql(f"SELECT count(*) FROM items WHERE run_id = '{run_id}'") == [(1,)]

@@ -7,10 +7,10 @@ import pytest
 from corral.domain.crawl.crawl import Bounds
 from corral.domain.crawl.item import BatchReport, DiscoveredLink
 from corral.domain.crawl.sharing import place_in, place_of_template
-from corral.domain.runs.run import CRAWL_HELPER, Move, RunState
+from corral.domain.runs.run import CRAWL_HELPER, RunAction, RunState
 from corral.store.store import Store
 from tests.chaos.level import LEVEL
-from tests.store.builders import OTHER, check_history, completed
+from tests.store.builders import OTHER, check_history, completed, settle
 from tests.store.conftest import Sql
 from tests.store.sharing import AT_ONCE, SHARED, a_crawl, check, claimed, done, helpers, page, shared, worked_off
 
@@ -176,7 +176,7 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
     await helper.step(want=0)
     assert sql(f"SELECT state FROM items WHERE url_key = '{name.partition('/')[0]}/50'") == [("skipped",)]
     await helper.step(want=0, is_last=True)
-    assert await store.runs.settle(completed(helper.lease))
+    assert await settle(store, completed(helper.lease))
     step = await crawl.step(want=0)
     assert step.traps is not None
     assert {each: tally for each, *tally in step.traps["come"]["templates"]}[name] == [9, *TALLY[1:]]
@@ -218,14 +218,14 @@ async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
     report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
     assert await store.crawls.step(helper.lease, report, SHARED) is None
     assert (await store.runs.get(helper.lease.run_id)).state is RunState.COMPLETED
-    assert await store.runs.settle(completed(crawl.lease))
+    assert await settle(store, completed(crawl.lease))
     check(sql, crawl.lease.run_id, step.counts)
     for run_id in (crawl.lease.run_id, helper.lease.run_id):
         await check_history(store, run_id)
 
 
-@pytest.mark.parametrize("move", [Move.CANCEL, Move.PAUSE])
-async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store, move: Move) -> None:
+@pytest.mark.parametrize("move", [RunAction.CANCEL, RunAction.PAUSE])
+async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store, move: RunAction) -> None:
     crawl, helper = await shared(store)
     before = (await store.crawls.get(crawl.lease.run_id)).counts
     await store.runs.apply_action(crawl.lease.run_id, move)
@@ -239,9 +239,9 @@ async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store,
 
 async def test_a_paused_crawl_goes_on_with_what_its_helper_had(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
-    await store.runs.apply_action(crawl.lease.run_id, Move.PAUSE)
-    assert await store.runs.settle(completed(helper.lease))
-    await store.runs.apply_action(crawl.lease.run_id, Move.RESUME)
+    await store.runs.apply_action(crawl.lease.run_id, RunAction.PAUSE)
+    assert await settle(store, completed(helper.lease))
+    await store.runs.apply_action(crawl.lease.run_id, RunAction.RESUME)
     again = await claimed(store, crawl.lease.run_id, crawl.bounds._replace(workers=1))
     await worked_off([again])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
@@ -251,7 +251,7 @@ async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     crawl, helper = await shared(store)
     helper.held.clear()
     await helper.step(want=0, is_last=True)
-    assert await store.runs.settle(completed(helper.lease))
+    assert await settle(store, completed(helper.lease))
     await crawl.step(want=0)
     told = [event for event in await store.events.of_run(crawl.lease.run_id, 0, 100) if event.kind.startswith("helper")]
     assert [event.message for event in told] == ["Helper joined", "Helper left"]

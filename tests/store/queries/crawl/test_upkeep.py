@@ -8,7 +8,7 @@ import pytest
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.run import Lease, Move
+from corral.domain.runs.run import Lease, RunAction
 from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import CREATED, a_run
@@ -28,7 +28,7 @@ async def crawled(store: Store, sql: Sql, *, pages: int = 3, keep: bool = False,
     lease = await claimed(store, run_id)
     items = (await first(store, lease, pages)).items
     await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
-    await store.runs.settle(builders.completed(lease))
+    await builders.settle(store, builders.completed(lease))
     sql(f"UPDATE runs SET finished_at = finished_at - {hours_ago * HOUR_MS} WHERE id = '{run_id}'")
     return run_id
 
@@ -85,7 +85,7 @@ async def test_the_records_of_a_kept_crawl_outlive_its_run(store: Store, sql: Sq
 
 async def test_other_runs_and_crawls_that_have_not_ended_are_not_touched(store: Store, sql: Sql) -> None:
     page = await builders.add(store, a_run(id=_old_run(3)))
-    await store.runs.apply_action(page, Move.CANCEL)
+    await store.runs.apply_action(page, RunAction.CANCEL)
     sql(f"UPDATE runs SET finished_at = 1 WHERE id = '{page}'")
     waiting = a_run(id=_old_run(3), kind="crawl", max_attempts=1)
     await store.crawls.add(waiting, CREATED, [url(0)])

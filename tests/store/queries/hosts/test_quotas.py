@@ -4,7 +4,7 @@ import asyncio
 
 from corral.domain.hosts.quota import Given, PartAsk
 from corral.domain.ids import new_owner
-from corral.domain.runs.node import WorkerCard, WorkerRole
+from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store.conftest import Sql
@@ -40,8 +40,8 @@ async def test_what_a_node_drops_is_the_others(store: Store) -> None:
 
 
 async def test_a_node_that_is_struck_has_none(store: Store) -> None:
-    card = WorkerCard(ONE, "here", 7, WorkerRole.WORKER, "embedded", (), 100, "1.2")
-    await store.nodes.heartbeat(card, 1, is_stopping=False)
+    info = NodeInfo(ONE, "here", 7, NodeRole.WORKER, "embedded", (), 100, "1.2")
+    await store.nodes.heartbeat(info, 1, is_stopping=False)
     await store.hosts.take_quotas(ONE, [PartAsk("a", 8, 0, 8)])
     await store.nodes.remove(ONE)
     assert await store.hosts.take_quotas(TWO, [PartAsk("a", 8, 0, 8)]) == [Given("a", 8)]

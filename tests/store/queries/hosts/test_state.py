@@ -11,10 +11,10 @@ from corral.domain.hosts.limiter import Parking, SitePace, StoredHost, Wait, Wai
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.loss import Blame, Loss
-from corral.domain.runs.run import Lanes, Move, NewRun, RunState
+from corral.domain.runs.run import Lanes, NewRun, RunAction, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
-from tests.store.builders import CREATED, ME, OTHER, a_run, add_many, claim, completed, history
+from tests.store.builders import CREATED, ME, OTHER, a_run, add_many, claim, completed, history, settle
 from tests.store.conftest import Sql
 
 SITE = "site.test"
@@ -74,7 +74,7 @@ async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(stor
     assert (again.run_id, again.run.waiting_reason, again.run.attempt) == (run.id, None, 1)
     await store.runs.claim(OTHER, 10, 10, hosts=room)
     assert room.waited_for == []
-    assert await store.runs.settle(completed(again))
+    assert await settle(store, completed(again))
 
 
 async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(store: Store) -> None:
@@ -180,8 +180,8 @@ async def test_many_runs_of_a_full_host_do_not_hide_those_of_others(store: Store
 async def test_a_paused_run_that_waited_can_be_claimed_when_it_is_resumed(store: Store) -> None:
     [run_id] = await add_many(store, [a_page(SITE)])
     await store.runs.claim(ME, 5, 10, hosts=Room({SITE: 0}))
-    await store.runs.apply_action(run_id, Move.PAUSE)
-    await store.runs.apply_action(run_id, Move.RESUME)
+    await store.runs.apply_action(run_id, RunAction.PAUSE)
+    await store.runs.apply_action(run_id, RunAction.RESUME)
     assert (await claim(store)).run_id == run_id
 
 

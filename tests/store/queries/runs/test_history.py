@@ -12,19 +12,19 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from corral.domain.errors import WrongState
 from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.loss import Blame
-from corral.domain.runs.run import Lease, Move, RunState, advance, sources, spoken
+from corral.domain.runs.run import Lease, RunAction, RunState, advance, sources, spoken
 from corral.domain.runs.settlement import Settlement
 from corral.store.open import open_store
 from tests.chaos.level import by_level
 from tests.store import builders
 from tests.store.builders import ME, OTHER
 
-SETTLEMENTS: dict[Move, Callable[[Lease], Settlement]] = {
-    Move.COMPLETE: builders.completed,
-    Move.COMPLETE_PARTLY: builders.partial,
-    Move.FAIL: builders.failed,
-    Move.RETRY: builders.retried,
-    Move.HOLD: builders.held,
+SETTLEMENTS: dict[RunAction, Callable[[Lease], Settlement]] = {
+    RunAction.COMPLETE: builders.completed,
+    RunAction.COMPLETE_PARTLY: builders.partial,
+    RunAction.FAIL: builders.failed,
+    RunAction.RETRY: builders.retried,
+    RunAction.HOLD: builders.held,
 }
 
 
@@ -75,15 +75,15 @@ class Histories(RuleBasedStateMachine):
         return self.holders.get(lease.run_id) is lease
 
     @rule(lease=leases, move=st.sampled_from(sorted(SETTLEMENTS)), records=st.integers(0, 2))
-    def settle(self, lease: Lease, move: Move, records: int) -> None:
+    def settle(self, lease: Lease, move: RunAction, records: int) -> None:
         settlement = SETTLEMENTS[move](lease)
-        if move is Move.RETRY and lease.run.attempt == lease.run.max_attempts:
+        if move is RunAction.RETRY and lease.run.attempt == lease.run.max_attempts:
             return
-        if move is Move.COMPLETE:
+        if move is RunAction.COMPLETE:
             settlement = builders.completed(lease, [{"n": 1}] * records)
         run = self.wait(self.store.runs.get(lease.run_id))
         is_repeat = (run.state, run.epoch, run.owner) == (settlement.transition.to, lease.epoch, lease.owner)
-        settled = self.wait(self.store.runs.settle(settlement))
+        settled = self.wait(builders.settle(self.store, settlement))
         assert settled == (self.is_held(lease) or is_repeat)
         if self.is_held(lease):
             self.states[lease.run_id] = advance(RunState.RUNNING, move)
@@ -125,8 +125,8 @@ class Histories(RuleBasedStateMachine):
         ).fetchall()
         return [self.holders[row[0]] for row in rows]
 
-    @rule(move=st.sampled_from([Move.CANCEL, Move.PAUSE, Move.RESUME]), number=st.integers(0, 5))
-    def person(self, move: Move, number: int) -> None:
+    @rule(move=st.sampled_from([RunAction.CANCEL, RunAction.PAUSE, RunAction.RESUME]), number=st.integers(0, 5))
+    def person(self, move: RunAction, number: int) -> None:
         if not self.states:
             return
         run_id = list(self.states)[number % len(self.states)]
@@ -141,7 +141,7 @@ class Histories(RuleBasedStateMachine):
         assert self.wait(self.store.runs.apply_action(run_id, move)).state is expected
         self.states[run_id] = expected
         self.holders.pop(run_id, None)
-        if move is Move.RESUME:
+        if move is RunAction.RESUME:
             self.losses[run_id] = 0
 
     @invariant()

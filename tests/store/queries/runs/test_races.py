@@ -8,7 +8,7 @@ import pytest
 
 from corral.domain.errors import WrongState
 from corral.domain.ids import new_owner
-from corral.domain.runs.run import Move, RunState
+from corral.domain.runs.run import RunAction, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests import forked
@@ -75,13 +75,13 @@ async def test_of_cancel_settle_and_reap_one_wins(two_stores: tuple[Store, Store
 
         async def cancel(run_id: str = lease.run_id) -> bool:
             try:
-                await second.runs.apply_action(run_id, Move.CANCEL)
+                await second.runs.apply_action(run_id, RunAction.CANCEL)
             except WrongState:
                 return False
             return True
 
         settled, cancelled, reaped = await asyncio.gather(
-            first.runs.settle(builders.completed(lease, [{"n": 1}])), cancel(), second.runs.reap()
+            builders.settle(first, builders.completed(lease, [{"n": 1}])), cancel(), second.runs.reap()
         )
         run = await first.runs.get(lease.run_id)
         await check_history(first, run.id)
@@ -97,6 +97,6 @@ async def test_a_settle_and_its_repetition_at_once_count_once(two_stores: tuple[
     for _ in range(40):
         lease = await builders.claim_new(two_stores[0])
         settlement = builders.completed(lease, [{"n": 1}])
-        assert await asyncio.gather(*(store.runs.settle(settlement) for store in two_stores)) == [True, True]
+        assert await asyncio.gather(*(builders.settle(store, settlement) for store in two_stores)) == [True, True]
         assert len(await two_stores[0].records.of_run(lease.run_id, "", 10)) == 1
         await check_history(two_stores[0], lease.run_id)

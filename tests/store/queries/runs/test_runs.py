@@ -4,9 +4,20 @@ from corral.domain.errors import RunNotFound, WrongState
 from corral.domain.ids import new_id
 from corral.domain.jobs.job import Priority
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.run import HoldReason, Move, RunState, spoken
+from corral.domain.runs.run import HoldReason, RunAction, RunState, spoken
 from corral.store.store import Store
-from tests.store.builders import CREATED, a_run, add, add_many, check_history, claim_new, completed, held, history
+from tests.store.builders import (
+    CREATED,
+    a_run,
+    add,
+    add_many,
+    check_history,
+    claim_new,
+    completed,
+    held,
+    history,
+    settle,
+)
 
 
 async def test_a_run_is_read_as_it_was_written(store: Store) -> None:
@@ -43,7 +54,7 @@ async def test_a_run_that_is_not_there_is_named(store: Store) -> None:
     missing = new_id()
     with pytest.raises(RunNotFound, match=missing):
         await store.runs.get(missing)
-    for move in (Move.CANCEL, Move.PAUSE, Move.RESUME):
+    for move in (RunAction.CANCEL, RunAction.PAUSE, RunAction.RESUME):
         with pytest.raises(RunNotFound, match=missing):
             await store.runs.apply_action(missing, move)
 
@@ -58,7 +69,7 @@ async def test_runs_are_listed_newest_first_page_by_page(store: Store) -> None:
 async def test_runs_are_listed_by_job_and_state(store: Store) -> None:
     ours = await add_many(store, [a_run("ours"), a_run("ours")])
     theirs = await add(store, a_run("theirs"))
-    await store.runs.apply_action(ours[0], Move.CANCEL)
+    await store.runs.apply_action(ours[0], RunAction.CANCEL)
 
     async def listed(job_id: str | None, state: RunState | None) -> list[str]:
         return [run.id for run in await store.runs.newest(job_id, state, None, 10)]
@@ -72,8 +83,8 @@ async def test_runs_are_listed_by_job_and_state(store: Store) -> None:
 
 async def test_live_runs_are_counted(store: Store) -> None:
     ids = await add_many(store, [a_run() for _ in range(4)])
-    await store.runs.apply_action(ids[0], Move.PAUSE)
-    await store.runs.apply_action(ids[1], Move.CANCEL)
+    await store.runs.apply_action(ids[0], RunAction.PAUSE)
+    await store.runs.apply_action(ids[1], RunAction.CANCEL)
     await store.runs.claim_one(ids[2], owner := "me", 10)  # type: ignore[arg-type]
     assert owner
     assert await store.runs.count_live() == {"held": 1, "queued": 1, "running": 1}
@@ -84,17 +95,17 @@ async def _in_state(store: Store, state: RunState) -> str:
         return await add(store)
     lease = await claim_new(store)
     if state is RunState.HELD:
-        await store.runs.settle(held(lease))
+        await settle(store, held(lease))
     elif state is RunState.COMPLETED:
-        await store.runs.settle(completed(lease))
+        await settle(store, completed(lease))
     elif state is RunState.CANCELLED:
-        await store.runs.apply_action(lease.run_id, Move.CANCEL)
+        await store.runs.apply_action(lease.run_id, RunAction.CANCEL)
     return lease.run_id
 
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING, RunState.HELD])
 async def test_a_live_run_can_be_cancelled(store: Store, state: RunState) -> None:
-    run = await store.runs.apply_action(await _in_state(store, state), Move.CANCEL)
+    run = await store.runs.apply_action(await _in_state(store, state), RunAction.CANCEL)
     assert (run.state, run.failure_code, run.owner, run.lease_until) == (
         RunState.CANCELLED,
         "cancelled",
@@ -108,19 +119,19 @@ async def test_a_live_run_can_be_cancelled(store: Store, state: RunState) -> Non
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING])
 async def test_a_paused_run_is_not_claimed_until_it_is_resumed(store: Store, state: RunState) -> None:
-    run = await store.runs.apply_action(await _in_state(store, state), Move.PAUSE)
+    run = await store.runs.apply_action(await _in_state(store, state), RunAction.PAUSE)
     assert (run.state, run.hold_reason) == (RunState.HELD, HoldReason.PAUSED)
     assert await store.runs.claim("me", 10, 10) == []  # type: ignore[arg-type]
 
-    resumed = await store.runs.apply_action(run.id, Move.RESUME)
+    resumed = await store.runs.apply_action(run.id, RunAction.RESUME)
     assert (resumed.state, resumed.hold_reason) == (RunState.QUEUED, None)
     assert len(await store.runs.claim("me", 10, 10)) == 1  # type: ignore[arg-type]
     await check_history(store, run.id)
 
 
-@pytest.mark.parametrize("move", [Move.CANCEL, Move.PAUSE, Move.RESUME])
+@pytest.mark.parametrize("move", [RunAction.CANCEL, RunAction.PAUSE, RunAction.RESUME])
 @pytest.mark.parametrize("state", [RunState.COMPLETED, RunState.CANCELLED])
-async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move: Move) -> None:
+async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move: RunAction) -> None:
     run_id = await _in_state(store, state)
     before = await store.runs.get(run_id), await history(store, run_id)
     with pytest.raises(WrongState, match=state.value) as refusal:
@@ -131,9 +142,9 @@ async def test_what_has_ended_stays_as_it_is(store: Store, state: RunState, move
 
 @pytest.mark.parametrize(
     "state, move",
-    [(RunState.HELD, Move.PAUSE), (RunState.QUEUED, Move.RESUME), (RunState.RUNNING, Move.RESUME)],
+    [(RunState.HELD, RunAction.PAUSE), (RunState.QUEUED, RunAction.RESUME), (RunState.RUNNING, RunAction.RESUME)],
 )
-async def test_a_move_the_state_forbids_names_the_state(store: Store, state: RunState, move: Move) -> None:
+async def test_a_move_the_state_forbids_names_the_state(store: Store, state: RunState, move: RunAction) -> None:
     run_id = await _in_state(store, state)
     run = await store.runs.get(run_id)
     with pytest.raises(WrongState, match=spoken(run.state, run.hold_reason)) as refusal:

@@ -16,11 +16,11 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import InterventionStatus
 from corral.domain.runs.retention import Retention
-from corral.domain.runs.run import HoldReason, Lease, Move, RunState
+from corral.domain.runs.run import HoldReason, Lease, RunAction, RunState
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionState, parse_session
 from corral.secrets.vault import Keyring, SealBroken
 from corral.store.store import Store
-from tests.store.builders import ME, a_job, a_run, check_history, completed, history
+from tests.store.builders import ME, a_job, a_run, check_history, completed, history, settle
 from tests.store.conftest import Sql
 from tests.store.queries.sites.sessions_helpers import waiting
 
@@ -202,7 +202,7 @@ async def held(store: Store) -> tuple[str, str, str]:
     """Job, run and intervention."""
     job_id = await a_stored_job(store)
     lease = await claimed(store, job_id)
-    assert await store.runs.settle(waiting(lease))
+    assert await settle(store, waiting(lease))
     found = [each for each in await store.interventions.newest(None, None, 10) if each.run_id == lease.run_id]
     return job_id, lease.run_id, found[0].id
 
@@ -222,7 +222,7 @@ async def test_a_hold_opens_an_intervention_and_resolving_resumes_the_run(store:
     await check_history(store, run_id)
     [lease] = await store.runs.claim_one(run_id, ME, 10)
     assert lease.session is not None
-    assert await store.runs.settle(completed(lease))
+    assert await settle(store, completed(lease))
     await check_history(store, run_id)
 
 
@@ -248,10 +248,10 @@ async def test_a_session_that_came_too_late_leaves_the_intervention_open(store: 
 
 
 @pytest.mark.parametrize(
-    "move, status", [(Move.RESUME, InterventionStatus.RESOLVED), (Move.CANCEL, InterventionStatus.CANCELLED)]
+    "move, status", [(RunAction.RESUME, InterventionStatus.RESOLVED), (RunAction.CANCEL, InterventionStatus.CANCELLED)]
 )
 async def test_moving_the_run_itself_closes_its_intervention(
-    store: Store, move: Move, status: InterventionStatus
+    store: Store, move: RunAction, status: InterventionStatus
 ) -> None:
     _, run_id, intervention_id = await held(store)
     await store.runs.apply_action(run_id, move)
@@ -262,7 +262,7 @@ async def test_moving_the_run_itself_closes_its_intervention(
 
 async def test_interventions_are_forgotten_with_their_runs(store: Store) -> None:
     _, run_id, _ = await held(store)
-    await store.runs.apply_action(run_id, Move.CANCEL)
+    await store.runs.apply_action(run_id, RunAction.CANCEL)
     await store.maintenance.prune(Retention(max_finished_runs=0))
     assert await store.interventions.newest(None, None, 10) == []
 

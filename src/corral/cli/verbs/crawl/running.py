@@ -9,7 +9,7 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.option_values import LAST
 from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import WrongState
-from corral.domain.runs.run import WAITS_FOR_PERSON, HoldReason, Move, Run, RunState
+from corral.domain.runs.run import WAITS_FOR_PERSON, HoldReason, Run, RunAction, RunState
 from corral.engine.usecases.crawls import CrawlAccess
 from corral.wiring.app import App
 
@@ -29,7 +29,7 @@ async def begun(
             None,
         ):
             if run.state is RunState.HELD:
-                await app.submitter.move(run.id, Move.RESUME)
+                await app.submitter.apply_action(run.id, RunAction.RESUME)
             if keep:
                 await app.store.runs.keep(run.id, keep=True)
             exits.complain(
@@ -53,7 +53,7 @@ async def paused(app: App, run_id: str) -> bool:
     """False where it ended in the same moment."""
 
     try:
-        await app.submitter.move(run_id, Move.PAUSE)
+        await app.submitter.apply_action(run_id, RunAction.PAUSE)
     except WrongState:
         return False
     return True

@@ -7,7 +7,7 @@ from corral.cli.stores import read_store
 from corral.cli.verbs.run.keep import RunArgument
 from corral.cli.verbs.run.print_run import print_run
 from corral.cli.writable_store import opened_store
-from corral.domain.runs.run import Move, advance, spoken
+from corral.domain.runs.run import RunAction, advance, spoken
 from corral.settings import Settings, load_settings
 
 
@@ -17,7 +17,7 @@ def cancel(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False
     \b
     corral run cancel 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    _move(run_id, Move.CANCEL, dry_run=dry_run, as_json=as_json)
+    _move(run_id, RunAction.CANCEL, dry_run=dry_run, as_json=as_json)
 
 
 def pause(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
@@ -26,7 +26,7 @@ def pause(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False)
     \b
     corral run pause 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    _move(run_id, Move.PAUSE, dry_run=dry_run, as_json=as_json)
+    _move(run_id, RunAction.PAUSE, dry_run=dry_run, as_json=as_json)
 
 
 def resume(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
@@ -35,15 +35,15 @@ def resume(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False
     \b
     corral run resume 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    _move(run_id, Move.RESUME, dry_run=dry_run, as_json=as_json)
+    _move(run_id, RunAction.RESUME, dry_run=dry_run, as_json=as_json)
 
 
-def _move(run_id: str, what: Move, *, dry_run: bool, as_json: bool) -> None:
+def _move(run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> None:
 
     finish(_moved(load_settings(), checked_id(run_id, "run"), what, dry_run=dry_run, as_json=as_json))
 
 
-async def _moved(settings: Settings, run_id: str, what: Move, *, dry_run: bool, as_json: bool) -> int:
+async def _moved(settings: Settings, run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:

@@ -34,7 +34,7 @@ from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.net.http_cache import CacheMode
 from corral.domain.runs.record import Record
-from corral.domain.runs.run import Move, Run, RunState
+from corral.domain.runs.run import Run, RunAction, RunState
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App, opened
@@ -172,7 +172,7 @@ async def _executed(app: App, run: Run, stop: Stop) -> bool:
         if await first_of(_watched(app, run.id, shown), stop):
             return True
         try:
-            await app.submitter.move(run.id, Move.CANCEL)
+            await app.submitter.apply_action(run.id, RunAction.CANCEL)
         except WrongState:
             return True  # it ended in the same moment
     exits.complain(f"interrupted; run {run.id} is cancelled", f"start it anew with `corral run retry {run.id}`")

@@ -21,7 +21,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.loss import Suspicion
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.queues import Hint, Lane, lane_of, queue_of
-from corral.domain.runs.run import CRAWL_HELPER, EVERY_LANE, HoldReason, Lanes, Lease, Move, Run, RunState, target
+from corral.domain.runs.run import CRAWL_HELPER, EVERY_LANE, HoldReason, Lanes, Lease, Run, RunAction, RunState, target
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import SealedSession
 from corral.store.indexes import LANES
@@ -42,7 +42,7 @@ HELD_BY_ME = (
 )
 
 TAKEN = {
-    "state": target(Move.CLAIM).value,
+    "state": target(RunAction.CLAIM).value,
     "epoch": runs.c.epoch + 1,
     "owner": param("owner"),
     "lease_until": param("lease_until"),
@@ -121,7 +121,7 @@ _SETTLE_UNTOUCHED = _SETTLED.where(runs.c.seq == param("seq"))
 _RELEASE = (
     sa.update(runs)
     .where(*HELD_BY_ME)
-    .values(state=target(Move.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
+    .values(state=target(RunAction.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
     .returning(runs.c.seq)
 )
 _STATE_NOW = sa.select(runs.c.state, runs.c.epoch, runs.c.owner).where(runs.c.id == param("id"))
@@ -245,13 +245,11 @@ def renew(tx: Tx, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: floa
     return {(row[0], row[1]) for row in rows if row is not None}
 
 
-def settle(tx: Tx, settlement: Settlement) -> bool:
-    """Write the transition, its events and its records; False where the lease was lost: nothing is written."""
-    return settle_all(tx, [settlement])[0]
-
-
 def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
-    """The same for many, each for itself: one that lost its lease does not keep the others from being written."""
+    """Write transitions with their events and records; False for a settlement whose lease was lost: nothing is written.
+
+    One lost lease does not keep the others from being written.
+    """
     given = [_settle_values(tx, settlement) for settlement in settlements]
     if tx.every(_SETTLE_UNTOUCHED, given):
         ends = [settlement.lease.seq + len(settlement.transition.events) for settlement in settlements]
@@ -283,7 +281,7 @@ def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence
 def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
     lease, transition = settlement.lease, settlement.transition
     failure = transition.failure
-    is_retry = transition.move is Move.RETRY
+    is_retry = transition.action is RunAction.RETRY
     return values(
         id=lease.run_id,
         epoch=lease.epoch,
@@ -294,7 +292,7 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
         is_retry=1 if is_retry else 0,
         due_at=tx.now_ms + round(transition.due_in_s * 1000),
         strategy=transition.strategy.value if transition.strategy else None,
-        hold_reason=HoldReason.WAITING_FOR_HUMAN.value if transition.move is Move.HOLD else None,
+        hold_reason=HoldReason.WAITING_FOR_HUMAN.value if transition.action is RunAction.HOLD else None,
         finished_at=tx.wall_ms if transition.to.is_terminal else None,
         failure_code=failure.code.value if failure else None,
         failure_detail=storable(failure.detail) if failure and failure.detail else None,

@@ -11,7 +11,7 @@ from corral.domain.runs.artifact import ArtifactKind
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import Intervention, InterventionKind, InterventionStatus
 from corral.domain.runs.payload.common import CommonPayload
-from corral.domain.runs.run import Move, Run, target
+from corral.domain.runs.run import Run, RunAction, target
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import NewSession
 from corral.store.queries import events
@@ -55,7 +55,7 @@ _RESUME = (
     sa.update(runs)
     .where(runs.c.id == param("id"), runs.c.state == "held")
     .values(
-        state=target(Move.RESUME).value,
+        state=target(RunAction.RESUME).value,
         hold_reason=sa.null(),
         owner=sa.null(),
         lease_until=sa.null(),

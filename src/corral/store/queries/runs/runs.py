@@ -19,9 +19,9 @@ from corral.domain.runs.run import (
     LIVE,
     WITH_ITEMS,
     HoldReason,
-    Move,
     NewRun,
     Run,
+    RunAction,
     RunState,
     advance,
     sources,
@@ -74,20 +74,20 @@ _LIST = _listing()
 
 # What a person did: the event, and the reason where it holds the run.
 _BY_PERSON = {
-    Move.CANCEL: (EventKind.CANCELLED, None),
-    Move.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
-    Move.RESUME: (EventKind.RESUMED, None),
+    RunAction.CANCEL: (EventKind.CANCELLED, None),
+    RunAction.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
+    RunAction.RESUME: (EventKind.RESUMED, None),
 }
 # What becomes of an open intervention when a person moves the run itself.
-_CLOSES = {Move.CANCEL: InterventionStatus.CANCELLED, Move.RESUME: InterventionStatus.RESOLVED}
+_CLOSES = {RunAction.CANCEL: InterventionStatus.CANCELLED, RunAction.RESUME: InterventionStatus.RESOLVED}
 _REPLACE_PAYLOAD = (
     sa.update(runs).where(runs.c.id == param("id"), runs.c.state == "held").values(payload=param("payload"))
 )
-_MOVE = {
-    move: sa.update(runs)
-    .where(runs.c.id == param("id"), runs.c.state.in_([state.value for state in sorted(sources(move))]))
+_APPLY = {
+    action: sa.update(runs)
+    .where(runs.c.id == param("id"), runs.c.state.in_([state.value for state in sorted(sources(action))]))
     .values(
-        state=target(move).value,
+        state=target(action).value,
         hold_reason=param("hold_reason"),
         owner=sa.null(),
         lease_until=sa.null(),
@@ -98,11 +98,11 @@ _MOVE = {
         error_message=sa.null(),
         waiting_reason=sa.null(),
         waiting_host=sa.null(),
-        losses=0 if move is Move.RESUME else runs.c.losses,
+        losses=0 if action is RunAction.RESUME else runs.c.losses,
         seq=runs.c.seq + 1,
     )
     .returning(runs)
-    for move in _BY_PERSON
+    for action in _BY_PERSON
 }
 
 
@@ -167,24 +167,24 @@ def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | Non
     return [run_of(row) for row in tx.all(statement, params)]
 
 
-def move(tx: Tx, run_id: str, what: Move) -> Run:
+def apply_action(tx: Tx, run_id: str, action: RunAction) -> Run:
     """What a person asked for, as a compare-and-set; WrongState names the state that was found."""
-    kind, hold = _BY_PERSON[what]
-    ends = target(what).is_terminal
+    kind, hold = _BY_PERSON[action]
+    ends = target(action).is_terminal
     params = values(
         id=run_id,
         hold_reason=hold.value if hold else None,
         finished_at=tx.wall_ms if ends else None,
         failure_code="cancelled" if ends else None,
     )
-    [row] = tx.many_returning(_MOVE[what], [params])
+    [row] = tx.many_returning(_APPLY[action], [params])
     if row is None:
         found = get(tx, run_id)
-        advance(found.state, what, found.hold_reason)  # raises: the table forbids what the update did not match
-        raise AssertionError(f"{what} of {run_id} matched no row although its state allows it")
+        advance(found.state, action, found.hold_reason)  # raises: the table forbids what the update did not match
+        raise AssertionError(f"{action} of {run_id} matched no row although its state allows it")
     events.insert(tx, events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms))
-    if what in _CLOSES:
-        interventions.close_of_run(tx, run_id, _CLOSES[what])
+    if action in _CLOSES:
+        interventions.close_of_run(tx, run_id, _CLOSES[action])
     return run_of(row)
 
 
