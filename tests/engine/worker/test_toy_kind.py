@@ -7,7 +7,7 @@ import pytest
 
 from corral.domain.errors import BadInput
 from corral.domain.runs.queues import lane_of
-from corral.domain.runs.run import Move, Run, RunState
+from corral.domain.runs.run import Run, RunAction, RunState
 from corral.engine.worker.kinds import registry
 from corral.wiring.app import App
 from tests.engine.builders import ended, settings_for, started, until, working
@@ -55,11 +55,11 @@ async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp
         cancelled = await app.submitter.submit("toy", {"word": "a", "wait_for": str(gate)})
         resumed = await app.submitter.submit("toy", {"word": "ab", "wait_for": str(gate)})
         await started(app, cancelled.id, resumed.id)
-        await app.submitter.move(cancelled.id, Move.CANCEL)
-        await app.submitter.move(resumed.id, Move.PAUSE)
+        await app.submitter.apply_action(cancelled.id, RunAction.CANCEL)
+        await app.submitter.apply_action(resumed.id, RunAction.PAUSE)
         assert (await _state(app, cancelled), await _state(app, resumed)) == (RunState.CANCELLED, RunState.HELD)
         gate.touch()
-        await app.submitter.move(resumed.id, Move.RESUME)
+        await app.submitter.apply_action(resumed.id, RunAction.RESUME)
         await ended(app, [resumed.id])
         assert await _state(app, resumed) is RunState.COMPLETED
 
