@@ -1,6 +1,6 @@
-"""Sessions at rest: AES-256-GCM with a fresh data key per session, wrapped by a key that no database holds.
+"""Encryption of sessions at rest: AES-256-GCM with a data key per session, wrapped by a key outside the database.
 
-A seal is bound to job, session and version. A row that was swapped, altered or put back does not open.
+A seal is bound to job, session and version: a row that was swapped, altered or restored does not open.
 """
 
 import base64
@@ -27,7 +27,7 @@ HOW_TO_MAKE = 'python3 -c "import base64, os; print(base64.b64encode(os.urandom(
 
 
 class SealBroken(Exception):
-    """The row is not what was sealed: altered, swapped, put back, or sealed with a key that is not there."""
+    """The row does not open: it was altered, swapped or restored, or its key is missing."""
 
 
 class KeyMissing(SealBroken):
@@ -36,14 +36,14 @@ class KeyMissing(SealBroken):
 
 
 class Keyring:
-    """The keys of the vault, newest first: it seals with the first and opens with any."""
+    """The keys of the vault, newest first. The first one seals, any of them opens."""
 
     def __init__(self, keys: Sequence[Secret[bytes]] = ()) -> None:
         self._keys = {kid_of(key): key for key in keys}
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> "Keyring":
-        """From base64; ValueError says what is wrong without showing it."""
+        """Parse base64 keys; ValueError never quotes a key."""
         return cls([_key(text) for text in texts])
 
     def texts(self) -> list[str]:
@@ -86,17 +86,17 @@ class Keyring:
         return SessionState.deserialize(_decrypt(self._data_key(sealed, bound), sealed.box, bound))
 
     def rewrap(self, sealed: SealedSession) -> SealedSession:
-        """The same session under the newest key; its content is not opened."""
+        """Wrap the data key with the newest key, without decrypting the content."""
         bound = _session_context(sealed.job_id, sealed.id, sealed.version)
         data_key = self._data_key(sealed, bound)
         kid = self.kids[0]
         wrapped = _encrypt(self.key(kid), data_key.reveal(), _key_context(bound, kid))
         return SealedSession(sealed.id, sealed.job_id, sealed.version, kid, wrapped, sealed.box)
 
-    # -- single texts: what a proxy knows us by ---------------------------------------------------------
+    # -- single texts: the credentials of a proxy ------------------------------------------------------
 
     def seal_text(self, text: Secret[str], bound: str) -> str:
-        """One line: the key's name, the wrapped data key, the box. It opens only beside what it is bound to."""
+        """Return `kid.wrapped_key.box`. It opens only with the same `bound` text."""
         data_key, kid, to = _fresh(), self.kids[0], _text_context(bound)
         wrapped = _encrypt(self.key(kid), data_key.reveal(), _key_context(to, kid))
         return f"{kid}.{wrapped}.{_encrypt(data_key, text.reveal().encode(), to)}"
@@ -114,24 +114,24 @@ class Keyring:
 
 
 class Vault:
-    """The keys of this installation, where they are kept: the environment, or a private file in the data folder."""
+    """Where the keys of this installation are: the environment, or a private file in the data folder."""
 
-    def __init__(self, path: Path, given: Secret[str] | None = None) -> None:
+    def __init__(self, path: Path, from_environment: Secret[str] | None = None) -> None:
         self._path = path
-        self._given = given
+        self._from_environment = from_environment
 
     @property
     def is_file(self) -> bool:
-        return self._given is None
+        return self._from_environment is None
 
     @property
     def place(self) -> str:
         return str(self._path) if self.is_file else "APP_VAULT_KEY"
 
     def keys(self) -> Keyring:
-        """What there is, which may be nothing. BadConfiguration where it cannot be used."""
-        if self._given is not None:
-            return _parse_keys(self._given.reveal().split(","), "APP_VAULT_KEY")
+        """Return the keys, possibly none. BadConfiguration if they cannot be read."""
+        if self._from_environment is not None:
+            return _parse_keys(self._from_environment.reveal().split(","), "APP_VAULT_KEY")
         try:
             with self._path.open("rb") as file:
                 self._check_private(os.fstat(file.fileno()).st_mode)
@@ -145,7 +145,7 @@ class Vault:
         return _parse_keys(text.split(), str(self._path))
 
     def keys_to_seal(self) -> Keyring:
-        """The same, with a first key made where there was none."""
+        """Return the keys, after creating the first one if there is none."""
         found = self.keys()
         if found.kids:
             return found
@@ -155,11 +155,11 @@ class Vault:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self._write_part(made)
         try:
-            # A link is made once: of two who start together, one finds the other's key.
+            # A link is created once: of two processes that start together, one finds the key of the other.
             os.link(part, self._path)
         except FileExistsError:
             found = self.keys()
-            if not found.kids:  # ours to keep, not to fill: the key that belongs there may open what is stored
+            if not found.kids:  # do not fill an empty file: its lost key may be the one that opens the stored sessions
                 raise BadConfiguration([f"{self._path} is empty; put the key back, or remove the file"]) from None
             return found
         finally:
@@ -167,7 +167,7 @@ class Vault:
         return made
 
     def keep(self, keys: Keyring) -> None:
-        """Replace the file by these keys, whole or not at all."""
+        """Replace the key file atomically."""
         part = self._write_part(keys)
         part.replace(self._path)
 
@@ -185,13 +185,13 @@ class Vault:
             raise BadConfiguration(
                 [
                     f"{self._path} holds the key of the vault and others may read it (mode {mode & 0o777:04o}); "
-                    f"run `chmod 600 {self._path}`, and `corral session rotate` if somebody else can log in here"
+                    f"run `chmod 600 {self._path}`, and `corral session rotate` if others can log in here"
                 ]
             )
 
 
 def check_keys(keys: Keyring, used: dict[str, int], where: str) -> None:
-    """Refuse to start where stored sessions could not be opened: their runs would all fail, one by one."""
+    """Refuse to start if stored sessions cannot be opened: each of their runs would fail."""
     missing = {kid: count for kid, count in used.items() if kid not in keys.kids}
     if not missing:
         return
@@ -206,14 +206,14 @@ def check_keys(keys: Keyring, used: dict[str, int], where: str) -> None:
 
 
 class KeySource:
-    """The vault as a node sees it: read again only when a key is asked for that it does not have yet."""
+    """The vault as a node sees it: read again only when a run needs a key that the node does not know."""
 
     def __init__(self, read: Callable[[], Keyring], first: Keyring) -> None:
         self._read = read
         self._known = set(first.kids)
 
     def __call__(self, kids: Iterable[str]) -> list[str] | None:
-        """All keys where the workers need to be told of a new one, else None."""
+        """Return all keys if the workers need a new one, otherwise None."""
         if self._known.issuperset(kids):
             return None
         try:
@@ -226,7 +226,7 @@ class KeySource:
 
 
 def kid_of(key: Secret[bytes]) -> str:
-    """A name for a key that gives nothing of it away."""
+    """Return an id for a key that reveals nothing about it."""
     return hashlib.sha256(b"corral vault key" + key.reveal()).hexdigest()[:16]
 
 
@@ -265,7 +265,7 @@ def _key_context(bound: bytes, kid: str) -> bytes:
 
 
 def _cipher(key: Secret[bytes]) -> "AESGCM":
-    # Loaded at the first session: most workers never see one, and every worker starts.
+    # Imported with the first session: most workers never open one.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
     return AESGCM(key.reveal())
@@ -281,8 +281,10 @@ def _decrypt(key: Secret[bytes], text: str, bound: bytes) -> bytes:
 
     try:
         raw = base64.b64decode(text, validate=True)
-        if base64.b64encode(raw).decode() != text:  # the last character has bits that decoding ignores
+        if (
+            base64.b64encode(raw).decode() != text
+        ):  # the last character has bits that decoding ignores, so two texts could decode to the same bytes
             raise ValueError(text)
         return _cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], bound)
     except (InvalidTag, binascii.Error, ValueError):
-        raise SealBroken("the stored session is not what was sealed") from None
+        raise SealBroken("the stored session cannot be decrypted") from None

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to. The table is our own: `is_global` has changed its mind before."""
+"""Which addresses may be dialled. The table is our own: `ipaddress.is_global` changes between Python versions."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from corral.domain.errors import BadInput
 from corral.domain.net.url import Target
 
-# The IANA special-purpose registry, globally reachable entries included: nothing worth scraping lives there.
+# The IANA special-purpose registry, including its globally reachable entries: they serve no web sites.
 _FORBIDDEN_V4 = tuple(
     IPv4Network(text)
     for text in (
@@ -46,7 +46,7 @@ _ENTRY = re.compile(r"(?:\[(?P<v6>[^\]]+)\](?P<v6len>/\d+)?|(?P<v4>[^:\[\]]+)):(
 
 
 def is_forbidden(address: IPv4Address | IPv6Address) -> bool:
-    """True for every address that is not plainly a public host."""
+    """True unless the address is certainly a public host."""
     plain = _unmap(address)
     if isinstance(plain, IPv4Address):
         return any(plain in network for network in _FORBIDDEN_V4)
@@ -97,7 +97,7 @@ class AllowEntry:
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:
-    """The table with its exceptions. There is no switch that allows everything internal."""
+    """The table with its exceptions. No setting allows all private addresses at once."""
 
     allow: tuple[AllowEntry, ...] = field(default=())
 
@@ -109,13 +109,13 @@ class EgressPolicy:
         return self.has_exception(ip, port) or not is_forbidden(address)
 
     def has_exception(self, ip: str, port: int) -> bool:
-        """True where somebody wrote this address into the allow list."""
+        """True if the allow list contains this address."""
         address = _unmap(ip_address(ip))
         return any(entry.covers(address, port) for entry in self.allow)
 
 
 def is_trusted(target: Target, trusted_hosts: frozenset[str]) -> bool:
-    """A trusted host is one a person typed at the terminal: `host`, or `host:port` for that port only."""
+    """True for a host that a person typed at the terminal: `host`, or `host:port` for that port only."""
     return target.host in trusted_hosts or f"{target.host}:{target.port}" in trusted_hosts
 
 
@@ -126,7 +126,7 @@ def check_literal(
     field: str = "target_url",
     trusted_hosts: frozenset[str] = frozenset(),
 ) -> None:
-    """Refuse a host that names a forbidden address without asking anybody; names are judged when resolved."""
+    """Refuse a literal address that is forbidden, without DNS; names are checked when they are resolved."""
     if is_trusted(target, trusted_hosts):
         return
     if target.is_literal_ip:

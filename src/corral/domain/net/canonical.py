@@ -1,7 +1,7 @@
-"""When two addresses are one page. `canonical_url` is what is fetched and shown, `url_key` what makes an item the same.
+"""When two URLs are one page: `canonical_url` is fetched and displayed, `url_key` identifies the item of a crawl.
 
-Both come out of the one strict parser of `domain.net.url`. A crawl asks for every link of every page, so plain links
-take a shorter way; it ends in the same answer, or in the strict parser.
+Both use the strict parser of `domain.net.url`. A crawl needs them for every link of every page, so plain links take a
+fast path, which gives the same result or falls back to the strict parser.
 """
 
 import re
@@ -13,14 +13,14 @@ from corral.domain.errors import BadInput
 from corral.domain.net.session_ids import is_session_id, without_sessions
 from corral.domain.net.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, join, parse_target
 
-# Where a visitor came from, never what is shown. Ambiguous ones (`ref`, `source`, `spm`) stay: pages differ by them.
+# Tracking parameters, which never select content. Ambiguous ones (`ref`, `source`, `spm`) count: pages differ by them.
 _TRACKING = "gclid gclsrc dclid gbraid wbraid srsltid fbclid igshid igsh msclkid yclid ysclid twclid ttclid li_fat_id"
 _MAILINGS = "mc_cid mc_eid _ga _gl _hsenc _hsmi mkt_tok vero_id oly_enc_id oly_anon_id wickedid rb_clickid s_cid"
 _DROPPED = frozenset(" ".join((_TRACKING, _MAILINGS)).split())
 _DROPPED_STARTS = ("utm_", "hsa_", "pk_", "mtm_")
 _NONE: frozenset[str] = frozenset()
 
-# Escapes that are not as they should be: of what needs none, or with small letters. Long queries are full of good ones.
+# Escapes to normalize: of characters that need none, or in lower case. Long queries consist mostly of good ones.
 _ESCAPE = re.compile(
     "%(?:2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe]|[0-9A-Fa-f][a-f]|[a-f][0-9A-Fa-f])"
 )
@@ -29,14 +29,14 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _DOTS = re.compile(r"/(?:\.|%2[Ee]){1,2}(?:/|$)")
 _ANYWHERE = parse_target("http://x/")
 
-# References on which every parser agrees: no scheme in disguise, no escapes, no parameters in the path.
+# References that every parser reads in the same way: no hidden scheme, no escapes, no parameters in the path.
 _WORD = r"[A-Za-z0-9_~!$'()*,=@./-]*"
 _REFERENCE = re.compile(
     rf"(?:(https?://[a-z0-9.-]+(?::[0-9]{{1,5}})?)(?=[/?]|$))?({_WORD})(?:\?([A-Za-z0-9_~!$'()*,=@./&-]*))?"
 )
 _MAX_CHARS = 4 * MAX_URL_CHARS
-# Menus are the same on every page of a site. A miss costs a few microseconds, an entry half a kilobyte; what is longer
-# than nearly all links is not remembered, or a page made for it would fill the memory.
+# Menus repeat on every page of a site. A miss costs a few microseconds, an entry half a kilobyte. Very long links are
+# not cached: a hostile page would fill the memory.
 _REMEMBERED = 16_384
 _MAX_PLAIN_CHARS = 300
 _MAX_BASE_CHARS = 500
@@ -45,16 +45,16 @@ _MAX_BASE_CHARS = 500
 class Link(NamedTuple):
     url: str
     key: str
-    has_session: bool = False  # a session id that does not count was part of the address
+    has_session: bool = False  # the URL contained a session id, which the key leaves out
 
 
 def canonical_url(target: Target) -> str:
-    """The address that is fetched and shown: no fragment, and one spelling of every escape."""
+    """Return the URL to fetch and display: without a fragment, with normalized escapes."""
     return link_of(target).url
 
 
 def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
-    """What makes two addresses the same item of a crawl. Parameters named in `kept` (in small letters) always count.
+    """Return the key that identifies an item of a crawl. Parameters named in `kept` (lower case) always count.
 
     Beyond the canonical form, these do not count: the scheme (the same page is linked both ways on most sites, and
     one that serves another page over http is all but unknown; other ports do count), the order of parameters of
@@ -77,7 +77,7 @@ def link_of(target: Target, kept: frozenset[str] = _NONE) -> Link:
 
 
 def link_to(base: Target, reference: str, kept: frozenset[str] = _NONE) -> Link | None:
-    """Where a link leads, by the strict parser; None where it leads to nothing that can be fetched."""
+    """Resolve a link with the strict parser; None if its target cannot be fetched."""
     try:
         return link_of(join(base, reference), kept)
     except BadInput:
@@ -85,7 +85,7 @@ def link_to(base: Target, reference: str, kept: frozenset[str] = _NONE) -> Link 
 
 
 def links_to(base: Target, references: Sequence[str], kept: frozenset[str] = _NONE) -> list[Link | None]:
-    """`link_to` for each of them, in their order, in a fraction of the time."""
+    """Resolve many links as `link_to` does, in order and much faster."""
     origin = base.origin
     folder = base.path[: base.path.rfind("/") + 1]
     found: list[Link | None] = []
@@ -94,14 +94,14 @@ def links_to(base: Target, references: Sequence[str], kept: frozenset[str] = _NO
         return [link_to(base, reference, kept) for reference in references]
     for reference in references:
         head, mark, fragment = reference.partition("#")
-        # The strict parser looks at fragments, too, and refuses some.
+        # The strict parser checks fragments too, and refuses some.
         if len(reference) > _MAX_PLAIN_CHARS or (mark and not _is_harmless(fragment)) or " " in head:
             found.append(link_to(base, reference, kept))
         elif head:
             if head[0] == "?":
                 found.append(link_to(base, head, kept))
             else:
-                # What begins with a slash does not depend on the folder, and is remembered for all of the site.
+                # A path from the root does not depend on the folder: one cache entry serves the whole site.
                 found.append(_link(origin, "/" if head[0] == "/" else folder, head, kept))
         elif mark:
             itself = itself or link_of(base, kept)
@@ -138,7 +138,7 @@ def _link(origin: str, folder: str, head: str, kept: frozenset[str]) -> Link | N
 
 
 def _begins_anew(rest: str) -> bool:
-    """True where the rest of `../rest` would be read as an address of its own."""
+    """True if the rest of `../rest` would be read as an absolute URL."""
     return rest[:1] == "/" or rest[:4] == "http"
 
 
@@ -162,9 +162,9 @@ def _authority_key(scheme: str, host: str, port: int) -> str:
 
 
 def normalize_escapes(text: str) -> str:
-    """Upper-case escapes, and none for what needs none.
+    """Write escapes in upper case and decode those that are not needed.
 
-    A text with a percent sign that begins no escape is left as it is: decoding around it could make it begin one.
+    A text with a stray percent sign stays unchanged: decoding around it could turn it into an escape.
     """
     if "%" not in text or _STRAY.search(text):
         return text
@@ -177,10 +177,10 @@ def _one_escape(match: re.Match[str]) -> str:
 
 
 def _link_with(url: str, authority: str, path: str, query: str | None, kept: frozenset[str]) -> Link:
-    """Of a path and a query with their escapes in one spelling."""
+    """Build the link; `path` and `query` have normalized escapes."""
     has_session = False
     if ";" in path and (bare := without_sessions(path, kept)) != path:
-        # What hid behind the session may be spelled in two ways, or be dots.
+        # The rest of the path may contain other escapes, or dots.
         path, has_session = _without_hidden_dots(normalize_escapes(bare)), True
     elif "%2F" in path and "." in path:
         path = _without_hidden_dots(path)
@@ -193,7 +193,7 @@ def _link_with(url: str, authority: str, path: str, query: str | None, kept: fro
 
 
 def _without_hidden_dots(path: str) -> str:
-    """Servers that decode before they route serve `/a/..%2Fb` as `/b`, under any number of such names."""
+    """Resolve escaped dot segments: servers that decode before routing serve `/a/..%2Fb` as `/b`, under many names."""
     opened = path.replace("%2F", "/")
     if len(path) > MAX_URL_CHARS or not _DOTS.search(opened):
         return path
@@ -208,7 +208,7 @@ def _in_order(parts: list[str], *, is_shorter: bool) -> str:
         query = normalize_escapes(query)
     if len(parts) == 1:
         return query
-    # By name only: among parameters of one name the order may mean something.
+    # By name only: the order of parameters with the same name may matter.
     return "&".join(sorted(query.split("&"), key=_name))
 
 

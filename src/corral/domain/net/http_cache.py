@@ -1,4 +1,4 @@
-"""When a stored answer may be used again: what a private cache for GET needs of RFC 9111, as pure decisions."""
+"""When a stored answer may be reused: the part of RFC 9111 that a private cache for GET needs, as pure functions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,35 +10,35 @@ from corral.domain.redaction import find_secrets
 
 Headers = tuple[tuple[str, str], ...]  # names in lower case
 
-# Final answers that say something about the page. A refusal (401, 403, 429) or a fault is not one to keep.
-_KEPT_STATUS = frozenset({200, 203, 404, 410})
-# Not written to a disk: what the site would know the next visitor by, and what belongs to one connection only.
+# Final answers about the page itself. A refusal (401, 403, 429) or a server error is never stored.
+_STORED_STATUS = frozenset({200, 203, 404, 410})
+# Never stored: headers that identify a visitor, and headers of a single connection.
 _NOT_STORED = frozenset(
     {"set-cookie", "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "upgrade"}
 )
-# What a 304 does not change: they describe the body it does not carry.
-_OF_THE_BODY = frozenset({"content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"})
-# Request headers that name nobody. With any other one the answer may be meant for us alone.
+# A 304 does not change these: they describe the body, which it does not carry.
+_BODY_HEADERS = frozenset({"content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"})
+# Request headers that do not identify the client. With any other header the answer may be personal.
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "x-requested-with"})
-_LONGEST_S = 31_536_000  # a year; what claims more is taken for that
+_MAX_FRESH_S = 31_536_000  # a year; longer lifetimes are cut to it
 
 
 class CacheMode(StrEnum):
     OFF = "off"
-    REVALIDATE = "revalidate"  # what is fresh is used, what is stale is asked about
-    REPLAY = "replay"  # what was fetched once is used: for developing against a site without asking it again
+    REVALIDATE = "revalidate"  # fresh pages are reused, stale ones revalidated
+    REPLAY = "replay"  # stored pages are always reused: for developing against a site without further requests
 
 
 class CacheUse(StrEnum):
-    """What became of a request, as the statistics of its run say it."""
+    """How the cache answered a request; recorded in the statistics of the run."""
 
-    HIT = "hit"  # answered from disk, no connection
-    REVALIDATED = "revalidated"  # the site said that what is on disk still holds
+    HIT = "hit"  # answered from disk, without a connection
+    REVALIDATED = "revalidated"  # the site confirmed the stored page with 304
     MISS = "miss"  # fetched
 
 
 def combine_uses(uses: Iterable[str]) -> str | None:
-    """What several requests for one page come to: no better than the least of them."""
+    """Return the worst of several uses: a page is a hit only if all its requests were."""
     found = set(uses)
     return next((use.value for use in (CacheUse.MISS, CacheUse.REVALIDATED, CacheUse.HIT) if use.value in found), None)
 
@@ -55,24 +55,24 @@ class StoredPage:
 
 
 def may_use_cache(mode: CacheMode, headers: Mapping[str, str], *, has_login: bool) -> bool:
-    """False for a request that says who we are: what it is answered is not for the next one."""
+    """False for a request that identifies the client: its answer must not reach another run."""
     return mode is not CacheMode.OFF and not has_login and all(name.lower() in _PLAIN_HEADERS for name in headers)
 
 
 def should_store(page: StoredPage, mode: CacheMode) -> bool:
-    if page.status not in _KEPT_STATUS or _opens_something(page):
+    if page.status not in _STORED_STATUS or _has_secret_url(page):
         return False
     if mode is CacheMode.REPLAY:
-        return True  # a recording: the site's wishes about reuse are about the present
-    told = directives(page.headers)
-    # A chain of redirects is as fresh as its most fleeting hop, and of the hops nothing is kept.
-    if "no-store" in told or page.chain or "*" in _varies_by(page.headers):
+        return True  # a recording, to which the site's rules for reuse do not apply
+    cache_control = directives(page.headers)
+    # A redirect chain is as fresh as its shortest-lived hop, and the hops are not stored.
+    if "no-store" in cache_control or page.chain or "*" in _varies_by(page.headers):
         return False
     return bool(freshness_s(page.headers)) or bool(validators(page))
 
 
-def _opens_something(page: StoredPage) -> bool:
-    """True where an address on the way to it holds a secret: the file of an entry says where it came from."""
+def _has_secret_url(page: StoredPage) -> bool:
+    """True if a URL of the page or of its redirects holds a secret: the cache file would contain it."""
     return any(find_secrets(url) for url in (page.url, *page.chain))
 
 
@@ -81,7 +81,7 @@ def storable_headers(headers: Headers) -> Headers:
 
 
 def is_usable(page: StoredPage, mode: CacheMode, headers: Headers, now: float) -> bool:
-    """True where it answers the request without asking anybody."""
+    """True if the page answers the request without a connection."""
     if mode is CacheMode.REPLAY:
         return True
     return matches(page, headers) and is_fresh(page, now)
@@ -94,13 +94,13 @@ def is_fresh(page: StoredPage, now: float) -> bool:
 
 
 def matches(page: StoredPage, headers: Headers) -> bool:
-    """The request is the one the answer was chosen for, as far as the answer depends on it."""
+    """True if the request has the same values as the stored one for every header in Vary."""
     names = _varies_by(page.headers)
     return "*" not in names and all(_values(page.asked_with, name) == _values(headers, name) for name in names)
 
 
 def validators(page: StoredPage) -> dict[str, str]:
-    """The headers that ask whether it still holds; none where that cannot be asked."""
+    """Return the headers of a conditional request; empty if the page has no validator."""
     found = {}
     if etag := _first(page.headers, "etag"):
         found["if-none-match"] = etag
@@ -110,45 +110,45 @@ def validators(page: StoredPage) -> dict[str, str]:
 
 
 def refresh(page: StoredPage, headers: Headers, now: float) -> StoredPage | None:
-    """The page after the site has said 304; None where that speaks of another version than ours."""
-    told, ours = _first(headers, "etag"), _first(page.headers, "etag")
-    if told is not None and _weak(told) != _weak(ours or ""):
+    """Return the page with the headers of a 304; None if the 304 is about another version."""
+    theirs, ours = _first(headers, "etag"), _first(page.headers, "etag")
+    if theirs is not None and _weak(theirs) != _weak(ours or ""):
         return None
-    newer = {name for name, _ in headers if name not in _OF_THE_BODY}
-    kept = tuple((name, value) for name, value in page.headers if name not in newer)
+    newer = {name for name, _ in headers if name not in _BODY_HEADERS}
+    unchanged = tuple((name, value) for name, value in page.headers if name not in newer)
     added = tuple((name, value) for name, value in storable_headers(headers) if name in newer)
-    return replace(page, headers=kept + added, stored_at=now)
+    return replace(page, headers=unchanged + added, stored_at=now)
 
 
 def freshness_s(headers: Headers) -> float:
-    """How long an answer holds by its own words; 0 where it does not say, or not understandably."""
-    told = directives(headers)
-    if "max-age" in told:
-        return _seconds(told["max-age"])
+    """Return the explicit freshness lifetime of an answer; 0 if it has none or it is malformed."""
+    cache_control = directives(headers)
+    if "max-age" in cache_control:
+        return _seconds(cache_control["max-age"])
     expires, date = _first(headers, "expires"), _first(headers, "date")
     ends, began = _moment(expires), _moment(date)
     if ends is None or began is None:
         return 0.0
-    return min(max(0.0, ends - began), _LONGEST_S)
+    return min(max(0.0, ends - began), _MAX_FRESH_S)
 
 
 def age_s(page: StoredPage, now: float) -> float:
-    """What it had behind it when it arrived, and what has passed since. A clock set back does not make it younger."""
+    """Return the age at arrival plus the time since. A clock that was set back does not make a page younger."""
     arrived_with = _seconds(_first(page.headers, "age") or "0")
     date = _moment(_first(page.headers, "date"))
     apparent = max(0.0, page.stored_at - date) if date is not None else 0.0
     since = now - page.stored_at
-    return max(arrived_with, apparent) + (since if since >= 0 else _LONGEST_S)
+    return max(arrived_with, apparent) + (since if since >= 0 else _MAX_FRESH_S)
 
 
 def directives(headers: Headers) -> dict[str, str]:
-    """The directives of Cache-Control. Of two that contradict each other the shorter time counts."""
-    told: dict[str, str] = {}
+    """Parse Cache-Control. If a directive is repeated, the shorter time counts."""
+    found: dict[str, str] = {}
     for part in ",".join(_values(headers, "cache-control")).split(","):
         name, _, text = part.partition("=")
         name, value = name.strip().lower(), text.strip().strip('"')
-        told[name] = _stricter(told[name], value) if name in told else value
-    return told
+        found[name] = _stricter(found[name], value) if name in found else value
+    return found
 
 
 def _stricter(one: str, other: str) -> str:
@@ -168,8 +168,8 @@ def _first(headers: Headers, name: str) -> str | None:
 
 
 def _seconds(text: str) -> float:
-    # More than ten digits cannot be meant; int() of a megabyte of digits is an attack.
-    return float(min(int(text), _LONGEST_S)) if text.isascii() and text.isdigit() and len(text) <= 10 else 0.0
+    # No valid value has more than ten digits, and int() of a megabyte of digits would block.
+    return float(min(int(text), _MAX_FRESH_S)) if text.isascii() and text.isdigit() and len(text) <= 10 else 0.0
 
 
 def _moment(text: str | None) -> float | None:

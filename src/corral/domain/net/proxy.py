@@ -1,4 +1,4 @@
-"""Through whom a job's pages are fetched."""
+"""The proxy of a job."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ DIRECT = "direct"
 
 
 class RouteKind(StrEnum):
-    """How a request reached its host: what decides whose fault a failure can be."""
+    """How a request reached its host. It decides whether a failure may count against the host."""
 
     DIRECT = "direct"
-    PROXY = "proxy"  # a proxy can have made up the whole answer
-    PROXY_TLS = "proxy_tls"  # an answer is the host's own: its certificate was verified through the proxy
+    PROXY = "proxy"  # the proxy may have made up the answer
+    PROXY_TLS = "proxy_tls"  # the answer is the host's own: its certificate was verified through the proxy
 
     @staticmethod
     def through_proxy(scheme: str, *, verifies_tls: bool) -> "RouteKind":
@@ -29,15 +29,15 @@ class RouteKind(StrEnum):
 SCHEMES = ("http", "https", "socks5")
 _FORM = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://(?:([^@/?#]*)@)?([^@/?#]+:[0-9]{1,5})/?")
 _HINT = "write direct, or http://host:port, https://host:port or socks5://host:port, with user:password@ where needed"
-_MAX_PART_BYTES = 255  # what SOCKS5 can carry
+_MAX_PART_BYTES = 255  # the limit of SOCKS5
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyPolicy:
-    """As it is kept with a job: where the proxy is in the open, who we are to it sealed."""
+    """The proxy as stored with a job: its address in clear, its credentials sealed."""
 
     address: str  # `direct`, or scheme://host:port
-    sealed: str | None = None  # user and password, as the vault sealed them for this address
+    sealed: str | None = None  # user and password, sealed by the vault for this address
 
     @property
     def is_direct(self) -> bool:
@@ -49,12 +49,12 @@ class ProxyPolicy:
 
     @property
     def kid(self) -> str | None:
-        """The key of the vault that opens it."""
+        """The id of the vault key that opens the credentials."""
         return None if self.sealed is None else self.sealed.partition(".")[0]
 
     @property
     def bound(self) -> str:
-        """What the seal holds for: put beside the address of another proxy, it does not open."""
+        """The context of the seal: credentials copied to another proxy address do not open."""
         return f"proxy|{self.address}"
 
     def document(self) -> dict[str, Any]:
@@ -67,10 +67,10 @@ class ProxyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class OpenProxy:
-    """As a worker uses it: nothing of it is written down."""
+    """The proxy as a worker uses it. It is never stored."""
 
     scheme: str
-    target: Target  # where it is; checked like every other address
+    target: Target  # checked like every other address
     user: Secret[str] | None = None
     password: Secret[str] | None = None
 
@@ -88,28 +88,28 @@ class OpenProxy:
 
 
 def parse_proxy(text: str, field: str = "proxy_policy") -> OpenProxy | None:
-    """The proxy this names, None for `direct`. BadInput never quotes it: it may hold a password."""
+    """Parse a proxy URL; None for `direct`. BadInput never quotes the text: it may hold a password."""
     if text == DIRECT:
         return None
     match = _FORM.fullmatch(text)
     if match is None:
         raise BadInput(
-            "this is neither direct nor the address of a proxy; named pools are not available in this version",
+            "not a proxy address: expected `direct` or a proxy URL (named pools are not available in this version)",
             field=field,
             hint=_HINT,
         )
     scheme = match[1].lower()
     if scheme not in SCHEMES:
-        raise BadInput("this kind of proxy is not known", field=field, hint=_HINT)
+        raise BadInput("unknown proxy scheme", field=field, hint=_HINT)
     try:
         target = parse_target(f"http://{match[3]}/", field=field)
     except BadInput:
-        raise BadInput("the proxy has no usable host and port", field=field, hint=_HINT) from None
+        raise BadInput("the proxy URL has no valid host and port", field=field, hint=_HINT) from None
     return OpenProxy(scheme, target, *_credentials(match[2], field))
 
 
 def credentials_text(proxy: OpenProxy) -> str | None:
-    """What is sealed of it; None where there is nothing to hide."""
+    """Return the credentials to seal; None if there are none."""
     if proxy.user is None or proxy.password is None:
         return None
     return f"{proxy.user.reveal()}:{proxy.password.reveal()}"
@@ -132,7 +132,7 @@ def _credentials(text: str | None, field: str) -> tuple[Secret[str] | None, Secr
     is_sendable = all(len(part.encode()) <= _MAX_PART_BYTES and part.isprintable() for part in parts)
     if not user or not colon or not is_sendable or ":" in parts[0]:
         raise BadInput(
-            "the proxy has no user and password that could be sent",
+            "the proxy credentials cannot be sent",
             field=field,
             hint="write them as user:password@, with special characters percent-encoded",
         )

@@ -1,6 +1,6 @@
-"""Which parameters of an address are session ids: the name says it may be one, the value has to look like one.
+"""Which URL parameters are session ids: the name suggests one, and the value looks random.
 
-`?sid=7` is story 7; `?sid=9f86d081884c7d65` is a visitor.
+`?sid=7` selects story 7; `?sid=9f86d081884c7d65` identifies a visitor.
 """
 
 import re
@@ -10,7 +10,7 @@ _NAMES = frozenset(
     | {"cfid", "cftoken", "zenid", "oscsid"}
 )
 _STARTS = ("aspsessionid",)
-_NUMBERED = frozenset({"cfid", "cftoken"})  # ColdFusion counts its visitors
+_NUMBERED = frozenset({"cfid", "cftoken"})  # ColdFusion numbers its visitors
 _PATH = re.compile(r";(jsessionid|phpsessid|sessionid|sid)=([^/;]*)", re.IGNORECASE)
 _UUID = re.compile(r"\{?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\}?", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE)
@@ -23,7 +23,7 @@ _LEAST_DIGITS = 6
 
 
 def is_session_id(name: str, value: str) -> bool:
-    """A name in small letters, and the value as it stands in the address."""
+    """True for a session id. `name` is in lower case, `value` as written in the URL."""
     if name not in _NAMES and not name.startswith(_STARTS):
         return False
     if name in _NUMBERED and value.isdigit():
@@ -32,7 +32,7 @@ def is_session_id(name: str, value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Long and mixed, as no number, word or name of a page is."""
+    """True for a long mix of characters that is no number, word or name."""
     if _UUID.fullmatch(value) or (_HEX.fullmatch(value) and not value.isalpha()):
         return True
     if len(value) >= _LEAST_LETTERS and len(_CASES.findall(value)) >= _LEAST_CASES:
@@ -42,7 +42,7 @@ def looks_random(value: str) -> bool:
 
 
 def without_sessions(path: str, kept: frozenset[str] = frozenset()) -> str:
-    """A path without the session ids that are part of it (`/page;jsessionid=…`)."""
+    """Remove session ids from a path (`/page;jsessionid=…`)."""
 
     def strip_session(match: re.Match[str]) -> str:
         name = match[1].lower()

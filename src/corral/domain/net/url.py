@@ -1,7 +1,7 @@
-"""A target URL, parsed once by one strict parser; nothing else decides from a URL where to connect.
+"""The only URL parser: no other code decides from a URL where to connect.
 
-Two parsers that disagree about the host are how requests reach the wrong machine, so whatever could be read
-in two ways (backslashes, userinfo, control characters, odd numbers) is refused instead of repaired.
+Two parsers that disagree about the host send requests to the wrong machine, so the parser refuses anything
+ambiguous (backslashes, userinfo, control characters, odd numbers) instead of repairing it.
 """
 
 import ipaddress
@@ -22,17 +22,17 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(.*)", re.DOTALL)
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _HOST_FORBIDDEN = frozenset("/\\?#@:[]%<>^|\"'`{}!$&()*+,;=~")
-# Dots that browsers and resolvers take for a full stop.
+# Dots that browsers and resolvers treat as a full stop.
 _DOTS = str.maketrans({"\u3002": ".", "\uff0e": ".", "\uff61": "."})
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = _PATH_SAFE + "?[]"
-# What needs no quoting in a path, let alone a query: nearly all of them, seen at one glance.
+# Paths that need no quoting: nearly all of them, checked with one match.
 _PLAIN = re.compile(r"[A-Za-z0-9/%:@!$&'()*+,;=~._-]*")
 _AUTHORITY_END = re.compile(r"[/?#]")
 
 
 class BadScheme(BadInput):
-    """Only http and https are fetched."""
+    """The scheme is neither http nor https."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +55,21 @@ class Target:
 
     @property
     def request_url(self) -> str:
-        """What is sent: the URL without its fragment."""
+        """The URL to request: without its fragment."""
         return self.origin + self.path + ("" if self.query is None else f"?{self.query}")
 
 
 def parse_target(text: str, *, field: str = "target_url", max_chars: int = MAX_URL_CHARS) -> Target:
-    """The one parse of a URL, or BadInput saying what is wrong with it and what to write instead."""
+    """Parse a URL; BadInput says what is wrong with it and what to write instead."""
     if len(text) <= max_chars:
         try:
             return _parse_cached(text)
         except BadInput:
-            pass  # said again, with the name of the field
+            pass  # raised again below, with the name of the field
     return _parse(text, field, max_chars)
 
 
-@lru_cache(maxsize=512)  # on its way a page is asked for its address at every door
+@lru_cache(maxsize=512)  # several layers parse the URL of the same page
 def _parse_cached(text: str) -> Target:
     return _parse(text, "", len(text))
 
@@ -101,9 +101,9 @@ def _quote(text: str, safe: str) -> str:
 
 
 def join(base: Target, reference: str, *, field: str = "location") -> Target:
-    """Where a redirect or link leads, seen from `base`. The result is parsed as strictly as any other URL."""
+    """Resolve a redirect or link against `base` and parse the result as strictly as any other URL."""
     limit = 4 * MAX_URL_CHARS
-    # Spaces are common in Location headers and mean only one thing.
+    # Spaces are common in Location headers and unambiguous.
     text = reference.strip(" ").replace(" ", "%20")
     _check_characters(text, field, limit)
     match = _SCHEME.fullmatch(text)
@@ -134,7 +134,7 @@ def _check_characters(text: str, field: str, max_chars: int) -> None:
     if "\\" in text:
         raise _bad(field, "the URL contains a backslash", "write / for path separators, %5C for a backslash")
     if text.isascii() and text.isprintable() and " " not in text:
-        return  # nearly every URL, without a look at each of its characters
+        return  # nearly every URL; avoids a check of each character
     for char in text:
         category = unicodedata.category(char)
         if category == "Cc" or char.isspace():
@@ -166,7 +166,7 @@ def _split_authority(rest: str, field: str) -> tuple[str, str]:
 
 
 def _split_port(authority: str, field: str) -> tuple[str, str | None]:
-    """Host and port as written; an IPv6 host keeps its brackets."""
+    """Split host and port as written; an IPv6 host keeps its brackets."""
     if authority.startswith("["):
         host, bracket, after = authority.partition("]")
         if not bracket or (after and not after.startswith(":")):
@@ -182,7 +182,7 @@ def _parse_port(text: str, field: str) -> int:
     return int(text)
 
 
-@lru_cache(maxsize=4096)  # a site has many pages, and its name is the slowest part of their addresses
+@lru_cache(maxsize=4096)  # the pages of a site share their host, and the host is the slowest part to parse
 def _normal_host(host: str, field: str) -> tuple[str, bool]:
     if host.startswith("["):
         return _normal_ipv6(host[1:-1], field), True
@@ -191,7 +191,7 @@ def _normal_host(host: str, field: str) -> tuple[str, bool]:
     name = unicodedata.normalize("NFKC", host).translate(_DOTS).lower()
     if not name.isascii():
         name = _idna(name, field)
-    # Checked after normalisation: full-width forms of these characters only become themselves there.
+    # Checked after normalization, which turns full-width forms into these characters.
     if any(char in _HOST_FORBIDDEN or char.isspace() or not char.isprintable() for char in name):
         raise _bad(field, f"the host {host[:80]!r} contains a forbidden character", "write the plain host name")
     name = name.removesuffix(".")
@@ -216,7 +216,7 @@ def _idna(name: str, field: str) -> str:
 
 def _normal_ipv6(text: str, field: str) -> str:
     try:
-        # The parser of ipaddress takes zone ids and they have no meaning on the public network.
+        # ipaddress accepts zone ids, which have no meaning on the public network.
         if "%" in text or not text.isascii():
             raise ValueError(text)
         return str(ipaddress.IPv6Address(text))
@@ -225,7 +225,7 @@ def _normal_ipv6(text: str, field: str) -> str:
 
 
 def _normal_ipv4(labels: list[str], host: str, field: str) -> str:
-    """An address in any of the forms C libraries take (octal, hexadecimal, fewer than four parts)."""
+    """Parse an IPv4 address in any form that C libraries accept (octal, hexadecimal, fewer than four parts)."""
     try:
         numbers = [_number(label) for label in labels]
         if len(numbers) > 4 or any(number > 255 for number in numbers[:-1]):

@@ -1,4 +1,4 @@
-"""What a login left behind: cookies, storage and headers of a job, and to whom they may be sent."""
+"""Sessions: the cookies, storage and headers of a login, and the hosts that may receive them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -19,29 +19,29 @@ _UNSENDABLE = frozenset(";\r\n\0")
 
 
 class CheckResult(StrEnum):
-    """What the last look at a session found."""
+    """The result of the last check of a session."""
 
     UNCHECKED = "unchecked"
     VALID = "valid"
     DEAD = "dead"
-    UNKNOWN = "unknown"  # the target could not be asked
+    UNKNOWN = "unknown"  # the target could not be reached
 
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """`domain` with a leading dot covers its subdomains; without one it is that host alone."""
+    """A `domain` with a leading dot covers its subdomains; without one it is that host alone."""
 
     name: str
     value: Secret[str]
     domain: str
     path: str = "/"
-    expires: float | None = None  # seconds since 1970; None ends with the browser
+    expires: float | None = None  # seconds since 1970; None for a session cookie
     secure: bool = False
     http_only: bool = False
     same_site: str = "Lax"
 
     def matches(self, target: Target, now_s: float) -> bool:
-        """RFC 6265, 5.4: the domain, the path, the scheme and the time allow it."""
+        """True if domain, path, scheme and time allow sending the cookie (RFC 6265, 5.4)."""
         if self.expires is not None and self.expires <= now_s:
             return False
         if self.secure and target.scheme != "https":
@@ -62,17 +62,17 @@ class Cookie:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """The content of a session, open. It exists where it is captured and where it is used, and nowhere between."""
+    """The decrypted content of a session. It exists only where a session is captured and where it is used."""
 
     cookies: tuple[Cookie, ...] = ()
     storage: Mapping[str, Mapping[str, Secret[str]]] = field(default_factory=dict)  # by origin
-    headers: Mapping[str, Secret[str]] = field(default_factory=dict)  # for the job's own origin
+    headers: Mapping[str, Secret[str]] = field(default_factory=dict)  # sent to the job's own origin
     origin: str = ""  # of the job
 
     def headers_for(self, target: Target, now_s: float) -> dict[str, str]:
-        """What may be sent to this target: the cookies that match it, and to the job's origin its headers."""
+        """Return the headers for a target: the matching cookies, and the session headers for the job's origin."""
         sent = {name: value.reveal() for name, value in self.headers.items()} if target.origin == self.origin else {}
-        # Longer paths first, as RFC 6265 asks; among equals the order they were given in.
+        # Longer paths first, as RFC 6265 requires; otherwise in the order of the session.
         fitting = sorted(
             (cookie for cookie in self.cookies if cookie.matches(target, now_s)), key=lambda each: -len(each.path)
         )
@@ -81,17 +81,17 @@ class SessionState:
         return sent
 
     def is_over(self, now_s: float) -> bool:
-        """Nothing of it would be sent to anybody any more."""
+        """True if every cookie has expired and nothing else is left to send."""
         has_ended = all(cookie.expires is not None and cookie.expires <= now_s for cookie in self.cookies)
         return has_ended and not self.storage and not self.headers
 
     def secrets(self) -> list[str]:
-        """Every value in it, for whoever has to keep them out of what is written down."""
+        """Return every secret value, to redact logs, events and files."""
         stored = [value for values in self.storage.values() for value in values.values()]
         return [each.reveal() for each in (*(cookie.value for cookie in self.cookies), *stored, *self.headers.values())]
 
     def about(self) -> dict[str, Any]:
-        """What may be told of it."""
+        """Return the facts about the session that are not secret."""
         ends = [cookie.expires for cookie in self.cookies if cookie.expires is not None]
         return {
             "cookies": len(self.cookies),
@@ -102,7 +102,7 @@ class SessionState:
         }
 
     def serialize(self) -> bytes:
-        """All of it in clear, to be sealed."""
+        """Return the whole session in clear text, ready to be sealed."""
         return json.dumps(
             {
                 "cookies": [
@@ -131,19 +131,19 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SealedSession:
-    """A session as it is stored and as it travels: nobody without the vault's key can read it."""
+    """An encrypted session, as stored and as sent to workers. Only the vault key opens it."""
 
     id: str
     job_id: str
-    version: int  # rises with each new content; part of what the seal is bound to
-    kid: str  # which key the data key is wrapped with
+    version: int  # rises with each new content; part of the seal's context
+    kid: str  # id of the vault key that wraps the data key
     wrapped_key: str
     box: str
 
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A sealed session about to be written, with what may be told of it."""
+    """A sealed session to be stored, with the facts about it that are not secret."""
 
     sealed: SealedSession
     name: str
@@ -152,7 +152,7 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What reads return."""
+    """A stored session without its content."""
 
     id: str
     job_id: str
@@ -174,7 +174,7 @@ def parse_session(
     *,
     takes_headers_alone: bool = False,
 ) -> SessionState:
-    """The session these describe, in the shapes that browsers and Playwright export; BadInput never quotes a value."""
+    """Parse a session in the formats that browsers and Playwright export; BadInput never quotes a value."""
     target = parse_target(target_url)
     state = SessionState(
         tuple(_cookie(cell, number, target) for number, cell in enumerate(cookies)),
@@ -185,12 +185,12 @@ def parse_session(
     if len(state.cookies) > MAX_COOKIES:
         raise BadInput(f"a session has at most {MAX_COOKIES} cookies", field="cookies")
     if not (state.cookies or state.storage or state.headers):
-        raise BadInput("the session is empty", field="cookies", hint="give at least one cookie or stored value")
+        raise BadInput("the session is empty", field="cookies", hint="add at least one cookie or stored value")
     if not (state.cookies or state.storage or takes_headers_alone):
         raise BadInput(
-            "headers alone log nobody in: what requires a login is read by a browser, which does not send them",
+            "headers alone are no session: runs that need a login use a browser, which does not send them",
             field="headers",
-            hint="give the cookies or the storage of the login, too",
+            hint="add the cookies or the storage of the login",
         )
     return state
 
@@ -199,9 +199,9 @@ def _cookie(cell: Mapping[str, Any], number: int, target: Target) -> Cookie:
     where = f"cookies.{number}"
     name, value = cell.get("name"), cell.get("value")
     if not isinstance(name, str) or not name or _UNSENDABLE & set(name) or "=" in name or not name.isascii():
-        raise BadInput("a cookie has no name that could be sent", field=f"{where}.name")
+        raise BadInput("the cookie name cannot be sent", field=f"{where}.name")
     if not isinstance(value, str) or _UNSENDABLE & set(value) or not value.isascii():
-        raise BadInput("a cookie has no value that could be sent", field=f"{where}.value", hint="printable ASCII")
+        raise BadInput("the cookie value cannot be sent", field=f"{where}.value", hint="printable ASCII")
     expires = cell.get("expires", cell.get("expirationDate"))
     ends = float(expires) if isinstance(expires, int | float) and expires > 0 else None
     path = str(cell.get("path") or "/")
@@ -226,7 +226,7 @@ def _domain(text: str, where: str) -> str:
     host = f"[{bare}]" if ":" in bare and not bare.startswith("[") else bare
     parsed = parse_target(f"http://{host}/", field=f"{where}.domain")
     if parsed.authority != parsed.host and ":" not in parsed.host:
-        raise BadInput("the domain of a cookie has no port", field=f"{where}.domain", hint="write the host alone")
+        raise BadInput("a cookie domain has no port", field=f"{where}.domain", hint="write the host alone")
     if dot and not parsed.is_literal_ip and is_public_suffix(parsed.host):
         raise BadInput(
             f"a cookie for the public suffix {parsed.host} is refused: it would be sent to other people's sites",
@@ -246,5 +246,5 @@ def _header(name: str, value: str) -> str:
     if not is_token or plain in ("cookie", "host", "content-length", "connection", "accept-encoding"):
         raise BadInput("this header cannot be part of a session", field="headers", hint="for example Authorization")
     if not value.isascii() or not value.isprintable():
-        raise BadInput("a header has a value that cannot be sent", field=f"headers.{plain}", hint="printable ASCII")
+        raise BadInput("the header value cannot be sent", field=f"headers.{plain}", hint="printable ASCII")
     return plain

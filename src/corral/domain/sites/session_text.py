@@ -1,10 +1,10 @@
-"""Cookies as programs write them down: a file in the format of Netscape and curl, or the line of a request."""
+"""Cookies as text: a cookies.txt file of Netscape and curl, or the Cookie line of a request."""
 
 from typing import Any
 
 from corral.domain.errors import BadInput
 
-# What browsers, their extensions and Playwright tell of a cookie beyond what is sent or decides where to.
+# Attributes that browsers, extensions and Playwright export and that do not affect where a cookie is sent.
 OF_BROWSERS = frozenset(
     {
         *("hostOnly", "session", "storeId", "id", "priority", "size", "firstPartyDomain", "sameParty"),
@@ -16,7 +16,7 @@ _COLUMNS = 7
 
 
 def cookies_of_text(text: str) -> list[dict[str, Any]]:
-    """`cookies.txt`, or `name=value; name=value`; BadInput, which quotes nothing of it, where it is neither."""
+    """Parse `cookies.txt` or `name=value; name=value`; BadInput for anything else never quotes the text."""
     lines = [line for line in text.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(_HTTP_ONLY) or not line.startswith("#")]
     if any(line.count("\t") >= _COLUMNS - 1 for line in told):

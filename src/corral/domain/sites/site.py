@@ -1,4 +1,4 @@
-"""What a site has taught us: which strategy fills which fields, how surely, and at what cost."""
+"""Site memory: which strategy fills which fields, how reliably, and at what cost."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -7,9 +7,9 @@ from datetime import datetime
 
 from corral.domain.jobs.job import Strategy
 
-# Each new observation makes the older ones count for so much less: a site that changed is noticed after a few runs.
+# Each new observation multiplies the weight of the older ones by this: a change of the site shows after a few runs.
 FADES_TO = 0.85
-# About three observations; fewer prove nothing.
+# About three observations; fewer are no evidence.
 MIN_WEIGHT = 2.5
 MIN_SUCCESS = 0.8
 
@@ -17,14 +17,14 @@ _CHEAPEST_FIRST = (Strategy.HTTP, Strategy.API_REPLAY, Strategy.BROWSER)
 
 
 def fields_key(names: Iterable[str]) -> str:
-    """What works for a title may not work for a price, so each set of fields is remembered apart."""
+    """Return the key of a set of fields. A strategy that finds a title may not find a price, so sets are kept apart."""
     text = "\x1f".join(sorted(names))
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One attempt, as far as the site's memory cares."""
+    """What the site memory needs to know about one attempt."""
 
     host: str
     fields_key: str
@@ -37,12 +37,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is remembered of one strategy for one set of fields on one host; sums in which the past fades."""
+    """The record of one strategy for one set of fields on one host, as sums that decay."""
 
     host: str
     fields_key: str
     strategy: Strategy
-    attempts: int = 0  # all there ever were
+    attempts: int = 0  # in total, without decay
     weight: float = 0.0
     successes: float = 0.0
     requested: float = 0.0
@@ -82,12 +82,12 @@ class KnownSite:
 
 
 def is_worth_trying(memory: Memory | None) -> bool:
-    """True for what is new here, or has never yet disappointed."""
+    """True for a strategy that is new on this host or has not failed yet."""
     return memory is None or (memory.weight < MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS)
 
 
 def proven(memories: Sequence[Memory]) -> Memory | None:
-    """The cheapest strategy with enough evidence that it works; None where nothing is proven."""
+    """Return the cheapest strategy with enough evidence that it works, or None."""
     good = {
         memory.strategy: memory
         for memory in memories
