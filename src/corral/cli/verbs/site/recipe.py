@@ -1,4 +1,4 @@
-"""`corral site recipe`: one recipe, shown, check_edit, pinned, released, forgotten."""
+"""`corral site recipe`: show, edit, pin, release or forget one recipe."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def recipe(
         Path | None, typer.Option("--document", metavar="FILE", help="What it is to be, as JSON; - is standard input.")
     ] = None,
     pin: Annotated[
-        bool | None, typer.Option("--pin/--no-pin", help="No run overwrites a pinned one; an check_edit one is pinned.")
+        bool | None, typer.Option("--pin/--no-pin", help="No run overwrites a pinned one; an edited one is pinned.")
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Remove it; a browser run may record it again.")] = False,
     dry_run: DryRun = False,
