@@ -10,7 +10,8 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.runs.record import RecordFilter
 from corral.runtime.process import serve
 from corral.settings import load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 _AT_ONCE = 64
 
@@ -28,7 +29,7 @@ class Crawl:
 
     async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*", workers=1)
-        async with opened(settings, works=True) as app:
+        async with open_node(settings) as app:
             await self._crawled(app, 50)  # readers are started at the first page
             began = time.perf_counter()
             run_id = await self._crawled(app, count)

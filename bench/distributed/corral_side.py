@@ -23,7 +23,8 @@ from corral.domain.runs.queues import hint_of
 from corral.domain.runs.run import NewRun
 from corral.runtime.process import serve
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client
 
 _BULK = 200
 _PROCESSES = os.cpu_count() or 1
@@ -98,7 +99,7 @@ class Corral:
 
     @contextlib.asynccontextmanager
     async def _client(self) -> AsyncIterator[App]:
-        async with opened(self._settings, works=False) as app:
+        async with open_client(self._settings) as app:
             yield app
 
     def extras(self) -> dict[str, float]:

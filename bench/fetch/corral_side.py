@@ -16,7 +16,8 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.record import RecordFilter
 from corral.runtime.process import serve
 from corral.settings import load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 _FIELDS = (FieldSpec("title"), FieldSpec("heading", css="h1"))
 
@@ -34,7 +35,7 @@ class Scrape:
 
     async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")
-        async with opened(settings, works=True) as app:
+        async with open_node(settings) as app:
             job = Job(JobId(new_id()), self._site, _FIELDS, datetime.now(UTC), strategy=Strategy.HTTP)
             template = await app.submitter.drafted(job)
             await finished(app, [self._page(template, number) for number in range(100)])

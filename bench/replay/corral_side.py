@@ -17,7 +17,8 @@ from corral.domain.runs.record import RecordFilter
 from corral.domain.runs.run import NewRun
 from corral.runtime.process import serve
 from corral.settings import load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 _FIELDS = (FieldSpec("name"), FieldSpec("price"), FieldSpec("description"))
 
@@ -36,7 +37,7 @@ class _Shop:
 
     async def _measured(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")
-        async with opened(settings, works=True) as app:
+        async with open_node(settings) as app:
             site = self._site
             await finished(app, [await _drafted(app, site, number, Strategy.BROWSER) for number in (1, 2, 3, 4)])
             drafts = [await _drafted(app, site, number, self.strategy) for number in range(1, PRODUCT_COUNT + 1)]

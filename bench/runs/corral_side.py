@@ -26,7 +26,8 @@ from corral.domain.runs.run import NewRun
 from corral.runtime.process import serve
 from corral.settings import load_settings
 from corral.store.open import open_store
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 _BULK = 200
 # Per worker. The default suits pages; runs that do nothing are only limited by how many are under way.
@@ -54,7 +55,7 @@ class Corral:
 
     async def _measured(self, count: int) -> Result:
         """The best of two ways to hand the runs over: one by one from many callers, and in batches."""
-        async with opened(load_settings(data_dir=self._data, runs_per_process=_CONCURRENCY), works=True) as app:
+        async with open_node(load_settings(data_dir=self._data, runs_per_process=_CONCURRENCY)) as app:
             await _warmed(app)
             singly = await self._timed(app, count, self._submit_singly)
             in_bulk = await self._timed(app, count, self._submit_in_bulk)

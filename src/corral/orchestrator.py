@@ -27,7 +27,7 @@ from corral.settings import Settings, Transport, load_settings
 from corral.store.open import open_for_reading
 from corral.supervisor.plan import State
 from corral.supervisor.supervisor import Supervisor
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 from corral.wiring.services import FIRST_WORKER, REDIS, Installation
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ async def _started(settings: Settings, sites: Mapping[str, Sequence[str]]) -> di
     policy = EgressPolicy(settings.egress_allow)
     for url in (url for each in work for url in each.plan.start_urls):
         check_literal(parse_target(url, field="urls"), policy, field="urls")
-    async with opened(settings.model_copy(update={"transport": Transport.CELERY}), works=False) as app:
+    async with open_client(settings.model_copy(update={"transport": Transport.CELERY})) as app:
         runs = {each.site: await app.crawls.start(each.plan, about=each.about) for each in work}
     return {site: run.id for site, (run, _) in runs.items()}
 

@@ -10,7 +10,7 @@ import pytest
 from corral.api.app import create_app
 from corral.settings import load_settings
 from corral.store.open import open_store
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 from tests.slack import SLACK
 from tests.stack import Stack
 from tests.store.builders import a_run, add
@@ -75,7 +75,7 @@ async def test_due_work_that_nobody_serves_degrades_the_health(tmp_path: Path, m
     store = open_store(settings.store_url)
     await add(store, a_run())
     await store.close()
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         transport = httpx.ASGITransport(create_app(app))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             fresh = (await client.get("/health")).json()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from corral.domain.runs.event import Event
 from corral.domain.runs.run import NewRun, Run
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client
 from tests.engine.builders import put, settings_for
 
 
@@ -45,5 +46,5 @@ class Client:
 
 @asynccontextmanager
 async def client_of(url: str, folder: Path) -> AsyncIterator[Client]:
-    async with opened(settings_for(folder, url), works=False) as app:
+    async with open_client(settings_for(folder, url)) as app:
         yield Client(app)

@@ -13,7 +13,8 @@ import time
 import uvloop
 
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 
 def say(what: str, **more: object) -> None:
@@ -24,7 +25,7 @@ def say(what: str, **more: object) -> None:
 async def work(settings: Settings, port: int | None, began: float) -> None:
     stop = asyncio.Event()
 
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         assert app.node is not None
         hurry = app.node.hurry
 

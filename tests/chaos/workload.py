@@ -14,7 +14,8 @@ from corral.domain.errors import WrongState
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import NewRun, RunAction
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 from tests.engine.builders import drill, put, started, until
 
 
@@ -64,7 +65,7 @@ async def _is_drained(app: App) -> bool:
 
 
 async def work(settings: Settings, journal: Journal, again: bool) -> None:
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         if not again:
             await submit_all(app, journal)
         await bring_to_an_end(app)

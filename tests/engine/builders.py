@@ -15,7 +15,8 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run
 from corral.engine.node.node import Node
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 from tests.services.sqlite import migrated
 from tests.slack import SLACK
 
@@ -42,7 +43,7 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
 @asynccontextmanager
 async def working(settings: Settings) -> AsyncIterator[App]:
     """A node whose workers are all there."""
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         await until(lambda: node_of(app).worker_count == settings.workers)
         yield app
 

@@ -24,7 +24,7 @@ def loaded(statement: str) -> set[str]:
             {"asyncio", "structlog", "orjson", "msgspec", "corral.engine.worker.messages", *FETCHING},
         ),
         (
-            f"{SERVING} corral.cli.main, corral.wiring.app, corral.api.app",
+            f"{SERVING} corral.cli.main, corral.wiring.roles, corral.api.app",
             {"alembic", "rich.console", "psycopg", *FETCHING},
         ),
         (

@@ -93,9 +93,9 @@ class Host:
             os._exit(1)
 
     async def _serve(self) -> None:
-        from corral.wiring.app import opened  # noqa: PLC0415 - the same
+        from corral.wiring.roles import open_celery_node  # noqa: PLC0415 - the same
 
-        async with opened(self._settings, works=True, queues=self._queues, hears_messages=True) as app:
+        async with open_celery_node(self._settings, self._queues) as app:
             assert app.node is not None
             assert app.asked is not None
             self._node = app.node

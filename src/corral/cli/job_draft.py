@@ -17,7 +17,7 @@ from corral.domain.secret import Secret
 from corral.engine.usecases.jobs import check_fields, kept_proxy
 from corral.extract.selectors.spec import check_xpath, compile_check
 from corral.settings import Settings
-from corral.wiring.app import vault_of
+from corral.wiring.vault import vault_of
 
 DEFAULT_PORTS = (80, 443)
 

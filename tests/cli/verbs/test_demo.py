@@ -10,7 +10,7 @@ import pytest
 from corral.cli.verbs.demo import adapted_settings, job_for
 from corral.demo import DEMO_JOBS, running_site
 from corral.settings import Settings
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with
 
@@ -49,7 +49,7 @@ def test_the_demo_tells_programs_in_lines_of_json(
 async def test_a_second_demo_goes_on_with_the_jobs_of_the_first_at_another_port(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, probe_timeout_seconds=0.2)
     for _ in range(2):
-        async with running_site() as site, opened(adapted_settings(settings, site), works=False) as app:
+        async with running_site() as site, open_client(adapted_settings(settings, site)) as app:
             for demo_job in DEMO_JOBS:
                 stored = await job_for(app, demo_job, site)
                 assert stored.job.target_url == site.url + demo_job.path

@@ -13,7 +13,8 @@ from corral.domain.runs.run import Run, RunState
 from corral.engine.background.schedule import Scheduler
 from corral.engine.background.sweep import Sweeper
 from corral.settings import Settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client
 from tests.engine.builders import drill, ended, events, kinds, put, until, working
 from tests.engine.crawl.site import Page, served
 
@@ -46,7 +47,7 @@ async def runs_of(app: App, job: Job) -> list[Run]:
 
 
 async def test_two_nodes_fire_a_slot_once(shared_settings: Settings) -> None:
-    async with opened(shared_settings, works=False) as first, opened(shared_settings, works=False) as second:
+    async with open_client(shared_settings) as first, open_client(shared_settings) as second:
         jobs = [a_job() for _ in range(20)]
         for job in jobs:
             await first.store.jobs.add(job, slot_before(0))
@@ -61,7 +62,7 @@ async def sweeping(app: App) -> int:
 
 async def test_slots_missed_while_nobody_ran_become_one_run_that_says_so(settings: Settings) -> None:
     first = slot_before(7)
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         job = a_job()
         await app.store.jobs.add(job, first)
     async with working(settings) as app:
@@ -82,7 +83,7 @@ async def has_run(app: App, job: Job) -> bool:
 
 
 async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         broken, sound = replace(a_job(), strategy=Strategy.AUTO), a_job()
         await app.store.jobs.add(broken, slot_before(1))
         await app.store.jobs.add(sound, slot_before(0))
@@ -96,7 +97,7 @@ async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings
 
 
 async def test_many_schedules_due_at_once_ask_their_targets_side_by_side(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         for _ in range(40):
             await app.store.jobs.add(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
         asking, most = 0, 0
@@ -117,7 +118,7 @@ async def test_many_schedules_due_at_once_ask_their_targets_side_by_side(setting
 async def test_a_schedule_asleep_for_a_year_fires_once_and_says_how_much_it_missed(settings: Settings) -> None:
     year = 365 * 24 * 60
     first = slot_before(year)
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         job = a_job()
         await app.store.jobs.add(job, first)
         assert await sweeping(app) == 1
@@ -131,7 +132,7 @@ async def test_a_schedule_asleep_for_a_year_fires_once_and_says_how_much_it_miss
 
 
 async def test_a_schedule_that_is_no_longer_accepted_does_not_hold_up_the_others(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         old, sound = replace(a_job(), frequency="0 0 L * *"), a_job()
         await app.store.jobs.add(old, slot_before(1))
         await app.store.jobs.add(sound, slot_before(0))
@@ -140,7 +141,7 @@ async def test_a_schedule_that_is_no_longer_accepted_does_not_hold_up_the_others
 
 
 async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         [run_id] = await put(app, drill())
         await app.store.jobs.add(replace(a_job(), strategy=Strategy.AUTO), slot_before(0))
 
@@ -171,7 +172,7 @@ async def test_retention_forgets_what_is_too_many_and_keeps_the_records(settings
 
 
 async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         [run_id] = await put(app, drill())
         sweeper = a_sweeper(app)
         await sweeper.reap()

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.runs.record import RecordFilter
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
 from corral.wiring.options import retention
+from corral.wiring.roles import open_node
 from tests.engine.builders import settings_for
 from tests.engine.crawl.site import Page, served
 
@@ -27,12 +28,12 @@ async def test_finished_crawls_are_forgotten_after_their_time_unless_they_are_ke
     settings = settings_for(tmp_path, None, egress_allow="127.0.0.1/32:*")
     assert retention(settings).max_crawl_age_hours == 24
     with served({"/": Page(), "/kept": Page()}) as site:
-        async with opened(settings, works=True) as app:
+        async with open_node(settings) as app:
             gone = await finished(app, f"{site.url}/", keep=False)
             kept = await finished(app, f"{site.url}/kept", keep=True)
     for hours, expected in ((0.0, [kept, gone]), (A_MOMENT, [kept])):
         later = settings.model_copy(update={"crawl_retention_hours": hours})
-        async with opened(later, works=True) as app:
+        async with open_node(later) as app:
             assert app.sweeper is not None
             await app.sweeper.sweep()
             await app.sweeper._prune()

@@ -12,7 +12,8 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.health import CrawlHealth, CrawlLoad, crawl_health
 from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.domain.runs.run import Lease, RunAction
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client
 from tests import services
 from tests.engine.builders import settings_for
 from tests.engine.crawl.conftest import DATABASES
@@ -29,7 +30,7 @@ async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[A
     if request.param == "postgres":
         cluster: services.PostgresCluster = request.getfixturevalue("postgres")
         database = cluster.create_database()
-    async with opened(settings_for(tmp_path, database, max_crawls=3), works=False) as serving:
+    async with open_client(settings_for(tmp_path, database, max_crawls=3)) as serving:
         yield serving
 
 

@@ -17,7 +17,8 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run, RunState
 from corral.settings import Settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_api
 from tests.chaos.level import LEVEL, by_level
 from tests.engine.builders import ended, events, kinds, node_of, put, settings_for, sound, until, working
 from tests.engine.crawl.site import Page, served
@@ -270,7 +271,7 @@ async def test_what_a_node_does_not_need_any_more_another_one_has_at_once(shared
 
 async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks_at(tmp_path: Path) -> None:
     with served({"/": Page()}) as site:
-        async with opened(gated(tmp_path), works=False, serves=True) as app:
+        async with open_api(gated(tmp_path)) as app:
             seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
             hits = site.hits["/"]
             await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)

@@ -8,7 +8,8 @@ import pytest
 from corral.domain.errors import WrongState
 from corral.domain.runs.run import RunAction, RunState
 from corral.settings import Settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client
 from tests.engine.builders import drill, ended, kinds, node_of, put, sound, started, until, working
 from tests.slack import SLACK
 
@@ -29,7 +30,7 @@ async def test_a_run_stops_within_two_seconds_and_writes_no_record(app: App, mov
 async def test_another_process_stops_a_run_within_two_seconds(app: App, settings: Settings, move: RunAction) -> None:
     [run_id] = await put(app, drill("sleep", seconds=3, record=True))
     await started(app, run_id)
-    async with opened(settings, works=False) as other:
+    async with open_client(settings) as other:
         await other.submitter.apply_action(run_id, move)
     assert await until(lambda: node_of(app).executing == 0) < 2
     assert await app.store.records.of_run(run_id, "", 10) == []

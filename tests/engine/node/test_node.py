@@ -15,7 +15,8 @@ from corral.domain.runs.run import Lease, RunAction, RunState
 from corral.domain.runs.settlement import Settlement
 from corral.engine.worker.attempt import settlement_of
 from corral.settings import Settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client, open_single_run
 from tests.engine.builders import (
     With,
     drill,
@@ -220,9 +221,9 @@ def replaced(settings: Settings, **changed: object) -> Settings:
 
 
 async def test_only_the_named_run_is_executed_by_a_node_for_one_run(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         first, second = await put(app, drill(), drill())
-    async with opened(settings, works=True, only_run=second) as app:
+    async with open_single_run(settings, second) as app:
         await until(lambda: _is_done(app, second))
         assert (await app.store.runs.get(first)).state is RunState.QUEUED
 

@@ -10,7 +10,8 @@ from corral.domain.runs.run import RunState
 from corral.engine.node.pool import WorkerProcess
 from corral.engine.worker import messages
 from corral.settings import Settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 from tests.engine.builders import drill, ended, kinds, node_of, put, started, until
 
 
@@ -23,7 +24,7 @@ async def test_workers_that_die_while_starting_cost_no_run_anything(
     broken.chmod(0o755)
     whole = sys.executable
     monkeypatch.setattr(sys, "executable", str(broken))
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         ids = await put(app, *[drill(record=True) for _ in range(10)])
         await asyncio.sleep(2.5)
         assert node_of(app).worker_count == 0
@@ -39,7 +40,7 @@ async def test_a_worker_that_cannot_be_started_at_all_is_tried_again(
 ) -> None:
     whole = sys.executable
     monkeypatch.setattr(sys, "executable", "/no/such/program")
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         [run_id] = await put(app, drill(record=True))
         await asyncio.sleep(0.5)
         monkeypatch.setattr(sys, "executable", whole)

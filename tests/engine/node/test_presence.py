@@ -8,7 +8,7 @@ from corral.domain.ids import Owner
 from corral.domain.runs.run import RunState
 from corral.runtime.node_locks import Presence
 from corral.settings import Settings
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 from tests.engine.builders import drill, put
 
 ENTER = (
@@ -42,7 +42,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_fail(tmp_path: Path)
 
 
 async def test_what_the_dead_held_is_to_be_had_at_once_and_what_the_living_hold_is_not(settings: Settings) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         dead, alive = await put(app, drill(), drill())
         await app.store.runs.claim_one(dead, Owner("dead"), 60)
         await app.store.runs.claim_one(alive, Owner("alive"), 60)
@@ -50,7 +50,7 @@ async def test_what_the_dead_held_is_to_be_had_at_once_and_what_the_living_hold_
     (settings.data_dir / "nodes" / "dead.node").touch()
     living = Presence(settings.data_dir / "nodes")
     living.enter(Owner("alive"))
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         assert [(await app.store.runs.get(each)).state for each in (dead, alive)] == [RunState.QUEUED, RunState.RUNNING]
     assert [path.name for path in (settings.data_dir / "nodes").iterdir()] == ["alive.node"]
     living.leave(Owner("alive"))

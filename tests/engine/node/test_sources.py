@@ -13,7 +13,8 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.domain.runs.run import EVERY_LANE, Lanes, NewRun
 from corral.engine.node.sources import LEFT_IN_QUEUE, NOT_CLAIMED, Asked, Errand, Oldest
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client
 from tests.engine.builders import drill, put, settings_for
 
 ME = new_owner()
@@ -56,7 +57,7 @@ class Told:
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with opened(settings_for(tmp_path), works=False) as made:
+    async with open_client(settings_for(tmp_path)) as made:
         yield made
 
 

@@ -12,7 +12,8 @@ from corral.domain.runs.run import RunState
 from corral.engine.node.sources import Oldest
 from corral.settings import Settings
 from corral.store.open import open_store
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client, open_node
 from tests.chaos.stack import stack_on
 from tests.engine.builders import With, drill, events, kinds, node_of, put, settings_for, sound, started, until, working
 from tests.slack import SLACK
@@ -23,7 +24,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
     with stack_on(settings.store_url, tmp_path) as stack:
         node = stack.node(runs_per_process=25, shutdown_grace_seconds=1)
         node.heard("ready")
-        async with opened(settings, works=False) as app:
+        async with open_client(settings) as app:
             ids = await put(app, *[drill("sleep", seconds=60, timeout_s=100) for _ in range(50)])
             ids += await put(app, drill("sleep", seconds=1.6, record=True))
             await started(app, *ids[:50])
@@ -79,7 +80,7 @@ def test_a_second_sigterm_hurries(tmp_path: Path) -> None:
 
 
 async def _submit(settings: Settings, count: int) -> None:
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         ids = await put(app, *[drill("sleep", seconds=60) for _ in range(count)])
         await started(app, *ids)
 
@@ -94,7 +95,7 @@ async def _live(settings: Settings) -> dict[str, int]:
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.3])
 async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Settings, delay_s: float) -> None:
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         node = node_of(app)
         await until(lambda: node.worker_count == 2)
         under_way = asyncio.Event()

@@ -9,7 +9,7 @@ from corral.domain.errors import BadConfiguration
 from corral.domain.ids import JobId, new_id
 from corral.domain.jobs.job import FieldSpec, Job
 from corral.engine.usecases.sessions import SessionDraft
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 from tests.engine.builders import settings_for
 
 DRAFT = SessionDraft([{"name": "sid", "value": "value-of-a-login"}])
@@ -18,7 +18,7 @@ DRAFT = SessionDraft([{"name": "sid", "value": "value-of-a-login"}])
 async def test_a_key_lost_while_we_run_is_not_replaced_by_a_new_one(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     key = settings.data_dir / "vault.key"
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         job = Job(JobId(new_id()), "http://a.test/", (FieldSpec("title"),), datetime.now(UTC), requires_auth=True)
         await app.store.jobs.add(job, None)
         await app.sessions.put(job.id, DRAFT)

@@ -4,7 +4,7 @@ from corral.cli.running import Stop
 from corral.cli.serving.api import serve_api
 from corral.cli.serving.listener import Listener, announcement
 from corral.settings import Settings
-from corral.wiring.app import opened
+from corral.wiring.roles import open_node
 
 
 async def up_embedded(settings: Settings, listener: Listener, *, as_json: bool) -> int:
@@ -12,7 +12,7 @@ async def up_embedded(settings: Settings, listener: Listener, *, as_json: bool) 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     said = announcement(settings, listener, "up" if as_json else "is up", as_json=as_json)
-    async with opened(settings, works=True) as app:
+    async with open_node(settings) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         await serve_api(app, listener, stop, announce=said)

@@ -24,7 +24,8 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.run import TERMINAL, Run, RunState
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 _SITE_HOST = "127.0.0.1"
 _SITE_PORT = 8001
@@ -72,7 +73,7 @@ async def _demo(settings: Settings, listener: Listener, site_port: int | None, *
         adapted = adapted_settings(settings, site)
         role = "up" if as_json else f"is up; the demo site is at {site.url}"
         said = announcement(adapted, listener, role, as_json=as_json, site=site.url)
-        async with opened(adapted, works=True) as app:
+        async with open_node(adapted) as app:
             assert app.node is not None
             stop.on_haste = app.node.hurry
             beside = _shown(app, site, listener.url, as_json=as_json)

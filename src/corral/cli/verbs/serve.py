@@ -7,7 +7,7 @@ from corral.cli.serving.finish import finish_serving
 from corral.cli.serving.listener import Listener, announcement, listening
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
-from corral.wiring.app import opened
+from corral.wiring.roles import open_api
 
 
 def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
@@ -30,6 +30,6 @@ async def _serve(settings: Settings, listener: Listener, *, as_json: bool) -> in
     stop.listen()
     role = "serves" if as_json else "serves; runs wait until a `corral worker` takes them"
     said = announcement(settings, listener, role, as_json=as_json)
-    async with opened(settings, works=False, serves=True) as app:
+    async with open_api(settings) as app:
         await serve_api(app, listener, stop, announce=said)
     return stop.exit_code

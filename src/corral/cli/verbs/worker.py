@@ -16,7 +16,8 @@ from corral.domain.runs.node import NodeRole
 from corral.domain.runs.queues import Queue, parse_queues
 from corral.log import configure_logging
 from corral.settings import Settings, Transport, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_node
 
 Queues = Annotated[str, typer.Option("--queues", help="Which kinds of runs: http, browser, script.")]
 Processes = Annotated[
@@ -77,7 +78,7 @@ async def _work(settings: Settings, queues: Sequence[Queue], *, as_json: bool) -
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
-    async with opened(settings, works=True, queues=queues, role=NodeRole.WORKER) as app:
+    async with open_node(settings, queues, NodeRole.WORKER) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         if await first_of(_has_workers(app), stop):

@@ -39,7 +39,8 @@ from corral.export.formats import Format
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
 from corral.store.queries.crawl.crawls import CrawlNow
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client, open_single_run
 
 _MAX_GONE = 10_000
 
@@ -257,12 +258,12 @@ async def _crawl(
     await check_host(settings, plan.start_urls[0], trusted)
     stop = Stop()
     stop.listen()
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         access = await login.access(app, settings, plan.start_urls[0])
         # A login cannot be compared with the one of an interrupted crawl.
         run = await running.begun(app, plan, trusted, access, keep=keep, restart=restart or login.is_given)
     processes = plan.workers if isinstance(plan.workers, int) else 1
-    async with opened(settings, works=True, only_run=run.id, processes=processes) as app:
+    async with open_single_run(settings, run.id, processes=processes) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         has_ended = await first_of(running.watched(app, run.id, plan), stop)

@@ -21,7 +21,7 @@ from corral.store import schema
 from corral.store.backends import migration_marks, sqlite_file
 from corral.store.open import version_of
 from corral.store.store import Store
-from corral.wiring.app import checked_keys
+from corral.wiring.vault import check_vault_keys
 
 _MIB = 1024 * 1024
 _LITTLE_BYTES = 1024 * _MIB
@@ -232,7 +232,7 @@ async def _contents(settings: Settings) -> AsyncIterator[Check]:
 async def _vault(settings: Settings, store: Store) -> Check:
 
     try:
-        await checked_keys(settings, store)
+        await check_vault_keys(settings, store)
     except BadConfiguration as error:
         what, _, fix = error.problems[0].partition("; ")
         return Check(CheckStatus.WRONG, "vault", what, fix)

@@ -39,7 +39,7 @@ from corral.cli.verbs.job.page_options import (
 )
 from corral.domain.jobs.job import Job, OnTrouble, Strategy
 from corral.settings import Settings, load_settings
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 
 # Former names of options.
 ALIASES = {"--items": "--item-links", "--next": "--next-page", "--site": "--whole-site"}
@@ -120,7 +120,7 @@ async def _add(settings: Settings, job: Job, said: set[str], *, checks: bool, dr
             print(f"would add a job for {job.target_url} ({job.frequency}, {job.strategy}); nothing was written")
         return exits.DONE
 
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         job = (await app.store.jobs.defaults()).over(job, said)
         stored, _ = await app.jobs.create(job, probes=checks)
     if as_json:

@@ -15,7 +15,7 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.runs.run import spoken
 from corral.engine.usecases.submit import Overrides
 from corral.settings import Settings, load_settings
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 
 
 def start(
@@ -45,7 +45,7 @@ async def _start(settings: Settings, job_id: str, overrides: Overrides, *, dry_r
             job = (await store.jobs.get(job_id)).job
         render.print_plan(f"start a run of {job.target_url}", {"job_id": job_id}, as_json=as_json)
         return exits.DONE
-    async with opened(settings, works=False) as app_:
+    async with open_client(settings) as app_:
         run, _ = await app_.submitter.start(job_id, overrides)
     print_run(run, as_json=as_json)
     return exits.DONE
@@ -70,7 +70,7 @@ async def _retry(settings: Settings, run_id: str, *, dry_run: bool, as_json: boo
             raise WrongState("retry a run that has not ended", spoken(run.state, run.hold_reason), terminal=False)
         render.print_plan(f"start a new run of what run {run_id} tried", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
-    async with opened(settings, works=False) as app_:
+    async with open_client(settings) as app_:
         run, _ = await app_.submitter.retry(run_id)
     print_run(run, as_json=as_json)
     return exits.DONE

@@ -37,7 +37,8 @@ from corral.domain.runs.record import Record
 from corral.domain.runs.run import Run, RunAction, RunState
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, opened
+from corral.wiring.app import App
+from corral.wiring.roles import open_client, open_single_run
 
 _ALL = 1_000_000
 
@@ -136,7 +137,7 @@ async def _scrape(settings: Settings, job: Job, output: Output) -> int:
     if run is None:
         exits.complain("interrupted before a run was started")
         return exits.INTERRUPTED
-    async with opened(settings, works=True, only_run=run.id) as app:
+    async with open_single_run(settings, run.id) as app:
         assert app.node is not None
         stop.on_haste = app.node.hurry
         ended = await _executed(app, run, stop)
@@ -155,7 +156,7 @@ async def _started(settings: Settings, job: Job, stop: Stop) -> Run | None:
         run, _ = await app.submitter.start(stored.job.id)
         made.append(run)
 
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         with progress.waiting(f"asking {job.target_url} how it answers"):
             await first_of(make(app), stop)
         if made:

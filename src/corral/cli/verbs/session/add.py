@@ -16,7 +16,7 @@ from corral.engine.usecases.sessions import SessionDraft
 from corral.settings import Settings, load_settings
 from corral.store.store import Store
 from corral.views.sessions import session_read
-from corral.wiring.app import opened
+from corral.wiring.roles import open_client
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
@@ -67,7 +67,7 @@ async def put(settings: Settings, job_id: str, draft: SessionDraft, *, dry_run: 
         what = f"add a session of {len(state.cookies)} cookies to job {job_id}"
         render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=as_json)
         return exits.DONE
-    async with opened(settings, works=False) as app_:
+    async with open_client(settings) as app_:
         info, _ = await app_.sessions.put(job_id, draft)
         waiting = await _waiting(app_.store, job_id)
     print_added(info, waiting, as_json=as_json)

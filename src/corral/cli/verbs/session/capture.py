@@ -21,7 +21,9 @@ from corral.engine.usecases.sessions import SessionDraft
 from corral.fetch.browser.launch_args import has_screen
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
-from corral.wiring.app import App, login_browser, opened
+from corral.wiring.app import App
+from corral.wiring.login import login_browser
+from corral.wiring.roles import open_client
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ async def _capture(settings: Settings, job_id: str, form: Form, name: str, *, dr
         at = form.url or job.target_url
         render.print_plan(f"log in at {at} for job {job_id}", {"job_id": job_id, "url": at}, as_json=as_json)
         return exits.DONE
-    async with opened(settings, works=False) as app:
+    async with open_client(settings) as app:
         job = (await app.store.jobs.get(job_id)).job
         state = await _logged_in(app, form, job)
     draft = SessionDraft(state["cookies"], state["storage"], name=name)

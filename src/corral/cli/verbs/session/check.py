@@ -12,7 +12,8 @@ from corral.cli.stores import read_store
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
 from corral.views.sessions import check_read
-from corral.wiring.app import checked_keys, opened
+from corral.wiring.roles import open_client
+from corral.wiring.vault import check_vault_keys
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
 
@@ -30,7 +31,7 @@ def check(session_id: SessionArgument, as_json: AsJson = False) -> None:
 async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:
 
     configure_logging("error")
-    async with opened(settings, works=False) as app_:
+    async with open_client(settings) as app_:
         found = await app_.sessions.check(session_id)
     shape = check_read(session_id, found)
     if as_json:
@@ -57,11 +58,11 @@ async def _rotate(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:
-            await checked_keys(settings, store)
+            await check_vault_keys(settings, store)
             count = sum((await store.sessions.count_keys()).values())
         render.print_plan(f"put {count} sessions under the newest key", {"sessions": count}, as_json=as_json)
         return exits.DONE
-    async with opened(settings, works=False) as app_:
+    async with open_client(settings) as app_:
         done = await app_.sessions.rotate()
     if as_json:
         render.print_json(asdict(done))

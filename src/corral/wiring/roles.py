@@ -1,0 +1,179 @@
+"""The roles of a process: API, node, single run, client. Each opens the store and closes everything in order."""
+
+import asyncio
+import os
+import platform
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from corral import __version__
+from corral.domain.hosts.limiter import NO_GATES
+from corral.domain.ids import Owner
+from corral.domain.runs.node import NodeInfo, NodeRole
+from corral.domain.runs.queues import EVERY_QUEUE, Queue
+from corral.engine.hosts.permits import Permits
+from corral.engine.hosts.standalone_limiter import Doorman
+from corral.engine.node.heartbeat_record import Roll
+from corral.engine.node.node import Node
+from corral.engine.node.sources import Asked, Oldest, OnlyRun, Source
+from corral.log import configure_logging, hide
+from corral.runtime.loop_monitor import watched_loop
+from corral.runtime.node_locks import Presence
+from corral.runtime.private_files import make_data_folder
+from corral.settings import Settings, Transport
+from corral.store.open import open_store
+from corral.store.store import Store
+from corral.wiring.options import gate_rules
+from corral.wiring.probe import prober
+
+if TYPE_CHECKING:
+    from corral.transport.broker import Broker
+    from corral.transport.celery import CeleryHints
+
+
+from corral.wiring.app import App, WorkPlan, assemble
+from corral.wiring.vault import check_vault_keys
+
+
+@dataclass(frozen=True, slots=True)
+class _NodePlan:
+    """The runs that the node of this process executes, and how it presents itself to the others."""
+
+    make_source: Callable[[Store], Source]
+    queues: Sequence[Queue]
+    role: NodeRole
+    transport: Transport = Transport.EMBEDDED
+    processes: int | None = None
+
+
+@asynccontextmanager
+async def open_client(settings: Settings) -> AsyncIterator[App]:
+    """For a command or a program that submits and reads: no node, no limits of its own."""
+    async with _open(settings, None, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_api(settings: Settings) -> AsyncIterator[App]:
+    """For a server without a node. It keeps host limits for the pages that previews and checks fetch."""
+    async with _open(settings, None, is_api=True) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_node(
+    settings: Settings, queues: Sequence[Queue] = EVERY_QUEUE, role: NodeRole = NodeRole.EMBEDDED
+) -> AsyncIterator[App]:
+    """For a process that claims runs from the database, with or without the API."""
+    plan = _NodePlan(lambda store: Oldest(store, queues), queues, role)
+    async with _open(settings, plan, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_celery_node(settings: Settings, queues: Sequence[Queue]) -> AsyncIterator[App]:
+    """A node that Celery messages tell of runs; it reports to the broker which runs it executes."""
+    plan = _NodePlan(lambda store: Asked(store, queues), queues, NodeRole.WORKER, Transport.CELERY)
+    async with _open(settings, plan, is_api=False) as app:
+        assert app.asked is not None
+        yield app
+
+
+@asynccontextmanager
+async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1) -> AsyncIterator[App]:
+    """For a command that executes one run itself and takes no other."""
+    plan = _NodePlan(lambda store: OnlyRun(store, run_id), (), NodeRole.SINGLE, processes=processes)
+    async with _open(settings, plan, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> AsyncIterator[App]:
+    _prepare_process(settings)
+    store = open_store(settings.store_url)
+    turns = Permits()
+    hints, broker = _transport(settings)
+    door = Doorman(store.hosts, gate_rules(settings)) if is_api else None
+    source = None if plan is None else plan.make_source(store)
+    try:
+        keys = await check_vault_keys(settings, store)
+        gates = turns if plan is not None or is_api else NO_GATES
+        async with watched_loop("client" if plan is None else "node"), prober(settings, gates) as probe:
+            work = None if plan is None or source is None else WorkPlan(source, plan.processes)
+            app = assemble(settings, store, probe, keys, work=work, hints=hints, door=door)
+            app.turns, app.broker = turns, broker
+            if plan is not None:
+                _register(app, plan, source)
+            async with _present(settings, store, app.node):
+                await app.start_work()
+                try:
+                    yield app
+                finally:
+                    await app.stop_work()
+    finally:
+        if hints is not None:
+            await asyncio.to_thread(hints.close)
+        await store.close()
+
+
+def _register(app: App, plan: _NodePlan, source: Source | None) -> None:
+    assert app.node is not None
+    if isinstance(source, Asked):
+        source.wake = app.node.look
+        app.asked = source
+    card = worker_card(app.settings, app.node.owner, plan.queues, plan.transport, plan.role)
+    app.roll = Roll(app.store.nodes, card, app.node)
+
+
+def _prepare_process(settings: Settings) -> None:
+    hide(settings.secrets())
+    if not structlog.is_configured():  # without this, warnings would go to the standard output
+        configure_logging("warning")
+    make_data_folder(settings.data_dir)
+
+
+def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]":
+    if settings.transport is not Transport.CELERY:
+        return None, None
+    from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used
+    from corral.transport.celery import STEPS, CeleryHints, make_celery  # noqa: PLC0415
+    from corral.wiring.redis import broker_url  # noqa: PLC0415
+
+    url = broker_url(settings)
+    return CeleryHints(make_celery(url)), Broker(url, sorted(STEPS.values()))
+
+
+@asynccontextmanager
+async def _present(settings: Settings, store: Store, node: Node | None) -> AsyncIterator[None]:
+    """In this folder; what nodes held that died here is to be had at once."""
+    presence = Presence(settings.data_dir / "nodes")
+    gone = presence.gone()
+    for owner in gone:
+        await store.runs.expire(owner)
+    if gone:
+        await store.runs.reap()
+    for owner in gone:
+        await store.nodes.remove(owner)
+        presence.forget(owner)
+    if node is None:
+        yield
+        return
+    presence.enter(node.owner)
+    try:
+        yield
+    finally:
+        presence.leave(node.owner)
+
+
+def worker_card(
+    settings: Settings, owner: Owner, queues: Sequence[Queue], transport: Transport, role: NodeRole
+) -> NodeInfo:
+    """What a node says of itself. One that executes a single run takes no other from any queue."""
+    names = tuple(queue.value for queue in queues)
+    concurrency = settings.workers * settings.runs_per_process if queues else 1
+    host, pid = platform.node() or "unknown", os.getpid()
+    return NodeInfo(owner, host, pid, role, transport.value, names, concurrency, __version__)

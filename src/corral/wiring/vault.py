@@ -1,0 +1,39 @@
+"""The keys of the vault, and the proxies whose credentials they open."""
+
+from typing import TYPE_CHECKING
+
+from corral.domain.errors import BadInput
+from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
+from corral.domain.secret import Secret
+from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
+from corral.settings import Settings
+from corral.store.store import Store
+
+if TYPE_CHECKING:
+    pass
+
+
+def open_proxy(settings: Settings, policy: ProxyPolicy | None) -> OpenProxy | None:
+    """The proxy of a job with what it knows us by; None where there is none."""
+    if policy is None or policy.is_direct:
+        return None
+    if policy.sealed is None:
+        return with_credentials(policy, None)
+    try:
+        return with_credentials(policy, vault_of(settings).keys().open_text(policy.sealed, policy.bound).reveal())
+    except SealBroken as problem:
+        hint = "set the job's proxy_policy again"
+        raise BadInput(f"the job's proxy cannot be used: {problem}", field="proxy_policy", hint=hint) from None
+
+
+def vault_of(settings: Settings) -> Vault:
+    given = settings.vault_key
+    return Vault(settings.data_dir / "vault.key", None if given is None else Secret(given.get_secret_value()))
+
+
+async def check_vault_keys(settings: Settings, store: Store) -> Keyring:
+    """The keys of the vault; BadConfiguration where sessions are stored that they do not open."""
+    vault = vault_of(settings)
+    keys = vault.keys()
+    check_keys(keys, await store.sessions.count_keys(), vault.place)
+    return keys
