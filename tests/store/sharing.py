@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink, Item, ItemResult
-from corral.domain.crawl.sharing import place_in
+from corral.domain.crawl.sharing import host_key_of_url
 from corral.domain.ids import Owner
 from corral.domain.runs.run import CRAWL_HELPER, Lease
 from corral.store.store import Store
@@ -57,7 +57,7 @@ class Worker:
 
     @property
     def places(self) -> set[str]:
-        return {place_in(item.url) for item in self.held.values()}
+        return {host_key_of_url(item.url) for item in self.held.values()}
 
 
 async def a_crawl(store: Store, *seeds: DiscoveredLink) -> str:

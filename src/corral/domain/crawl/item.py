@@ -105,7 +105,7 @@ class Item(NamedTuple):
     is_back: bool = False  # it had to wait: others may have gone deeper meanwhile
     is_deferred: bool = False  # it was suspected of being part of a trap, and everything else was fetched first
     found_on: str | None = None  # the address of the page that led to it first
-    rank: float = 0.0  # as in `Found`
+    rank: float = 0.0  # as in DiscoveredLink
 
 
 class PageSignals(NamedTuple):

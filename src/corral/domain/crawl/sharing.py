@@ -1,85 +1,94 @@
-"""How a crawl is divided among workers: by its hosts, each of which is with one of them at a time. Decided over values.
+"""How several workers share a crawl: each host is read by one worker at a time. Pure decisions over values.
 
-The crawl itself has the share 0, and deals; its helpers have the others. See docs/adr/0015.
+The crawl run itself is the coordinator: it has the number 0 and assigns hosts and concurrency. Its helpers are runs of
+their own with the numbers 1, 2, … See docs/adr/0015.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-OWN = 0  # the share of the crawl itself
-_AT_A_TIME = 4  # places
+COORDINATOR = 0  # the number of the crawl run itself
+_HOSTS_PER_ROUND = 4
 
 
-class Share(NamedTuple):
-    """What one helper has of a crawl."""
+class Helper(NamedTuple):
+    """A helper of a crawl, as the store keeps it."""
 
     number: int
-    holder: str  # the run that helps
-    epoch: int  # of its claim that joined; 0 where none has
-    at_once: int  # pages it may have under way
-    target: int  # and how many it should
-    is_hungry: bool  # it could do more than it has
-    is_done: bool  # it has nothing to do, as far as it knows
+    run_id: str
+    epoch: int  # of the claim that joined; 0 before it joins
+    concurrency: int  # pages it may read at once now
+    target_concurrency: int  # pages it should read at once
+    wants_work: bool  # it could read more than it has
+    is_done: bool  # it has nothing to read, as far as it knows
 
 
-class Deal(NamedTuple):
-    given: dict[str, int]  # places that nobody is at, and whose they are from now on
-    moved: dict[str, int]  # places the crawl is at, and whose they are once it has left them
+class HostAssignment(NamedTuple):
+    assigned: dict[str, int]  # hosts that no worker is reading, each with its new helper
+    handed_over: dict[str, int]  # hosts the coordinator is reading, each with the helper that gets it afterwards
 
 
-class Allotment(NamedTuple):
-    """How many pages each may read at once; together never more than the plan says."""
+class ConcurrencySplit(NamedTuple):
+    """How many pages each worker may read at once; the sum never exceeds the concurrency of the crawl."""
 
-    own: int
-    target: int  # what a helper should have
-    granted: dict[int, int]  # and may have now: others have to finish theirs first
+    own: int  # of the coordinator
+    target: int  # of each helper, once the others have finished enough pages
+    granted: dict[int, int]  # of each helper now
 
 
-def place_of_host(host: str) -> str:
-    """What is with one worker at a time: as the gates of hosts have it, see domain.hosts.limiter."""
+def host_key_of(host: str) -> str:
+    """Return the key that host limits use for a host: see domain.hosts.limiter."""
     return host.removeprefix("www.")
 
 
-def place_in(url: str) -> str:
-    return place_of_template(url[url.find("://") + 3 :])
+def host_key_of_url(url: str) -> str:
+    return host_key_of_template(url[url.find("://") + 3 :])
 
 
-def place_of_template(name: str) -> str:
-    """See domain.crawl.traps: it begins with the host."""
-    return place_of_host(name.partition("/")[0].partition("?")[0])
+def host_key_of_template(name: str) -> str:
+    """Return the host key of a template name, which begins with the host: see domain.crawl.traps."""
+    return host_key_of(name.partition("/")[0].partition("?")[0])
 
 
-def deal(free: Sequence[str], busy: Sequence[str], hungry: Sequence[int], *, is_idle: bool = False) -> Deal:
-    """Who gets what of the places with pages to read, of which the crawl itself is at some.
+def assign_hosts(
+    free: Sequence[str], busy: Sequence[str], wanting: Sequence[int], *, is_idle: bool = False
+) -> HostAssignment:
+    """Divide the hosts with pages to read among the helpers that want work and the coordinator.
 
-    Each that is hungry gets one after the other, and so does the crawl; a few at a time, for whoever gets on faster
-    asks sooner. Where all places are the crawl's, it gives up some of them. One that is at no place comes first itself.
+    `free` hosts go round in turn, a few per round, because a faster worker asks again sooner. Where no host is free,
+    the coordinator hands over some of the `busy` ones, which it is reading. An idle coordinator is served first.
     """
-    if not hungry:
-        return Deal({}, {})
-    takers = [OWN, *hungry] if is_idle else [*hungry, OWN]
-    given = {place: takers[turn % len(takers)] for turn, place in enumerate(free[: _AT_A_TIME * len(takers)])}
-    given = {place: share for place, share in given.items() if share != OWN}
-    if given:
-        return Deal(given, {})
-    spare = len(busy) * len(hungry) // len(takers)
-    return Deal({}, {place: hungry[turn % len(hungry)] for turn, place in enumerate(busy[len(busy) - spare :])})
+    if not wanting:
+        return HostAssignment({}, {})
+    takers = [COORDINATOR, *wanting] if is_idle else [*wanting, COORDINATOR]
+    round_ = free[: _HOSTS_PER_ROUND * len(takers)]
+    turns = {host: takers[turn % len(takers)] for turn, host in enumerate(round_)}
+    assigned = {host: number for host, number in turns.items() if number != COORDINATOR}
+    if assigned:
+        return HostAssignment(assigned, {})
+    spare = len(busy) * len(wanting) // len(takers)
+    leaving = busy[len(busy) - spare :]
+    return HostAssignment({}, {host: wanting[turn % len(wanting)] for turn, host in enumerate(leaving)})
 
 
-def allot(concurrency: int, under_way: int, helpers: Mapping[int, int]) -> Allotment:
-    """`under_way` is what the crawl itself may have until it hears the answer, `helpers` what each of them may."""
+def split_concurrency(concurrency: int, own: int, helpers: Mapping[int, int]) -> ConcurrencySplit:
+    """Divide the concurrency of a crawl fairly, without exceeding it at any moment.
+
+    `own` is what the coordinator may use until it hears the answer, `helpers` what each helper may. A helper therefore
+    gets more only as far as the others have given up some of theirs.
+    """
     fair = max(1, concurrency // (1 + len(helpers)))
-    room = concurrency - under_way - sum(helpers.values())
+    room = concurrency - own - sum(helpers.values())
     granted = {}
-    for number, at_once in helpers.items():
-        more = max(0, min(fair - at_once, room))
+    for number, current in helpers.items():
+        more = max(0, min(fair - current, room))
         room -= more
-        granted[number] = at_once + more
-    own = concurrency - sum(max(fair, at_once) for at_once in granted.values())
-    return Allotment(max(0, own), fair, granted)
+        granted[number] = current + more
+    left = concurrency - sum(max(fair, current) for current in granted.values())
+    return ConcurrencySplit(max(0, left), fair, granted)
 
 
-def helpers_wanted(*, places: int, pending: int, workers: int, pages_each: int, there: int) -> int:
-    """How many more are worth asking for: each needs a place of its own, and the crawl keeps one."""
+def count_helpers_to_start(*, hosts: int, pending: int, workers: int, pages_each: int, active: int) -> int:
+    """Return how many more helpers are worth starting: each needs a host of its own, and the coordinator keeps one."""
     most = min(workers - 1, pending // pages_each if pages_each else pending)
-    return max(0, min(most - there, places - 1))
+    return max(0, min(most - active, hosts - 1))

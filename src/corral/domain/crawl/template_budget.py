@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
-from corral.domain.crawl.sharing import place_of_template
+from corral.domain.crawl.sharing import host_key_of_template
 from corral.domain.crawl.template_growth import Spread, Yields
 from corral.domain.crawl.traps import DEFERRING, Trap, family_of, names_of, variants_of
 
@@ -332,8 +332,10 @@ class TemplateBudget:
 
     def forget(self, places: Collection[str]) -> None:
         """Everything of these places; the worker that has them now keeps it."""
-        self._tallies = {name: tally for name, tally in self._tallies.items() if place_of_template(name) not in places}
-        self._touched = {name for name in self._touched if place_of_template(name) not in places}
+        self._tallies = {
+            name: tally for name, tally in self._tallies.items() if host_key_of_template(name) not in places
+        }
+        self._touched = {name for name in self._touched if host_key_of_template(name) not in places}
 
     def changes(self) -> dict[str, list[Any] | None]:
         """By name, what is to be kept of all that were touched since the last call; None for what is forgotten."""

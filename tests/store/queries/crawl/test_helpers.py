@@ -6,7 +6,7 @@ import pytest
 
 from corral.domain.crawl.crawl import Bounds
 from corral.domain.crawl.item import BatchReport, DiscoveredLink
-from corral.domain.crawl.sharing import place_in, place_of_template
+from corral.domain.crawl.sharing import host_key_of_template, host_key_of_url
 from corral.domain.runs.run import CRAWL_HELPER, RunAction, RunState
 from corral.store.store import Store
 from tests.chaos.level import LEVEL
@@ -88,7 +88,7 @@ async def test_each_place_is_with_one_of_them(store: Store, sql: Sql) -> None:
 async def test_what_a_helper_finds_at_home_stays_with_it(store: Store, sql: Sql) -> None:
     crawl, helper = await shared(store)
     item = next(iter(helper.held.values()))
-    own, other = (int(place_in(each.url)[1]) for each in (item, next(iter(crawl.held.values()))))
+    own, other = (int(host_key_of_url(each.url)[1]) for each in (item, next(iter(crawl.held.values()))))
     await helper.step(done(item, page(own, 900, 2), page(other, 900, 2)), want=0)
     shares: dict[str, int] = dict(sql("SELECT host, helper FROM items WHERE url LIKE '%/900'"))
     assert shares == {f"h{own}.test": 1, f"h{other}.test": 0}
@@ -167,7 +167,7 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
         gone += (step.traps or {}).get("gone", [])
         step = await helper.step()
         come = (step.traps or {}).get("come") or come
-    assert {place_of_template(name) for name, *_ in come["templates"]} == set(gone)
+    assert {host_key_of_template(name) for name, *_ in come["templates"]} == set(gone)
     assert all(tally == TALLY for _, *tally in come["templates"])
     assert helper.places <= set(gone)
     # What proves to be a trap at the helper is refused for all.
@@ -187,7 +187,7 @@ async def test_who_takes_a_crawl_up_again_knows_nothing_of_what_others_have(stor
     crawl.traps = {"begins": True, "tallies": {f"h{host}.test/{{n}}": TALLY for host in range(4)}, "endless": []}
     step = await crawl.step(want=0)
     assert step.traps is not None
-    known = {place_of_template(name) for name, *_ in step.traps["templates"]}
+    known = {host_key_of_template(name) for name, *_ in step.traps["templates"]}
     assert helper.places
     assert not known & helper.places
     assert crawl.places <= known

@@ -1,7 +1,14 @@
-"""What each worker of a shared crawl gets: the crawl itself deals places with pages to read, and how many at once.
+"""Which items a worker of a crawl may take: the coordinator assigns hosts and concurrency to its helpers.
 
-Items of a place go to the share of whoever has it when the crawl comes across them on its way through the frontier, so
-that nobody looks at what is not his, and nothing has to be moved but what is about to be read.
+Items belong to a worker by their number (`items.helper`). The coordinator moves the items of a host to the helper that
+owns the host when it comes across them on its way through the frontier. So each worker reads only its own items, and
+only those are moved that are about to be read. The way of a host:
+
+    unowned ──────────────────────────────────► ARRIVED ──────────► SETTLED ─────────► unowned
+       │          (no page is being read)          ▲  (the helper is told)  (the helper left)
+       └──► LEAVING ───────────────────────────────┘
+        (the coordinator    (its last page
+         is reading pages)   has ended)
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,46 +17,58 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.crawl.crawl import Counts, ItemState, room_in
+from corral.domain.crawl.crawl import ItemState, room_in
 from corral.domain.crawl.item import DEFERRED_DUE, Batch, BatchReport, DiscoveredLink, Item
 from corral.domain.crawl.payload import helper_payload
-from corral.domain.crawl.sharing import OWN, Share, allot, deal, helpers_wanted, place_in, place_of_host
+from corral.domain.crawl.sharing import (
+    COORDINATOR,
+    Helper,
+    HostAssignment,
+    assign_hosts,
+    count_helpers_to_start,
+    host_key_of,
+    host_key_of_url,
+    split_concurrency,
+)
 from corral.domain.ids import RunId, new_id
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import CRAWL_HELPER, Lease, NewRun
 from corral.store.queries.crawl import helpers
 from corral.store.queries.crawl import traps as item_traps
-from corral.store.queries.crawl.helpers import FRESH, MOVING, POLL_S, CrawlStepContext, HeldShare
+from corral.store.queries.crawl.helpers import ARRIVED, LEAVING, POLL_S, SETTLED, CrawlStepContext, HelperState
 from corral.store.queries.crawl.rows import DEPTH, DUE_AT, HOST, LOSSES, NEXT, WITH_PARENTS
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items
 from corral.store.tx import Row, Tx, first, insert_all, is_state, param, values
 
-# So far beyond what is read next is looked: for what belongs to others, and, where somebody is hungry, for places.
-_A_LITTLE = 16
-_FAR = 128
+# Rows that the coordinator reads beyond those it takes: to find items of helpers, and, where one wants work, hosts.
+_LOOKAHEAD = 16
+_FAR_LOOKAHEAD = 128
 
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
-_WAITING = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.helper == param("helper"))
+_PENDING_OF_WORKER = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.helper == param("helper"))
 _IN_ORDER = (items.c.due_at, items.c.rank, items.c.id)
-_NEXT = sa.select(*NEXT).select_from(WITH_PARENTS).where(*_WAITING).order_by(*_IN_ORDER).limit(param("limit"))
-_FIRST = (
-    sa.select(items.c.depth).where(*_WAITING, items.c.due_at <= param("now")).order_by(*_IN_ORDER).limit(param("limit"))
+_NEXT = sa.select(*NEXT).select_from(WITH_PARENTS).where(*_PENDING_OF_WORKER).order_by(*_IN_ORDER).limit(param("limit"))
+_FIRST_DUE_DEPTH = (
+    sa.select(items.c.depth)
+    .where(*_PENDING_OF_WORKER, items.c.due_at <= param("now"))
+    .order_by(*_IN_ORDER)
+    .limit(param("limit"))
 )
-_SHALLOWEST = sa.select(sa.func.min(items.c.depth)).where(
+_LEAST_LEASED_DEPTH = sa.select(sa.func.min(items.c.depth)).where(
     _OF_RUN, _LEASED, items.c.due_at != sa.literal_column(str(DEFERRED_DUE))
 )
-_HOSTS = sa.select(items.c.host).where(_OF_RUN, _LEASED, items.c.helper == param("helper")).distinct()
-_MOVE = sa.update(items).where(items.c.id == param("id")).values(helper=param("helper"))
-_PINS = (crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.host_key == param("host_key"))
-_PIN_OF = sa.select(crawl_host_owners.c.host_key, crawl_host_owners.c.helper, crawl_host_owners.c.handover_state).where(
-    *_PINS
+_LEASED_HOSTS = sa.select(items.c.host).where(_OF_RUN, _LEASED, items.c.helper == param("helper")).distinct()
+_MOVE_ITEM = sa.update(items).where(items.c.id == param("id")).values(helper=param("helper"))
+_OWNER_COLUMNS = (crawl_host_owners.c.host_key, crawl_host_owners.c.helper, crawl_host_owners.c.handover_state)
+_OWNER_OF = sa.select(*_OWNER_COLUMNS).where(
+    crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.host_key == param("host_key")
 )
-_NEWS = sa.select(crawl_host_owners.c.host_key, crawl_host_owners.c.helper, crawl_host_owners.c.handover_state).where(
+_HANDOVERS = sa.select(*_OWNER_COLUMNS).where(
     crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.handover_state > sa.literal_column("0")
 )
-_PIN = (
+_SET_OWNER = (
     insert(crawl_host_owners)
     .values(
         run_id=param("run_id"),
@@ -62,236 +81,282 @@ _PIN = (
         set_={"helper": param("helper"), "handover_state": param("handover_state")},
     )
 )
-_ASK = insert_all(crawl_helpers)
-_SHARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(has_helpers=1)
+_ADD_HELPER = insert_all(crawl_helpers)
+_HAS_HELPERS = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(has_helpers=1)
 
 
-class Dealt(NamedTuple):
-    """What a step goes on with."""
+class AssignedRows(NamedTuple):
+    """The rows that the worker of this step may lease, and what else its answer says."""
 
-    rows: Sequence[Row]  # that this worker may take, in order
-    others: Sequence[HeldShare] = ()  # of the crawl
-    at_once: int | None = None
-    gone: Sequence[str] = ()  # places that this worker has no more
-    come: Sequence[str] = ()  # and those that it has now
-    places: int = 0  # with pages to read, that the crawl itself has
-    has_more: bool = False  # there may be rows behind those
-
-
-def dealt(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
-    """The next rows for whoever asks; the crawl itself deals first."""
-    if not context.is_shared:
-        return Dealt(_next(tx, context, room))
-    if context.share != OWN:
-        return _for_helper(tx, context, report, room)
-    return _for_crawl(tx, context, report, room)
+    rows: Sequence[Row]  # in order
+    helpers: Sequence[HelperState] = ()
+    concurrency: int | None = None
+    lost_hosts: Sequence[str] = ()
+    gained_hosts: Sequence[str] = ()
+    own_hosts: int = 0  # hosts with due pages that stay with the coordinator
+    has_more: bool = False  # there may be rows behind these
 
 
-def _next(tx: Tx, context: CrawlStepContext, limit: int) -> list[Row]:
-    return tx.all(_NEXT, values(run_id=context.run_id, helper=context.share, limit=limit)) if limit > 0 else []
+def assign_rows(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> AssignedRows:
+    """Return the next rows for the worker of this step; the coordinator assigns hosts to its helpers first."""
+    if not context.has_helpers:
+        return AssignedRows(_next_rows(tx, context, room))
+    if context.is_coordinator:
+        return _assign_as_coordinator(tx, context, report, room)
+    return _assign_as_helper(tx, context, report, room)
 
 
-def _for_helper(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
-    share = helpers.of_holder(tx, context.run_id, context.lease.run_id)
-    assert share is not None, "whoever entered has one"
-    rows = _next(tx, context, room)
-    fresh = [place for place, of, news in _news(tx, context.run_id) if of == share.number and news == FRESH]
-    _pin(tx, context.run_id, dict.fromkeys(fresh, share.number), 0)
-    at_once = min(share.at_once, share.target)
-    now = share._replace(
-        at_once=max(at_once, min(share.at_once, report.at_once)),
-        is_hungry=len(rows) < report.want if report.want else share.is_hungry,
+def _next_rows(tx: Tx, context: CrawlStepContext, limit: int) -> list[Row]:
+    return tx.all(_NEXT, values(run_id=context.run_id, helper=context.number, limit=limit)) if limit > 0 else []
+
+
+def _assign_as_helper(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> AssignedRows:
+    helper = helpers.find_helper(tx, context.run_id, context.lease.run_id)
+    assert helper is not None, "its lease was verified in this transaction"
+    rows = _next_rows(tx, context, room)
+    handovers = _list_handovers(tx, context.run_id)
+    arrived = [host for host, number, state in handovers if number == helper.number and state == ARRIVED]
+    _set_owners(tx, context.run_id, dict.fromkeys(arrived, helper.number), SETTLED)
+    concurrency = min(helper.concurrency, helper.target_concurrency)
+    changed = helper._replace(
+        concurrency=max(concurrency, min(helper.concurrency, report.at_once)),
+        wants_work=len(rows) < report.want if report.want else helper.wants_work,
         is_done=report.is_done and not rows,
     )
-    if now != share:
-        helpers.change(tx, context.run_id, now)
-    return Dealt(rows, helpers.all_of(tx, context.run_id), at_once, come=fresh)
+    if changed != helper:
+        helpers.save_helper(tx, context.run_id, changed)
+    return AssignedRows(rows, helpers.list_helpers(tx, context.run_id), concurrency, gained_hosts=arrived)
 
 
-def _for_crawl(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> Dealt:
-    come: list[str] = []
-    for held in helpers.all_of(tx, context.run_id):
-        if held.share.epoch and not held.is_there:
-            come += helpers.emptied(tx, context, held.share)
-        if not held.is_there:
-            helpers.taken_over(tx, context.run_id, held)
-    others = helpers.all_of(tx, context.run_id)
-    there = [held.share for held in others if held.is_there]
-    if not there:
-        return Dealt(_next(tx, context, room), others, context.bounds.concurrency, come=come)
-    at_once = _allotted(tx, context, report, there)
-    is_asked = any(share.is_hungry for share in there)
-    limit = room + (_FAR if is_asked else _A_LITTLE) if room > 0 or is_asked else 0
-    window = _next(tx, context, limit)
-    gone, rows, places = _dealt_out(tx, context, window, there) if window else ([], [], 0)
+def _assign_as_coordinator(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> AssignedRows:
+    gained = _release_inactive_helpers(tx, context)
+    states = helpers.list_helpers(tx, context.run_id)
+    active = [state.helper for state in states if state.is_active]
+    if not active:
+        rows = _next_rows(tx, context, room)
+        return AssignedRows(rows, states, context.bounds.concurrency, gained_hosts=gained)
+    concurrency = _grant_concurrency(tx, context, report, active)
+    limit = _window_size(room, wants_work=any(helper.wants_work for helper in active))
+    window = _next_rows(tx, context, limit)
+    lost, rows, own_hosts = _assign_window(tx, context, window, active) if window else ([], [], 0)
     has_more = 0 < limit == len(window)
-    return Dealt(rows[:room], helpers.all_of(tx, context.run_id), at_once, gone, come, places, has_more)
+    states = helpers.list_helpers(tx, context.run_id)
+    return AssignedRows(rows[:room], states, concurrency, lost, gained, own_hosts, has_more)
 
 
-def _allotted(tx: Tx, context: CrawlStepContext, report: BatchReport, there: Sequence[Share]) -> int:
-    found = allot(context.bounds.concurrency, report.at_once, {share.number: share.at_once for share in there})
-    for share in there:
-        granted = share._replace(at_once=found.granted[share.number], target=found.target)
-        if granted != share:
-            helpers.change(tx, context.run_id, granted)
-    return found.own
+def _release_inactive_helpers(tx: Tx, context: CrawlStepContext) -> list[str]:
+    """Take back the items and hosts of helpers that left or died; return those hosts."""
+    gained: list[str] = []
+    for state in helpers.list_helpers(tx, context.run_id):
+        if state.is_active:
+            continue
+        if state.helper.epoch:
+            gained += helpers.release_helper(tx, context, state.helper)
+        helpers.take_over_items(tx, context.run_id, state)
+    return gained
 
 
-def _dealt_out(
-    tx: Tx, context: CrawlStepContext, window: Sequence[Row], there: Sequence[Share]
+def _grant_concurrency(tx: Tx, context: CrawlStepContext, report: BatchReport, active: Sequence[Helper]) -> int:
+    """Save what each helper may read at once; return what is left for the coordinator."""
+    current = {helper.number: helper.concurrency for helper in active}
+    split = split_concurrency(context.bounds.concurrency, report.at_once, current)
+    for helper in active:
+        granted = helper._replace(concurrency=split.granted[helper.number], target_concurrency=split.target)
+        if granted != helper:
+            helpers.save_helper(tx, context.run_id, granted)
+    return split.own
+
+
+def _window_size(room: int, *, wants_work: bool) -> int:
+    if room <= 0 and not wants_work:
+        return 0
+    return room + (_FAR_LOOKAHEAD if wants_work else _LOOKAHEAD)
+
+
+# -- hosts of a window of pending rows ----------------------------------------------------------------
+
+
+def _assign_window(
+    tx: Tx, context: CrawlStepContext, window: Sequence[Row], active: Sequence[Helper]
 ) -> tuple[list[str], list[Row], int]:
-    """The places that were given away, the rows that the crawl itself may take, and how many places those are of."""
-    run_id = context.run_id
-    at = {place_of_host(row[0]) for row in tx.all(_HOSTS, values(run_id=run_id, helper=OWN))}
-    # A page that may have killed a worker stays where it is tried apart.
-    at |= {place_of_host(row[HOST]) for row in window if row[LOSSES]}
-    news = _news(tx, run_id)
-    arrived = {place: share for place, share, what in news if what == MOVING and place not in at}
-    _pin(tx, run_id, arrived, FRESH)
-    leaving = {place: share for place, share, what in news if what == MOVING and place in at}
-    due = [row for row in window if row[DUE_AT] <= tx.now_ms]
-    pins = _pins(tx, run_id, {place_of_host(row[HOST]) for row in window})
-    free = dict.fromkeys(place for row in due if (place := place_of_host(row[HOST])) not in pins)
-    hungry = [share.number for share in there if share.is_hungry and share.number not in leaving.values()]
-    apart = [each for each in free if each not in at], [each for each in free if each in at]
-    found = deal(*apart, hungry, is_idle=not at)
-    _pin(tx, run_id, found.given, FRESH)
-    _pin(tx, run_id, found.moved, MOVING)
-    for share in there:
-        if share.number in found.given.values() or share.number in found.moved.values():
-            again = helpers.of_holder(tx, run_id, share.holder)
-            assert again is not None
-            helpers.change(tx, run_id, again._replace(is_hungry=False, is_done=False))
-    theirs = {place: share for place, share in {**pins, **found.given}.items() if place not in leaving}
-    rows = _moved(tx, run_id, window, theirs)
-    mine = [
-        row for row in rows if place_of_host(row[HOST]) not in leaving and place_of_host(row[HOST]) not in found.moved
-    ]
-    return [*found.given, *found.moved], mine, len(free) - len(found.given) - len(found.moved)
+    """Assign the hosts of these rows; return the hosts given away, the coordinator's own rows and its hosts' number."""
+    busy = _busy_hosts(tx, context, window)
+    leaving = _complete_handovers(tx, context.run_id, busy)
+    owners = _owners_of(tx, context.run_id, {_host_key(row) for row in window})
+    unowned = list(dict.fromkeys(_host_key(row) for row in window if row[DUE_AT] <= tx.now_ms))
+    unowned = [host for host in unowned if host not in owners]
+    assignment = _assign_unowned(tx, context.run_id, unowned, busy, active, already_served=leaving.values())
+    settled = {host: number for host, number in {**owners, **assignment.assigned}.items() if host not in leaving}
+    rows = _move_items(tx, context.run_id, window, settled)
+    on_the_way = leaving.keys() | assignment.handed_over.keys()
+    own = [row for row in rows if _host_key(row) not in on_the_way]
+    given_away = [*assignment.assigned, *assignment.handed_over]
+    return given_away, own, len(unowned) - len(given_away)
 
 
-def _moved(tx: Tx, run_id: str, window: Sequence[Row], theirs: dict[str, int]) -> list[Row]:
-    """Rows of places that others have go to them; the rest stays."""
-    going = [(row[0], share) for row in window if (share := theirs.get(place_of_host(row[HOST]))) is not None]
-    if not going:
+def _host_key(row: Row) -> str:
+    return host_key_of(row[HOST])
+
+
+def _busy_hosts(tx: Tx, context: CrawlStepContext, window: Sequence[Row]) -> set[str]:
+    """Return the hosts that the coordinator cannot give away at once."""
+    leased = {host_key_of(row[0]) for row in tx.all(_LEASED_HOSTS, values(run_id=context.run_id, helper=COORDINATOR))}
+    # The coordinator tries pages that may have killed a worker apart, so their hosts stay with it.
+    return leased | {_host_key(row) for row in window if row[LOSSES]}
+
+
+def _complete_handovers(tx: Tx, run_id: str, busy: set[str]) -> dict[str, int]:
+    """Hand over hosts whose last page has ended; return those that the coordinator is still leaving."""
+    handovers = {host: number for host, number, state in _list_handovers(tx, run_id) if state == LEAVING}
+    _set_owners(tx, run_id, {host: number for host, number in handovers.items() if host not in busy}, ARRIVED)
+    return {host: number for host, number in handovers.items() if host in busy}
+
+
+def _assign_unowned(
+    tx: Tx,
+    run_id: str,
+    unowned: Sequence[str],
+    busy: set[str],
+    active: Sequence[Helper],
+    *,
+    already_served: Iterable[int],
+) -> HostAssignment:
+    """Give hosts to the helpers that want work and are not about to get one."""
+    served_before = set(already_served)
+    wanting = [helper.number for helper in active if helper.wants_work and helper.number not in served_before]
+    free = [host for host in unowned if host not in busy]
+    assignment = assign_hosts(free, [host for host in unowned if host in busy], wanting, is_idle=not busy)
+    _set_owners(tx, run_id, assignment.assigned, ARRIVED)
+    _set_owners(tx, run_id, assignment.handed_over, LEAVING)
+    served = {*assignment.assigned.values(), *assignment.handed_over.values()}
+    for helper in active:
+        if helper.number in served:
+            # Read again: its concurrency was changed earlier in this step.
+            current = helpers.find_helper(tx, run_id, helper.run_id)
+            assert current is not None
+            helpers.save_helper(tx, run_id, current._replace(wants_work=False, is_done=False))
+    return assignment
+
+
+def _move_items(tx: Tx, run_id: str, window: Sequence[Row], owners: dict[str, int]) -> list[Row]:
+    """Move the rows of hosts that helpers own to them; return the rest."""
+    moving = {row[0]: owners[_host_key(row)] for row in window if _host_key(row) in owners}
+    if not moving:
         return list(window)
-    tx.many(_MOVE, [values(id=id_, helper=share) for id_, share in going])
-    ids = {id_ for id_, _ in going}
-    # Whoever gets pages has something to do, whatever it said before.
-    for held in helpers.all_of(tx, run_id):
-        if held.share.is_done and held.share.number in {share for _, share in going}:
-            helpers.change(tx, run_id, held.share._replace(is_done=False))
-    return [row for row in window if row[0] not in ids]
+    tx.many(_MOVE_ITEM, [values(id=id_, helper=number) for id_, number in moving.items()])
+    receivers = set(moving.values())
+    # A helper that gets pages has work, whatever it reported before.
+    for state in helpers.list_helpers(tx, run_id):
+        if state.helper.is_done and state.helper.number in receivers:
+            helpers.save_helper(tx, run_id, state.helper._replace(is_done=False))
+    return [row for row in window if row[0] not in moving]
 
 
-def _news(tx: Tx, run_id: str) -> list[tuple[str, int, int]]:
-    return [(place, share, news) for place, share, news in tx.all(_NEWS, values(run_id=run_id))]
+def _list_handovers(tx: Tx, run_id: str) -> list[tuple[str, int, int]]:
+    return [(host, number, state) for host, number, state in tx.all(_HANDOVERS, values(run_id=run_id))]
 
 
-def _pin(tx: Tx, run_id: str, places: dict[str, int], news: int) -> None:
-    if places:
-        tx.many(
-            _PIN,
-            [
-                values(run_id=run_id, host_key=place, helper=share, handover_state=news)
-                for place, share in places.items()
-            ],
-        )
+def _set_owners(tx: Tx, run_id: str, owners: dict[str, int], state: int) -> None:
+    if owners:
+        rows = [values(run_id=run_id, host_key=host, helper=number) for host, number in owners.items()]
+        tx.many(_SET_OWNER, [{**row, **values(handover_state=state)} for row in rows])
 
 
-def _pins(tx: Tx, run_id: str, places: Iterable[str]) -> dict[str, int]:
-    """Who has them, of those that a helper has or will have."""
-    asked = [values(run_id=run_id, host_key=place) for place in sorted(places)]
-    found = tx.many_returning(_PIN_OF, asked) if asked else []
+def _owners_of(tx: Tx, run_id: str, host_keys: Iterable[str]) -> dict[str, int]:
+    """Return the helpers that own these hosts, or will; hosts of the coordinator are left out."""
+    wanted = [values(run_id=run_id, host_key=host) for host in sorted(host_keys)]
+    found = tx.many_returning(_OWNER_OF, wanted) if wanted else []
     return {row[0]: row[1] for row in found if row is not None}
 
 
-def own_hosts(tx: Tx, context: CrawlStepContext, found: Iterable[tuple[DiscoveredLink, int | None]]) -> set[str]:
-    """Of the hosts of what was found, those that the helper has already: that is its own."""
-    hosts = sorted({each.host for each, _ in found if each.reason is None})
-    asked = [values(run_id=context.run_id, host_key=place_of_host(host)) for host in hosts]
-    pins = tx.many_returning(_PIN_OF, asked) if asked else []
-    there = [row is not None and row[1] == context.share and row[2] != MOVING for row in pins]
-    return {host for host, is_own in zip(hosts, there, strict=True) if is_own}
+def hosts_of_helper(tx: Tx, context: CrawlStepContext, links: Iterable[tuple[DiscoveredLink, int | None]]) -> set[str]:
+    """Return the hosts of these links that the helper of this step owns: such links are its own at once."""
+    hosts = sorted({link.host for link, _ in links if link.reason is None})
+    wanted = [values(run_id=context.run_id, host_key=host_key_of(host)) for host in hosts]
+    owners = tx.many_returning(_OWNER_OF, wanted) if wanted else []
+    is_own = [row is not None and row[1] == context.number and row[2] != LEAVING for row in owners]
+    return {host for host, own in zip(hosts, is_own, strict=True) if own}
 
 
-def without_others(tx: Tx, context: CrawlStepContext, rows: list[Row]) -> list[Row]:
-    """Those whose place nobody else has."""
-    if not context.is_shared:
+def without_helper_hosts(tx: Tx, context: CrawlStepContext, rows: list[Row]) -> list[Row]:
+    if not context.has_helpers:
         return rows
-    pins = _pins(tx, context.run_id, {place_of_host(row[HOST]) for row in rows})
-    return [row for row in rows if place_of_host(row[HOST]) not in pins]
+    owners = _owners_of(tx, context.run_id, {_host_key(row) for row in rows})
+    return [row for row in rows if _host_key(row) not in owners]
 
 
-def level_of(tx: Tx, context: CrawlStepContext, due: Sequence[Row], others: Sequence[HeldShare]) -> int:
-    """How deep items may lie that are handed out now: as deep as the nearest that is not read yet, whoever has it."""
+def allowed_depth(tx: Tx, context: CrawlStepContext, due: Sequence[Row], states: Sequence[HelperState]) -> int:
+    """Return the depth of the nearest unread item of any worker: deeper ones wait for it."""
     key = values(run_id=context.run_id)
-    leased = tx.all(_SHALLOWEST, key)[0][0] if context.counts["leased"] else None
-    if not context.is_shared:
+    leased = tx.all(_LEAST_LEASED_DEPTH, key)[0][0] if context.counts["leased"] else None
+    if not context.has_helpers:
         return int(due[0][DEPTH] if leased is None else leased)
-    found = [due[0][DEPTH], *([] if leased is None else [leased])]
-    for number in {OWN, *helpers.numbers_of(others)} - {context.share}:
-        row = first(tx.all(_FIRST, {**key, **values(helper=number, now=tx.now_ms, limit=1)}))
-        found += [] if row is None else [row[0]]
-    return int(min(found))
+    depths = [due[0][DEPTH], *([] if leased is None else [leased])]
+    for number in {COORDINATOR, *helpers.numbers_of(states)} - {context.number}:
+        row = first(tx.all(_FIRST_DUE_DEPTH, {**key, **values(helper=number, now=tx.now_ms, limit=1)}))
+        depths += [] if row is None else [row[0]]
+    return int(min(depths))
 
 
 # -- the answer --------------------------------------------------------------------------------------
 
 
-def answered(tx: Tx, context: CrawlStepContext, got: Dealt, step: Batch, room: int) -> Batch:
-    """With what a worker that is not alone has to know."""
-    asked = _asked_for_helpers(tx, context, got, step.items) if context.share == OWN else 0
-    if not context.is_shared:
-        return step._replace(helpers=asked, at_once=context.bounds.concurrency if context.bounds.workers > 1 else None)
-    if context.share == OWN and not step.items and _is_waited_for(context, got, room):
-        step = step._replace(next_due_s=POLL_S if step.next_due_s is None else min(POLL_S, step.next_due_s))
-    traps = _with_places(tx, context.run_id, step.traps, got)
-    is_shared = any(held.is_there for held in got.others)
-    return step._replace(helpers=asked, at_once=got.at_once, is_shared=is_shared, traps=traps)
+def complete_batch(tx: Tx, context: CrawlStepContext, assigned: AssignedRows, batch: Batch, room: int) -> Batch:
+    """Add to a batch what a worker that shares its crawl has to know; start helpers where they are worth it."""
+    started = _start_helpers(tx, context, assigned, batch.items) if context.is_coordinator else 0
+    if not context.has_helpers:
+        concurrency = context.bounds.concurrency if context.bounds.workers > 1 else None
+        return batch._replace(helpers=started, at_once=concurrency)
+    if context.is_coordinator and not batch.items and _must_wait(context, assigned, room):
+        batch = batch._replace(next_due_s=POLL_S if batch.next_due_s is None else min(POLL_S, batch.next_due_s))
+    traps = _add_host_knowledge(tx, context.run_id, batch.traps, assigned)
+    is_shared = any(state.is_active for state in assigned.helpers)
+    return batch._replace(helpers=started, at_once=assigned.concurrency, is_shared=is_shared, traps=traps)
 
 
-def _is_waited_for(context: CrawlStepContext, got: Dealt, room: int) -> bool:
-    """The crawl is not over while a helper has something to do, or has not said that it has nothing."""
-    others = [held for held in got.others if held.is_there]
-    if not others:
-        return got.has_more
-    has_work = context.counts["leased"] > 0 or (room > 0 and context.counts["pending"] + context.counts["deferred"] > 0)
-    return has_work or got.has_more or not all(held.share.is_done for held in others)
+def _must_wait(context: CrawlStepContext, assigned: AssignedRows, room: int) -> bool:
+    """A crawl is not over while a helper has work, or has not yet reported that it has none."""
+    active = [state for state in assigned.helpers if state.is_active]
+    if not active:
+        return assigned.has_more
+    counts = context.counts
+    has_work = counts["leased"] > 0 or (room > 0 and counts["pending"] + counts["deferred"] > 0)
+    return has_work or assigned.has_more or not all(state.helper.is_done for state in active)
 
 
-def _with_places(tx: Tx, run_id: str, traps: dict[str, Any] | None, got: Dealt) -> dict[str, Any] | None:
-    """What is known of the templates of places goes with them."""
-    if not (got.come or got.gone):
+def _add_host_knowledge(
+    tx: Tx, run_id: str, traps: dict[str, Any] | None, assigned: AssignedRows
+) -> dict[str, Any] | None:
+    """What was learned about the templates of a host goes to the worker that gets the host."""
+    if not (assigned.gained_hosts or assigned.lost_hosts):
         return traps
-    known = item_traps.known_of(tx, run_id, set(got.come)) if got.come else None
-    return {**(traps or {}), "come": known, "gone": list(got.gone)}
+    known = item_traps.known_of(tx, run_id, set(assigned.gained_hosts)) if assigned.gained_hosts else None
+    return {**(traps or {}), "come": known, "gone": list(assigned.lost_hosts)}
 
 
-def _asked_for_helpers(tx: Tx, context: CrawlStepContext, got: Dealt, taken: Sequence[Item]) -> int:
-    """Queue runs that will help, as many as there is something to do for; how many."""
+def _start_helpers(tx: Tx, context: CrawlStepContext, assigned: AssignedRows, leased: Sequence[Item]) -> int:
+    """Queue as many runs of helpers as there is work for; return how many."""
     bounds = context.bounds
     if bounds.workers <= 1:
         return 0
-    counts = Counts(*(context.counts[name] for name in Counts._fields))
-    # What is beyond a budget is nobody's work.
-    pending = int(min(counts.pending, room_in(bounds, counts, context.counts["size"])))
-    shares = [held for held in got.others if held.may_come]
-    if any(not held.is_there or held.share.is_hungry for held in shares):
-        return 0  # those that are there, or on their way, come first
-    places = got.places if shares else len({place_in(item.url) for item in taken})
-    wanted = helpers_wanted(
-        places=places, pending=pending, workers=bounds.workers, pages_each=bounds.pages_each, there=len(shares)
+    # Items beyond a budget will not be read.
+    pending = int(min(context.counts["pending"], room_in(bounds, context.item_counts, context.counts["size"])))
+    joining = [state for state in assigned.helpers if state.may_join]
+    if any(not state.is_active or state.helper.wants_work for state in joining):
+        return 0  # helpers that are active or on their way come first
+    hosts = assigned.own_hosts if joining else len({host_key_of_url(item.url) for item in leased})
+    count = count_helpers_to_start(
+        hosts=hosts, pending=pending, workers=bounds.workers, pages_each=bounds.pages_each, active=len(joining)
     )
-    last = max(helpers.numbers_of(got.others), default=0)
-    for number in range(last + 1, last + 1 + wanted):
-        _ask_for_helper(tx, context.lease, number)
-    if wanted:
-        tx.run(_SHARED, values(run_id=context.run_id))
-    return wanted
+    last = max(helpers.numbers_of(assigned.helpers), default=0)
+    for number in range(last + 1, last + 1 + count):
+        _start_helper(tx, context.lease, number)
+    if count:
+        tx.run(_HAS_HELPERS, values(run_id=context.run_id))
+    return count
 
 
-def _ask_for_helper(tx: Tx, lease: Lease, number: int) -> None:
+def _start_helper(tx: Tx, lease: Lease, number: int) -> None:
     run = lease.run
     started = None if run.started_at is None else run.started_at.timestamp()
     helper = NewRun(
@@ -306,5 +371,5 @@ def _ask_for_helper(tx: Tx, lease: Lease, number: int) -> None:
         parent_id=run.id,
     )
     runs_queries.add(tx, [(helper, [EventDraft(EventKind.CREATED, {"helper": number, "crawl": run.id})])])
-    none = values(epoch=0, concurrency=0, target_concurrency=0, wants_work=0, done=0)
-    tx.run(_ASK, {**values(run_id=run.id, number=number, helper_run_id=helper.id), **none})
+    initial = values(epoch=0, concurrency=0, target_concurrency=0, wants_work=0, done=0)
+    tx.run(_ADD_HELPER, {**values(run_id=run.id, number=number, helper_run_id=helper.id), **initial})

@@ -1,7 +1,7 @@
-"""Who works on a crawl beside its own worker. What they hold of it, and what they give back.
+"""The helpers of a crawl: joining, leaving, and the items they hold.
 
-All of it is read and written while the row of the crawl is locked: so a step of one sees what another one left.
-A helper is there as long as its run is running under the epoch it joined with; nobody has to tell when it dies.
+Every function here runs while the row of the crawl is locked, so each worker sees what the previous step left. A helper
+is active while its run is running under the epoch that it joined with, so its death needs no message.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
 from corral.domain.crawl.item import MAX_ROWS, Batch
-from corral.domain.crawl.sharing import OWN, Share
+from corral.domain.crawl.sharing import COORDINATOR, Helper
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import CRAWL_HELPER, Lease, RunState
 from corral.store.queries import events
@@ -21,22 +21,23 @@ from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items,
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
 COUNTED = (*Counts._fields, "size", "dropped", "merged")
-MOVING, FRESH = 1, 2  # news of a pin
-# How soon somebody who waits for others asks again.
+# States of the handover of a host: settled; the coordinator still reads its pages; the helper has not been told.
+SETTLED, LEAVING, ARRIVED = 0, 1, 2
+# How soon a worker that waits for others asks again.
 POLL_S = 0.1
 
-# Written out: as a constant it would have the name of the parameter.
-_OWN: sa.ColumnClause[int] = sa.literal_column(str(OWN))
+# A literal: as a bound constant it would take the name of the parameter.
+_COORDINATOR: sa.ColumnClause[int] = sa.literal_column(str(COORDINATOR))
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
-_OF_SHARE = items.c.helper == param("helper")
+_OF_HELPER = items.c.helper == param("helper")
 _COLUMNS = (
     *(crawls.c.epoch, crawls.c.suspects, crawls.c.copied, crawls.c.has_helpers),
     *(crawls.c[name] for name in COUNTED),
 )
 _AND_RUN = crawls.join(runs, runs.c.id == crawls.c.run_id)
-# The row of the run is locked: whoever cancels it waits for this transaction, or this one finds it cancelled.
-_HELD = (
+# This locks the row of the run: a cancellation either waits for this transaction, or is seen by it.
+_LOCK_AS_COORDINATOR = (
     sa.select(*_COLUMNS)
     .select_from(_AND_RUN)
     .where(
@@ -47,55 +48,57 @@ _HELD = (
     )
     .with_for_update()
 )
-# Queued, its worker was lost or has stopped, and another one will take it up.
-_HELPED = (
+# A helper may go on while the crawl run is queued: another worker will claim it.
+_LOCK_AS_HELPER = (
     sa.select(*_COLUMNS)
     .select_from(_AND_RUN)
     .where(runs.c.id == param("run_id"), runs.c.state.in_([RunState.RUNNING.value, RunState.QUEUED.value]))
     .with_for_update()
 )
-_IS_MINE = sa.select(runs.c.id).where(
+_HOLDS_LEASE = sa.select(runs.c.id).where(
     runs.c.id == param("id"),
     runs.c.epoch == param("epoch"),
     runs.c.owner == param("owner"),
     is_state(runs.c.state, RunState.RUNNING),
 )
-_SHARE_COLUMNS = tuple(
+_HELPER_COLUMNS = tuple(
     crawl_helpers.c[name] for name in ("number", "helper_run_id", "epoch", "concurrency", "target_concurrency")
 )
 _OF_CRAWL = crawl_helpers.c.run_id == param("run_id")
-_ALL = (
-    sa.select(*_SHARE_COLUMNS, crawl_helpers.c.wants_work, crawl_helpers.c.done, runs.c.state, runs.c.epoch)
+_LIST = (
+    sa.select(*_HELPER_COLUMNS, crawl_helpers.c.wants_work, crawl_helpers.c.done, runs.c.state, runs.c.epoch)
     .select_from(crawl_helpers.outerjoin(runs, runs.c.id == crawl_helpers.c.helper_run_id))
     .where(_OF_CRAWL)
     .order_by(crawl_helpers.c.number)
 )
-_MINE = sa.select(*_SHARE_COLUMNS, crawl_helpers.c.wants_work, crawl_helpers.c.done).where(
+_FIND = sa.select(*_HELPER_COLUMNS, crawl_helpers.c.wants_work, crawl_helpers.c.done).where(
     _OF_CRAWL, crawl_helpers.c.helper_run_id == param("helper_run_id")
 )
 _THIS = (_OF_CRAWL, crawl_helpers.c.number == param("number"))
-_CHANGE = (
+_SAVE = (
     sa.update(crawl_helpers)
     .where(*_THIS)
     .values({name: param(name) for name in ("epoch", "concurrency", "target_concurrency", "wants_work", "done")})
 )
 _DROP = sa.delete(crawl_helpers).where(*_THIS)
 _DROP_ALL = sa.delete(crawl_helpers).where(_OF_CRAWL)
-_UNPIN = (
+_DISOWN = (
     sa.delete(crawl_host_owners)
     .where(crawl_host_owners.c.run_id == param("run_id"), crawl_host_owners.c.helper == param("helper"))
     .returning(crawl_host_owners.c.host_key)
 )
-_UNPIN_ALL = sa.delete(crawl_host_owners).where(crawl_host_owners.c.run_id == param("run_id"))
-_PLACES = sa.select(crawl_host_owners.c.host_key).where(crawl_host_owners.c.run_id == param("run_id"))
-_COUNT = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED, _OF_SHARE)
-_GIVE_BACK = sa.update(items).where(_OF_RUN, _LEASED, _OF_SHARE).values(state=ItemState.PENDING.value, helper=_OWN)
-_LEASED_IDS = sa.select(items.c.id).where(_OF_RUN, _LEASED, _OF_SHARE)
-_GIVE_BACK_ONE = sa.update(items).where(items.c.id == param("id"), _LEASED).values(state=ItemState.PENDING.value)
-_SOME = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_SHARE).limit(MAX_ROWS)
-_WAITING = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_SHARE).limit(1)
-_TAKE_OVER = sa.update(items).where(items.c.id.in_(_SOME)).values(helper=_OWN)
-_NUMBER = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
+_DISOWN_ALL = sa.delete(crawl_host_owners).where(crawl_host_owners.c.run_id == param("run_id"))
+_HELPER_HOSTS = sa.select(crawl_host_owners.c.host_key).where(crawl_host_owners.c.run_id == param("run_id"))
+_COUNT_LEASED = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED, _OF_HELPER)
+_RELEASE = (
+    sa.update(items).where(_OF_RUN, _LEASED, _OF_HELPER).values(state=ItemState.PENDING.value, helper=_COORDINATOR)
+)
+_LEASED_IDS = sa.select(items.c.id).where(_OF_RUN, _LEASED, _OF_HELPER)
+_RELEASE_ONE = sa.update(items).where(items.c.id == param("id"), _LEASED).values(state=ItemState.PENDING.value)
+_SOME_PENDING = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_HELPER).limit(MAX_ROWS)
+_HAS_PENDING = sa.select(items.c.id).where(_OF_RUN, is_state(items.c.state, "pending"), _OF_HELPER).limit(1)
+_TAKE_OVER = sa.update(items).where(items.c.id.in_(_SOME_PENDING)).values(helper=_COORDINATOR)
+_NEXT_SEQ = sa.update(runs).where(runs.c.id == param("id")).values(seq=runs.c.seq + 1).returning(runs.c.seq)
 _DISMISS = (
     sa.update(runs)
     .where(runs.c.id == param("id"), runs.c.state.in_([RunState.RUNNING.value, RunState.QUEUED.value]))
@@ -103,163 +106,177 @@ _DISMISS = (
     .returning(runs.c.seq)
 )
 
-# To a helper that has nothing to help with any more.
+# The answer to a helper whose crawl has ended.
 _OVER = Batch((), Counts(), is_over=True)
 
 
 class CrawlStepContext(NamedTuple):
-    """Whose step it is, and what the row of the crawl says."""
+    """The worker whose step this is, and the row of its crawl."""
 
     lease: Lease
     bounds: Bounds
-    run_id: str
-    share: int
-    epoch: int  # of the crawl's claim that last took items
+    run_id: str  # of the crawl
+    number: int  # of the worker: COORDINATOR or that of a helper
+    epoch: int  # of the claim of the crawl run that last leased items
     has_suspects: bool
     copied: int
-    is_shared: bool
-    counts: "Counter[str]"
-
-
-class HeldShare(NamedTuple):
-    share: Share
-    state: str | None  # of the run that helps; None where it is forgotten
-    epoch: int | None
+    has_helpers: bool
+    counts: "Counter[str]"  # changed along with the items, and saved at the end of the step
 
     @property
-    def is_there(self) -> bool:
-        return self.share.epoch > 0 and self.state == RunState.RUNNING.value and self.epoch == self.share.epoch
+    def is_coordinator(self) -> bool:
+        return self.number == COORDINATOR
 
     @property
-    def may_come(self) -> bool:
-        return self.state in (RunState.RUNNING.value, RunState.QUEUED.value)
+    def item_counts(self) -> Counts:
+        return Counts(**{name: self.counts[name] for name in Counts._fields})
 
 
-def entered(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
-    """The crawl that a lease is about; None where the lease was lost, and an answer where there is nothing to do."""
+class HelperState(NamedTuple):
+    helper: Helper
+    run_state: str | None  # None where retention has deleted the run
+    run_epoch: int | None
+
+    @property
+    def is_active(self) -> bool:
+        is_running = self.run_state == RunState.RUNNING.value
+        return self.helper.epoch > 0 and is_running and self.run_epoch == self.helper.epoch
+
+    @property
+    def may_join(self) -> bool:
+        return self.run_state in (RunState.RUNNING.value, RunState.QUEUED.value)
+
+
+def verify_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
+    """Lock the crawl of a lease; None where the lease was lost, a Batch where there is nothing to do for a helper."""
     if lease.run.kind == CRAWL_HELPER:
-        return _entered_as_helper(tx, lease, bounds)
+        return _verify_helper_lease(tx, lease, bounds)
     run_id = lease.run_id
-    row = first(tx.all(_HELD, values(run_id=run_id, epoch=lease.epoch, owner=lease.owner)))
-    return None if row is None else _context(lease, bounds, OWN, row)
+    row = first(tx.all(_LOCK_AS_COORDINATOR, values(run_id=run_id, epoch=lease.epoch, owner=lease.owner)))
+    return None if row is None else _context(lease, bounds, COORDINATOR, row)
 
 
-def _context(lease: Lease, bounds: Bounds, share: int, row: Row) -> CrawlStepContext:
-    run_id = lease.run_id if share == OWN else str(lease.run.parent_id)
+def _context(lease: Lease, bounds: Bounds, number: int, row: Row) -> CrawlStepContext:
+    run_id = lease.run_id if number == COORDINATOR else str(lease.run.parent_id)
     counts = Counter(dict(zip(COUNTED, map(int, row[4:]), strict=True)))
-    return CrawlStepContext(lease, bounds, run_id, share, int(row[0]), bool(row[1]), int(row[2]), bool(row[3]), counts)
+    epoch, has_suspects, copied, has_helpers = int(row[0]), bool(row[1]), int(row[2]), bool(row[3])
+    return CrawlStepContext(lease, bounds, run_id, number, epoch, has_suspects, copied, has_helpers, counts)
 
 
-def _entered_as_helper(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
+def _verify_helper_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
     run_id = str(lease.run.parent_id)
-    row = first(tx.all(_HELPED, values(run_id=run_id)))
-    if not tx.all(_IS_MINE, values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)):
+    row = first(tx.all(_LOCK_AS_HELPER, values(run_id=run_id)))
+    if not tx.all(_HOLDS_LEASE, values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)):
         return None
-    share = None if row is None else of_holder(tx, run_id, lease.run_id)
-    if row is None or share is None:
+    helper = None if row is None else find_helper(tx, run_id, lease.run_id)
+    if row is None or helper is None:
         return _OVER
-    context = _context(lease, bounds, share.number, row)
-    if share.epoch != lease.epoch:
-        if share.epoch or tx.all(_WAITING, values(run_id=run_id, helper=share.number)):
-            # The crawl itself takes back what an earlier claim of this run left; until then there is no new beginning.
-            counts = Counts(*(context.counts[name] for name in Counts._fields))
-            return Batch((), counts, context.counts["size"], POLL_S, at_once=0, is_shared=True)
-        # It may read nothing until the crawl itself has made room for it.
-        change(tx, run_id, share._replace(epoch=lease.epoch, at_once=0, target=0, is_hungry=True, is_done=False))
-        _say(tx, run_id, EventKind.HELPER_JOINED, share, worker=lease.owner)
+    context = _context(lease, bounds, helper.number, row)
+    if helper.epoch != lease.epoch:
+        if helper.epoch or tx.all(_HAS_PENDING, values(run_id=run_id, helper=helper.number)):
+            # The coordinator first takes back what an earlier claim of this run left; until then it cannot join.
+            size = context.counts["size"]
+            return Batch((), context.item_counts, size, POLL_S, at_once=0, is_shared=True)
+        _join(tx, run_id, helper, lease)
     return context
 
 
-def of_holder(tx: Tx, run_id: str, holder: str) -> Share | None:
-    row = first(tx.all(_MINE, values(run_id=run_id, helper_run_id=holder)))
-    return None if row is None else _share(row)
+def _join(tx: Tx, run_id: str, helper: Helper, lease: Lease) -> None:
+    """Record that a helper has joined. It may read nothing until the coordinator has made room for it."""
+    joined = helper._replace(epoch=lease.epoch, concurrency=0, target_concurrency=0, wants_work=True, is_done=False)
+    save_helper(tx, run_id, joined)
+    _add_event(tx, run_id, EventKind.HELPER_JOINED, helper, worker=lease.owner)
 
 
-def _share(row: Row) -> Share:
-    return Share._make((*row[:5], bool(row[5]), bool(row[6])))
+def find_helper(tx: Tx, run_id: str, helper_run_id: str) -> Helper | None:
+    row = first(tx.all(_FIND, values(run_id=run_id, helper_run_id=helper_run_id)))
+    return None if row is None else _helper_of(row)
 
 
-def all_of(tx: Tx, run_id: str) -> list[HeldShare]:
-    return [HeldShare(_share(row), row[7], row[8]) for row in tx.all(_ALL, values(run_id=run_id))]
+def _helper_of(row: Row) -> Helper:
+    return Helper._make((*row[:5], bool(row[5]), bool(row[6])))
 
 
-def change(tx: Tx, run_id: str, share: Share) -> None:
-    said = values(epoch=share.epoch, concurrency=share.at_once, target_concurrency=share.target)
-    flags = values(wants_work=int(share.is_hungry), done=int(share.is_done))
-    tx.run(_CHANGE, {**values(run_id=run_id, number=share.number), **said, **flags})
+def list_helpers(tx: Tx, run_id: str) -> list[HelperState]:
+    return [HelperState(_helper_of(row), row[7], row[8]) for row in tx.all(_LIST, values(run_id=run_id))]
 
 
-def emptied(tx: Tx, context: CrawlStepContext, share: Share) -> list[str]:
-    """What a helper held is there for others again, unread; the places that nobody is at any more."""
-    key = values(run_id=context.run_id, helper=share.number)
-    back = tx.run(_GIVE_BACK, key)
-    context.counts.update(pending=back, leased=-back)
-    if back and context.bounds.max_per_host is not None:
+def save_helper(tx: Tx, run_id: str, helper: Helper) -> None:
+    limits = values(concurrency=helper.concurrency, target_concurrency=helper.target_concurrency)
+    flags = values(wants_work=int(helper.wants_work), done=int(helper.is_done))
+    tx.run(_SAVE, {**values(run_id=run_id, number=helper.number, epoch=helper.epoch), **limits, **flags})
+
+
+def release_helper(tx: Tx, context: CrawlStepContext, helper: Helper) -> list[str]:
+    """Release the leased items of a helper that left, unread; return the hosts that no worker has any more."""
+    key = values(run_id=context.run_id, helper=helper.number)
+    released = tx.run(_RELEASE, key)
+    context.counts.update(pending=released, leased=-released)
+    if released and context.bounds.max_per_host is not None:
         host_limits.recount(tx, context.run_id)
-    change(tx, context.run_id, share._replace(epoch=0, at_once=0, is_hungry=False))
-    _say(tx, context.run_id, EventKind.HELPER_LEFT, share)
-    return [row[0] for row in tx.all(_UNPIN, key)]
+    save_helper(tx, context.run_id, helper._replace(epoch=0, concurrency=0, wants_work=False))
+    _add_event(tx, context.run_id, EventKind.HELPER_LEFT, helper)
+    return [row[0] for row in tx.all(_DISOWN, key)]
 
 
-def taken_over(tx: Tx, run_id: str, held: HeldShare) -> None:
-    """Some of what waits in a share without a helper; all of it, and the share is no more."""
-    moved = tx.run(_TAKE_OVER, values(run_id=run_id, helper=held.share.number))
-    if moved < MAX_ROWS and not held.may_come:
-        tx.run(_DROP, values(run_id=run_id, number=held.share.number))
+def take_over_items(tx: Tx, run_id: str, state: HelperState) -> None:
+    """Move some pending items of an inactive helper to the coordinator; delete the helper once it has none left."""
+    moved = tx.run(_TAKE_OVER, values(run_id=run_id, helper=state.helper.number))
+    if moved < MAX_ROWS and not state.may_join:
+        tx.run(_DROP, values(run_id=run_id, number=state.helper.number))
 
 
-def left(tx: Tx, context: CrawlStepContext) -> None:
-    """Whose step this is, ends. With the crawl itself, all do: nobody writes anything of it after this."""
-    if context.share != OWN:
-        share = of_holder(tx, context.run_id, context.lease.run_id)
-        if share is not None:  # the crawl itself takes its places back, as it does when a helper dies
-            change(tx, context.run_id, share._replace(at_once=0, is_hungry=False, is_done=True))
-    elif context.is_shared:
-        _dismissed(tx, context)
+def leave(tx: Tx, context: CrawlStepContext) -> None:
+    """Record the last step of a worker. With the coordinator all helpers end, so that nothing is written after it."""
+    if not context.is_coordinator:
+        helper = find_helper(tx, context.run_id, context.lease.run_id)
+        if helper is not None:  # the coordinator takes its hosts back, as it does when a helper dies
+            save_helper(tx, context.run_id, helper._replace(concurrency=0, wants_work=False, is_done=True))
+    elif context.has_helpers:
+        _dismiss_helpers(tx, context)
 
 
-def _dismissed(tx: Tx, context: CrawlStepContext) -> None:
-    for held in all_of(tx, context.run_id):
-        if held.share.epoch:
-            emptied(tx, context, held.share)
-        [row] = tx.many_returning(_DISMISS, [values(id=held.share.holder, finished_at=tx.wall_ms)])
+def _dismiss_helpers(tx: Tx, context: CrawlStepContext) -> None:
+    for state in list_helpers(tx, context.run_id):
+        if state.helper.epoch:
+            release_helper(tx, context, state.helper)
+        [row] = tx.many_returning(_DISMISS, [values(id=state.helper.run_id, finished_at=tx.wall_ms)])
         if row is not None:
             draft = EventDraft(EventKind.COMPLETED, {"reason": "the crawl has ended"})
-            events.insert(tx, events.rows_for(held.share.holder, row[0], [draft], tx.wall_ms))
+            events.insert(tx, events.rows_for(state.helper.run_id, row[0], [draft], tx.wall_ms))
 
 
-def _say(tx: Tx, run_id: str, kind: EventKind, share: Share, **more: Any) -> None:
-    """In the history of the crawl, which is locked."""
-    [row] = tx.many_returning(_NUMBER, [values(id=run_id)])
+def _add_event(tx: Tx, run_id: str, kind: EventKind, helper: Helper, **more: Any) -> None:
+    """Add an event to the history of the crawl, whose row is locked."""
+    [row] = tx.many_returning(_NEXT_SEQ, [values(id=run_id)])
     if row is not None:
-        draft = EventDraft(kind, {"helper": share.holder, "number": share.number, **more})
+        draft = EventDraft(kind, {"helper": helper.run_id, "number": helper.number, **more})
         events.insert(tx, events.rows_for(run_id, row[0], [draft], tx.wall_ms))
 
 
-def leased_by(tx: Tx, context: CrawlStepContext) -> int:
-    """How many items it holds; of a crawl that nobody helps with, the count is kept."""
-    if not context.is_shared:
+def count_leased(tx: Tx, context: CrawlStepContext) -> int:
+    """Return how many items this worker holds; without helpers, the count of the crawl is the same."""
+    if not context.has_helpers:
         return context.counts["leased"]
-    return int(tx.all(_COUNT, values(run_id=context.run_id, helper=context.share))[0][0])
+    return int(tx.all(_COUNT_LEASED, values(run_id=context.run_id, helper=context.number))[0][0])
 
 
-def given_back(tx: Tx, context: CrawlStepContext, but: Collection[int] = ()) -> None:
-    """Everything that its own epoch does not hold."""
-    key = values(run_id=context.run_id, helper=context.share)
-    others = [row[0] for row in tx.all(_LEASED_IDS, key) if row[0] not in but]
-    back = tx.many(_GIVE_BACK_ONE, [values(id=each) for each in others]) if others else 0
-    context.counts.update(pending=back, leased=-back)
+def release_items(tx: Tx, context: CrawlStepContext, except_: Collection[int] = ()) -> None:
+    """Make the leased items of this worker pending again, except those that it still reads."""
+    key = values(run_id=context.run_id, helper=context.number)
+    lost = [row[0] for row in tx.all(_LEASED_IDS, key) if row[0] not in except_]
+    released = tx.many(_RELEASE_ONE, [values(id=each) for each in lost]) if lost else 0
+    context.counts.update(pending=released, leased=-released)
 
 
-def places_of_others(tx: Tx, run_id: str) -> set[str]:
-    """That helpers have."""
-    return {row[0] for row in tx.all(_PLACES, values(run_id=run_id))}
+def list_helper_hosts(tx: Tx, run_id: str) -> set[str]:
+    return {row[0] for row in tx.all(_HELPER_HOSTS, values(run_id=run_id))}
 
 
 def forget(tx: Tx, run_id: str) -> None:
     tx.run(_DROP_ALL, values(run_id=run_id))
-    tx.run(_UNPIN_ALL, values(run_id=run_id))
+    tx.run(_DISOWN_ALL, values(run_id=run_id))
 
 
-def numbers_of(shares: Iterable[HeldShare]) -> Sequence[int]:
-    return [each.share.number for each in shares]
+def numbers_of(states: Iterable[HelperState]) -> Sequence[int]:
+    return [each.helper.number for each in states]

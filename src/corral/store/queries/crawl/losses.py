@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.payload import CrawlHelperPayload
-from corral.domain.crawl.sharing import OWN
+from corral.domain.crawl.sharing import COORDINATOR
 from corral.domain.runs.loss import LOSS_CAP, Suspicion
 from corral.domain.runs.run import CRAWL_HELPER, WITH_ITEMS, Run
 from corral.store.queries.crawl.rows import LOSSES, NEXT, WITH_PARENTS
@@ -57,7 +57,7 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
     if run.kind not in WITH_ITEMS:
         return
     is_helper = run.kind == CRAWL_HELPER
-    share = run.payload.read(CrawlHelperPayload).helper if is_helper else OWN
+    share = run.payload.read(CrawlHelperPayload).helper if is_helper else COORDINATOR
     key = values(run_id=run.parent_id if is_helper else run.id, helper=share)
     held = tx.all(_HELD, key)[0][0]
     if not held:

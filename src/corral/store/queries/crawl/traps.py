@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DEFERRED_DUE, MAX_ROWS
-from corral.domain.crawl.sharing import OWN, place_of_template
+from corral.domain.crawl.sharing import host_key_of_template
 from corral.domain.crawl.traps import Trap
 from corral.store.queries.crawl import helpers
 from corral.store.queries.crawl.helpers import CrawlStepContext
@@ -102,9 +102,9 @@ def promote(tx: Tx, context: CrawlStepContext, limit: int, next_rows: Sequence[R
     Pages that wait for another attempt are not waited for, unless the crawl is shared: other workers know what is due
     there. A page that is being read may lead to others that come first, unless it was deferred itself.
     """
-    if limit <= 0 or not context.counts["deferred"] or context.share != OWN:
+    if limit <= 0 or not context.counts["deferred"] or not context.is_coordinator:
         return 0
-    has_others = context.is_shared and context.counts["pending"] > 0
+    has_others = context.has_helpers and context.counts["pending"] > 0
     if has_others or any(row[DUE_AT] <= tx.now_ms for row in next_rows):
         return 0
     if tx.all(_FRESH_LEASED, values(run_id=context.run_id)):
@@ -139,15 +139,15 @@ def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) ->
 
 def _known_at_first(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
     """A helper begins with nothing: what is known of a place comes with it."""
-    if context.share != OWN:
+    if not context.is_coordinator:
         return {"templates": []}
-    others = helpers.places_of_others(tx, context.run_id) if context.is_shared else set()
-    return _known(tx, context.run_id, lambda name: not others or place_of_template(name) not in others)
+    others = helpers.list_helper_hosts(tx, context.run_id) if context.has_helpers else set()
+    return _known(tx, context.run_id, lambda name: not others or host_key_of_template(name) not in others)
 
 
 def known_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
     """What whoever had these places has learned of them."""
-    return _known(tx, run_id, lambda name: place_of_template(name) in places)
+    return _known(tx, run_id, lambda name: host_key_of_template(name) in places)
 
 
 def _known(tx: Tx, run_id: str, is_wanted: Callable[[str], bool]) -> dict[str, Any]:

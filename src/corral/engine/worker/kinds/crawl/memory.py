@@ -7,7 +7,7 @@ from corral.domain.crawl.crawl import CANONICAL, CrawlPlan, ItemState
 from corral.domain.crawl.fingerprint import PrintMemory
 from corral.domain.crawl.item import Batch, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.scope import Refusal
-from corral.domain.crawl.sharing import place_in, place_of_host
+from corral.domain.crawl.sharing import host_key_of, host_key_of_url
 from corral.engine.worker.kinds.crawl.traps import CrawlTraps
 
 _MAX_TOLD = 100_000
@@ -107,14 +107,14 @@ class CrawlMemory:
         """Without the links that were told before: every page of a site has its menu."""
         new: list[DiscoveredLink] = []
         # What is known of other places is with whoever has them, who looks at it before it is fetched.
-        own = place_in(item.url) if self._is_shared else None
+        own = host_key_of_url(item.url) if self._is_shared else None
         for each in found:
             if self._told.get(each.key, _UNTOLD) in (None, each.reason):
                 continue
             # Held back or not, it has been told; it is not asked again whether it is let in.
             self._told[each.key] = each.reason
             self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
-            is_judged = self.traps is not None and own in (None, place_of_host(each.host))
+            is_judged = self.traps is not None and own in (None, host_key_of(each.host))
             new.append(self.traps.let_in(each) if self.traps is not None and is_judged else each)
         while len(self._told) > _MAX_TOLD:
             del self._told[next(iter(self._told))]
