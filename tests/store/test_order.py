@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 import psycopg
 import pytest
 
-from corral.domain.hosts.limiter import GateRules
+from corral.domain.hosts.limiter import HostRules
 from corral.domain.ids import Owner
 from corral.domain.runs.run import NewRun
-from corral.engine.hosts.limiter_sync import Gatekeeper
+from corral.engine.hosts.limiter_sync import LimiterSync
 from corral.store.open import open_store
 from corral.store.queries.runs.waiting import WAITED_FOR
 from corral.store.store import Store
@@ -27,7 +27,7 @@ class ClaimingNode(NamedTuple):
 
     owner: Owner
     store: Store
-    keeper: Gatekeeper
+    keeper: LimiterSync
 
     async def claim(self, limit: int, held: int = 0) -> list[str]:
         """The runs it gets while it executes `held` runs of the site."""
@@ -43,14 +43,14 @@ async def nodes(shared_url: str) -> AsyncIterator[list[ClaimingNode]]:
         await node.store.close()
 
 
-def _keeper(store: Store, owner: Owner) -> Gatekeeper:
+def _keeper(store: Store, owner: Owner) -> LimiterSync:
     async def until_stored(write: Callable[[], Awaitable[T]]) -> T:
         return await write()
 
     def write(work: Coroutine[Any, Any, Any]) -> None:
         work.close()  # claims ask for nothing to be written
 
-    return Gatekeeper(store.hosts, owner, GateRules(), until_stored, write)
+    return LimiterSync(store.hosts, owner, HostRules(), until_stored, write)
 
 
 def a_page(host: str = SITE) -> NewRun:

@@ -13,7 +13,7 @@ from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.run import Lease, Run, RunState
 from corral.domain.sites.session import SealedSession
-from corral.engine.hosts.limiter import Gate
+from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.node.pool import Held, PoolEvents, WorkerPool, WorkerProcess, lend_all
 from corral.engine.worker import messages
 
@@ -55,9 +55,9 @@ class Errands:
     They go past the gates of the node in this process, where there is one.
     """
 
-    def __init__(self, config: Callable[[], dict[str, Any]], gate: Gate | None = None) -> None:
+    def __init__(self, config: Callable[[], dict[str, Any]], limiter: HostLimiter | None = None) -> None:
         self._config = config
-        self._gate = gate
+        self._limiter = limiter
         self._idle: list[_Runner] = []
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -90,7 +90,7 @@ class Errands:
             if runner.is_sound and runner.config == config:
                 return runner
             self._end(runner)
-        runner = _Runner(config, self._gate)
+        runner = _Runner(config, self._limiter)
         await runner.pool.start()
         return runner
 
@@ -107,15 +107,15 @@ class Errands:
 
 
 class _Runner:
-    def __init__(self, config: dict[str, Any], gate: Gate | None) -> None:
+    def __init__(self, config: dict[str, Any], limiter: HostLimiter | None) -> None:
         self.config = config
-        self._gate = gate
+        self._limiter = limiter
         self.is_sound = True
         self.dismissal: asyncio.TimerHandle | None = None
         self._ready = asyncio.Event()
         self._done: asyncio.Future[Outcome] | None = None
-        heard = lend_all if gate is None else gate.hear
-        events = PoolEvents(self._ended, self._aborted, self._died, self._ready.set, gate=heard)
+        heard = lend_all if limiter is None else limiter.hear
+        events = PoolEvents(self._ended, self._aborted, self._died, self._ready.set, limiter=heard)
         self.pool = WorkerPool(1, config, events)
 
     async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
@@ -142,8 +142,8 @@ class _Runner:
 
     def _died(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
         self.is_sound = False
-        if self._gate is not None:
-            self._gate.lost(worker)
+        if self._limiter is not None:
+            self._limiter.lost(worker)
         self._end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
 
     def _end(self, outcome: Outcome) -> None:

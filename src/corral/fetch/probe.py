@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
@@ -36,12 +36,12 @@ async def probe(
     reader: PageReader | None = None,
     cache: PageCache = NO_CACHE,
     verifies_tls: bool = True,
-    gates: Gates = NO_GATES,
+    host_access: HostAccess = UNLIMITED,
 ) -> Probe:
     """Fetch the document once, up to two megabytes of it, and check whether it needs scripts."""
     ends_at = time.monotonic() + budget_s
     context = FetchContext(trusted_hosts, None if verifies_tls else UnverifiedRoute(egress))
-    answer = await _find_recorded(cache, url, context) or await _fetch(egress, url, context, budget_s, gates)
+    answer = await _find_recorded(cache, url, context) or await _fetch(egress, url, context, budget_s, host_access)
     if isinstance(answer, Failed):
         unresolved = answer.code is FailureCode.NETWORK and answer.detail == "dns"
         return Probe(status=None, failure=answer, resolved=not unresolved)
@@ -56,8 +56,10 @@ async def probe(
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
 
 
-async def _fetch(egress: Egress, url: str, context: FetchContext, budget_s: float, gates: Gates) -> Response | Failed:
-    visit, outcome = gates.visit(), None
+async def _fetch(
+    egress: Egress, url: str, context: FetchContext, budget_s: float, host_access: HostAccess
+) -> Response | Failed:
+    visit, outcome = host_access.visit(), None
     request = FetchRequest(url, budget_s, max_bytes=_MAX_BYTES, truncate=True)
     try:
         answer = await egress.fetch(request, replace(context, visit=visit))

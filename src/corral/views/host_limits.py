@@ -18,7 +18,7 @@ class SitePaceRead(BaseModel):
     delay_s: float | None = Field(description="between two visits, spread by half; null leaves it to the settings")
 
 
-class SiteGateRead(BaseModel):
+class SiteLimiterRead(BaseModel):
     host: str = Field(description="with its port where that is not the usual one, without www.")
     breaker: Literal["closed", "open", "probing"]
     failures: int = Field(description="in a row")
@@ -38,11 +38,11 @@ class SitePaceChange(BaseModel):
     delay_s: Annotated[float, Field(strict=True, ge=0, le=MAX_DELAY_S)] | None = None
 
 
-def gate_read(host: StoredHost, rules: BreakerRules, waiting_runs: int = 0) -> dict[str, Any]:
+def limiter_read(host: StoredHost, rules: BreakerRules, waiting_runs: int = 0) -> dict[str, Any]:
     told_s, closed_s = host.blocked_for_s, host.opens_in_s(rules)
     reason = WaitReason.BREAKER if host.state is not BreakerState.CLOSED else WaitReason.RETRY_AFTER if told_s else None
     return {
-        "host": host.place,
+        "host": host.host_key,
         "breaker": host.state.value,
         "failures": host.failures,
         "waiting_reason": reason.value if reason else None,
@@ -58,9 +58,9 @@ def pace_read(pace: SitePace) -> dict[str, Any]:
 
 
 def breakers_read(hosts: Sequence[StoredHost]) -> dict[str, Any]:
-    blocked = sorted(host.place for host in hosts if host.state is not BreakerState.CLOSED)
+    blocked = sorted(host.host_key for host in hosts if host.state is not BreakerState.CLOSED)
     return {
         "blocked_domains": blocked,
-        "domain_failure_counts": {host.place: host.failures for host in hosts if host.failures},
+        "domain_failure_counts": {host.host_key: host.failures for host in hosts if host.failures},
         "total_blocked_domains": len(blocked),
     }

@@ -16,9 +16,9 @@ from corral.engine.background.recipe_recorder import Lessons
 from corral.engine.background.schedule import Scheduler
 from corral.engine.background.site_memory_writer import Learning
 from corral.engine.background.sweep import Sweeper
-from corral.engine.hosts.limiter import Inside
+from corral.engine.hosts.limiter import InProcessHolder
 from corral.engine.hosts.permits import Permits
-from corral.engine.hosts.standalone_limiter import Doorman
+from corral.engine.hosts.standalone_limiter import StandaloneLimiter
 from corral.engine.node.assign import Limits
 from corral.engine.node.change_signal import Pulse
 from corral.engine.node.heartbeat_record import Roll
@@ -74,11 +74,11 @@ class App:
     field_maps: FieldMaps
     crawls: Crawls
     errands: Errands
-    door: Doorman | None = None  # who keeps the gates where there is no node
+    door: StandaloneLimiter | None = None  # who keeps the gates where there is no node
     asked: Asked | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
     broker: "Broker | None" = None
-    turns: Permits = field(default_factory=Permits)  # of what this process fetches itself
+    permits: Permits = field(default_factory=Permits)  # of what this process fetches itself
     roll: Roll | None = None
     limits: Limits = field(default_factory=lambda: Limits(0, 0))  # of the node
     draining: bool = False  # set first when stopping: nothing new is taken
@@ -92,15 +92,15 @@ class App:
         if self.broker is not None:
             self.timers.append(asyncio.create_task(self.broker.run(), name="broker"))
         if self.door is not None:
-            Inside(self.turns).enter(self.door.gate)
+            InProcessHolder(self.permits).enter(self.door.limiter)
             await self.door.start()
-            self.timers.append(asyncio.create_task(self.turns.run(), name="turns"))
+            self.timers.append(asyncio.create_task(self.permits.run(), name="permits"))
         if self.node is not None:
-            Inside(self.turns).enter(self.node.gate)
+            InProcessHolder(self.permits).enter(self.node.limiter)
             await self.node.start()
             if self.roll is not None:
                 self.roll.start()
-            self.timers.append(asyncio.create_task(self.turns.run(), name="turns"))
+            self.timers.append(asyncio.create_task(self.permits.run(), name="permits"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             self.timers.append(asyncio.create_task(self._follow_defaults(), name="defaults"))
             if self.sweeper is not None:
@@ -167,7 +167,7 @@ def assemble(
     *,
     work: WorkPlan | None,
     hints: "CeleryHints | None",
-    door: Doorman | None = None,
+    door: StandaloneLimiter | None = None,
 ) -> App:
     pulse = Pulse()
     learning = Learning(store)
@@ -200,7 +200,7 @@ def assemble(
         return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))
 
     keeper = node or door
-    errands = Errands(apart, None if keeper is None else keeper.gate)
+    errands = Errands(apart, None if keeper is None else keeper.limiter)
     offers = offered_strategies()
     sessions = Sessions(store, vault, errands.perform, offers, wake=notifier.wake)
     previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from corral.domain.hosts.breaker import BreakerRules
-from corral.domain.hosts.limiter import GateRules
+from corral.domain.hosts.limiter import HostRules
 from corral.domain.hosts.pace import PaceRules
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.retention import Retention
@@ -57,16 +57,16 @@ def node_options(
         config=asdict(worker_config(settings, keys)),
         crawls=settings.max_crawls,
         max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
-        gates=gate_rules(settings),
+        host_rules=host_rules(settings),
         keys_for=keys_for,
     )
 
 
-def gate_rules(settings: Settings) -> GateRules:
+def host_rules(settings: Settings) -> HostRules:
     delay_s = settings.host_delay_seconds
     most_s = max(delay_s, settings.host_max_delay_seconds)
     pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=most_s)
-    return GateRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
+    return HostRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
 
 
 def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.net.address import EgressPolicy
 from corral.domain.ports.execution import Prober
 from corral.settings import Settings
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def prober(settings: Settings, gates: Gates = NO_GATES) -> AsyncIterator[Prober]:
+async def prober(settings: Settings, host_access: HostAccess = UNLIMITED) -> AsyncIterator[Prober]:
     """An idle API or node spares the ten megabytes; the first probe takes a moment longer."""
     async with AsyncExitStack() as stack:
         opening = asyncio.Lock()
@@ -29,14 +29,14 @@ async def prober(settings: Settings, gates: Gates = NO_GATES) -> AsyncIterator[P
                 if not opened:
                     # In a thread: the event loop answers others meanwhile.
                     await asyncio.to_thread(importlib.import_module, "corral.wiring.worker")
-                    opened.append(await stack.enter_async_context(_open_prober(settings, gates)))
+                    opened.append(await stack.enter_async_context(_open_prober(settings, host_access)))
             return await opened[0](*args, **options)
 
         yield probe
 
 
 @asynccontextmanager
-async def _open_prober(settings: Settings, gates: Gates) -> AsyncIterator[Prober]:
+async def _open_prober(settings: Settings, host_access: HostAccess) -> AsyncIterator[Prober]:
     from corral.fetch.parsing.pool import ParsePool  # noqa: PLC0415 - see above
     from corral.fetch.probe import probe  # noqa: PLC0415
     from corral.wiring.worker import page_cache  # noqa: PLC0415
@@ -46,7 +46,7 @@ async def _open_prober(settings: Settings, gates: Gates) -> AsyncIterator[Prober
     try:
         cache = page_cache(worker_config(settings))
         budget_s = settings.probe_timeout_seconds
-        yield functools.partial(probe, egress, budget_s=budget_s, reader=pool, cache=cache, gates=gates)
+        yield functools.partial(probe, egress, budget_s=budget_s, reader=pool, cache=cache, host_access=host_access)
     finally:
         await pool.close()
         await egress.close()

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from corral import __version__
-from corral.domain.hosts.limiter import NO_GATES
+from corral.domain.hosts.limiter import UNLIMITED
 from corral.domain.ids import Owner
 from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.engine.hosts.permits import Permits
-from corral.engine.hosts.standalone_limiter import Doorman
+from corral.engine.hosts.standalone_limiter import StandaloneLimiter
 from corral.engine.node.heartbeat_record import Roll
 from corral.engine.node.node import Node
 from corral.engine.node.sources import Asked, Oldest, OnlyRun, Source
@@ -27,7 +27,7 @@ from corral.runtime.private_files import make_data_folder
 from corral.settings import Settings, Transport
 from corral.store.open import open_store
 from corral.store.store import Store
-from corral.wiring.options import gate_rules
+from corral.wiring.options import host_rules
 from corral.wiring.probe import prober
 
 if TYPE_CHECKING:
@@ -95,17 +95,17 @@ async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1
 async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> AsyncIterator[App]:
     _prepare_process(settings)
     store = open_store(settings.store_url)
-    turns = Permits()
+    permits = Permits()
     hints, broker = _transport(settings)
-    door = Doorman(store.hosts, gate_rules(settings)) if is_api else None
+    door = StandaloneLimiter(store.hosts, host_rules(settings)) if is_api else None
     source = None if plan is None else plan.make_source(store)
     try:
         keys = await check_vault_keys(settings, store)
-        gates = turns if plan is not None or is_api else NO_GATES
-        async with watched_loop("client" if plan is None else "node"), prober(settings, gates) as probe:
+        host_access = permits if plan is not None or is_api else UNLIMITED
+        async with watched_loop("client" if plan is None else "node"), prober(settings, host_access) as probe:
             work = None if plan is None or source is None else WorkPlan(source, plan.processes)
             app = assemble(settings, store, probe, keys, work=work, hints=hints, door=door)
-            app.turns, app.broker = turns, broker
+            app.permits, app.broker = permits, broker
             if plan is not None:
                 _register(app, plan, source)
             async with _present(settings, store, app.node):

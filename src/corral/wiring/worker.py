@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.http_cache import CacheMode
@@ -79,18 +79,18 @@ def _crawl_visitor(  # noqa: PLR0917 - the parts of a worker
     config: WorkerConfig,
     http: HttpVisitor,
     executors: dict[Strategy, Executor],
-    gates: Gates,
+    host_access: HostAccess,
     keys: SessionKeys,
     proxies: Proxies,
 ) -> CrawlVisitor:
     browser, replay = executors[Strategy.BROWSER], executors[Strategy.API_REPLAY]
-    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, gates, keys, proxies)
+    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, host_access, keys, proxies)
     return CrawlVisitor(ways)
 
 
 @asynccontextmanager
 async def worker_kinds(
-    config: WorkerConfig, keys: SessionKeys | None = None, gates: Gates = NO_GATES
+    config: WorkerConfig, keys: SessionKeys | None = None, host_access: HostAccess = UNLIMITED
 ) -> AsyncIterator[dict[str, RunKind]]:
     """Everything a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
@@ -124,12 +124,12 @@ async def worker_kinds(
         Strategy.HTTP: SurveyExecutor(http_for, pool),
         Strategy.BROWSER: SurveyExecutor(browser_for, pool),
     }
-    visitor = HttpVisitor(egress, robots, pool, gates=gates, files=_file_keeper(config))
+    visitor = HttpVisitor(egress, robots, pool, host_access=host_access, files=_file_keeper(config))
     parts = WorkerParts(
         pages=_unlock(executors, keys),
         surveys=_unlock(surveys, keys),
-        crawl_visitor=_crawl_visitor(config, visitor, executors, gates, keys, proxies),
-        gates=gates,
+        crawl_visitor=_crawl_visitor(config, visitor, executors, host_access, keys, proxies),
+        host_access=host_access,
         retry_policy=_retry_policy(config),
     )
     try:

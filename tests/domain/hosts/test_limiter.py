@@ -5,13 +5,13 @@ import pytest
 from corral.domain.hosts.breaker import Breaker, BreakerRules, Sign
 from corral.domain.hosts.limiter import (
     Answer,
-    GateRules,
-    HostGate,
+    HostCondition,
+    HostRules,
     SitePace,
     Wait,
     WaitReason,
-    place_of,
-    place_of_url,
+    host_key_of,
+    host_key_of_url,
     wait_of,
     waiting,
 )
@@ -20,11 +20,11 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 
 NOW = 1000.0
-RULES = GateRules(PaceRules(concurrency=4), BreakerRules(opens_after=2, open_s=300))
+RULES = HostRules(PaceRules(concurrency=4), BreakerRules(opens_after=2, open_s=300))
 
 
 @pytest.mark.parametrize(
-    "url, place",
+    "url, host_key",
     [
         ("http://example.com/a", "example.com"),
         ("https://www.Example.com/b?c", "example.com"),
@@ -33,13 +33,13 @@ RULES = GateRules(PaceRules(concurrency=4), BreakerRules(opens_after=2, open_s=3
         ("http://[::1]:8001/", "[::1]:8001"),
     ],
 )
-def test_a_place_is_a_host_with_an_unusual_port_and_without_its_www(url: str, place: str) -> None:
-    assert place_of(parse_target(url)) == place_of_url(url) == place
+def test_a_host_key_is_a_host_with_an_unusual_port_and_without_its_www(url: str, host_key: str) -> None:
+    assert host_key_of(parse_target(url)) == host_key_of_url(url) == host_key
 
 
 @pytest.mark.parametrize("url", [None, "", "mailto:x", 7, "http://"])
 def test_what_is_no_address_has_no_place(url: object) -> None:
-    assert place_of_url(url) is None
+    assert host_key_of_url(url) is None
 
 
 def test_a_wait_travels_as_an_outcome_and_is_no_other() -> None:
@@ -50,48 +50,50 @@ def test_a_wait_travels_as_an_outcome_and_is_no_other() -> None:
 
 
 def test_a_gate_says_what_is_waited_for() -> None:
-    free = HostGate()
+    free = HostCondition()
     assert free.wait(NOW, RULES) is None
-    assert HostGate(Pace(active=4)).wait(NOW, RULES) == Wait(WaitReason.PACE, float("inf"))
-    assert HostGate(Pace(next_at=NOW + 3)).wait(NOW, RULES) == Wait(WaitReason.PACE, 3)
-    assert HostGate(Pace(blocked_until=NOW + 9)).wait(NOW, RULES) == Wait(WaitReason.RETRY_AFTER, 9)
-    is_open = HostGate(Pace(), Breaker(2, opened_at=NOW - 100))
+    assert HostCondition(Pace(active=4)).wait(NOW, RULES) == Wait(WaitReason.PACE, float("inf"))
+    assert HostCondition(Pace(next_at=NOW + 3)).wait(NOW, RULES) == Wait(WaitReason.PACE, 3)
+    assert HostCondition(Pace(blocked_until=NOW + 9)).wait(NOW, RULES) == Wait(WaitReason.RETRY_AFTER, 9)
+    is_open = HostCondition(Pace(), Breaker(2, opened_at=NOW - 100))
     assert is_open.wait(NOW, RULES) == Wait(WaitReason.BREAKER, 200)
     # What was learned from failures does not keep the probe; what the host asked for does.
-    due = HostGate(Pace(next_at=NOW + 50), Breaker(2, opened_at=NOW - 300))
+    due = HostCondition(Pace(next_at=NOW + 50), Breaker(2, opened_at=NOW - 300))
     assert due.wait(NOW, RULES) is None
-    asked = HostGate(Pace(blocked_until=NOW + 50), Breaker(2, opened_at=NOW - 300))
+    asked = HostCondition(Pace(blocked_until=NOW + 50), Breaker(2, opened_at=NOW - 300))
     assert asked.wait(NOW, RULES) == Wait(WaitReason.RETRY_AFTER, 50)
 
 
 @pytest.mark.parametrize(
-    "gate, rules",
+    "limiter, rules",
     [
-        (HostGate(Pace(delay_s=0.5)), RULES),
-        (HostGate(Pace(allowed=2)), RULES),
-        (HostGate(Pace(blocked_until=NOW + 1)), RULES),
-        (HostGate(Pace(), Breaker(2, opened_at=NOW - 1)), RULES),
-        (HostGate(), replace(RULES, pace=PaceRules(delay_s=1))),
-        (HostGate(), replace(RULES, pace=PaceRules(crawl_delay_s=1))),
+        (HostCondition(Pace(delay_s=0.5)), RULES),
+        (HostCondition(Pace(allowed=2)), RULES),
+        (HostCondition(Pace(blocked_until=NOW + 1)), RULES),
+        (HostCondition(Pace(), Breaker(2, opened_at=NOW - 1)), RULES),
+        (HostCondition(), replace(RULES, pace=PaceRules(delay_s=1))),
+        (HostCondition(), replace(RULES, pace=PaceRules(crawl_delay_s=1))),
     ],
 )
-def test_a_host_that_is_to_be_spared_is_not_plain(gate: HostGate, rules: GateRules) -> None:
-    assert HostGate(Pace(active=4), Breaker(1)).is_plain(NOW, RULES)
-    assert not gate.is_plain(NOW, rules)
+def test_a_host_that_is_to_be_spared_is_not_plain(limiter: HostCondition, rules: HostRules) -> None:
+    assert HostCondition(Pace(active=4), Breaker(1)).is_plain(NOW, RULES)
+    assert not limiter.is_plain(NOW, rules)
 
 
 def test_answers_change_both_pace_and_breaker_and_not_how_many_are_under_way() -> None:
-    gate = HostGate(Pace(active=3))
-    slowed = gate.after(Answer(Sign.ILL, 503, 0.1, 20), NOW, RULES)
+    limiter = HostCondition(Pace(active=3))
+    slowed = limiter.after(Answer(Sign.ILL, 503, 0.1, 20), NOW, RULES)
     assert (slowed.pace.active, slowed.pace.delay_s, slowed.pace.blocked_until) == (3, 0.5, NOW + 20)
     assert slowed.breaker.failures == 1
     assert slowed.after(Answer(Sign.ILL), NOW, RULES).breaker.opened_at == NOW
 
 
 def test_a_probe_that_went_well_forgets_what_was_learned_from_failures() -> None:
-    gate = HostGate(Pace(active=1, delay_s=60, allowed=1, slowed_at=NOW), Breaker(5, opened_at=0, probed_at=NOW))
-    after = gate.after(Answer(Sign.WELL, 200, 0.1), NOW, RULES, was_probe=True)
-    assert after == HostGate(Pace(active=1))
+    limiter = HostCondition(
+        Pace(active=1, delay_s=60, allowed=1, slowed_at=NOW), Breaker(5, opened_at=0, probed_at=NOW)
+    )
+    after = limiter.after(Answer(Sign.WELL, 200, 0.1), NOW, RULES, was_probe=True)
+    assert after == HostCondition(Pace(active=1))
 
 
 def test_what_a_person_says_wins_over_the_settings() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.hosts.quota import HOLD_S, Part, PartAsk, part_of
+from corral.domain.hosts.quota import HOLD_S, HostQuota, QuotaRequest, compute_quota
 
 A = "a"
 
@@ -20,19 +20,21 @@ class Simulated:
         self.used: dict[int, int] = dict.fromkeys(self.wanted, 0)
         self.served: dict[int, int] = dict.fromkeys(self.wanted, 0)
 
-    def _part(self, node: int) -> Part:
-        turns, since = self.rows[node]
-        return Part(str(node), turns, self.wanted[node], self.pauses[node], self.now - since)
+    def _part(self, node: int) -> HostQuota:
+        slots, since = self.rows[node]
+        return HostQuota(str(node), slots, self.wanted[node], self.pauses[node], self.now - since)
 
     def ask(self, node: int) -> None:
         others = [self._part(other) for other in self.rows if other != node]
         mine = self._part(node) if node in self.rows else None
-        ask = PartAsk("x", self.most, self.used[node], max(1, self.wanted[node]), 0.5 if self.pauses[node] else 0.0)
-        turns = part_of(str(node), ask, mine, others)
-        held = max(turns, self.used[node])
-        is_as_before = mine is not None and bool(mine.turns) == bool(held)
+        ask = QuotaRequest(
+            "x", self.most, self.used[node], max(1, self.wanted[node]), 0.5 if self.pauses[node] else 0.0
+        )
+        slots = compute_quota(str(node), ask, mine, others)
+        held = max(slots, self.used[node])
+        is_as_before = mine is not None and bool(mine.slots) == bool(held)
         self.rows[node] = (held, self.rows[node][1] if is_as_before else self.now)
-        self.used[node] = min(turns, self.wanted[node])
+        self.used[node] = min(slots, self.wanted[node])
         self.served[node] += bool(self.used[node])
         self.now += 0.01
 
@@ -54,7 +56,7 @@ def test_together_they_never_have_more_than_the_host_allows_and_everybody_gets_s
     order = data.draw(st.permutations(list(nodes.wanted)))
     for _ in range(8 * len(wanted)):
         nodes.second(order)
-        assert sum(turns for turns, _ in nodes.rows.values()) <= most
+        assert sum(slots for slots, _ in nodes.rows.values()) <= most
     assert all(nodes.served.values())
 
 
@@ -63,39 +65,44 @@ def test_where_there_is_a_pause_one_node_at_a_time_asks_and_each_has_its_time(wa
     nodes = Simulated(most, wanted, [True] + [False] * (len(wanted) - 1))
     for _ in range(8 * len(wanted)):
         nodes.second(list(nodes.wanted))
-        assert sum(turns > 0 for turns, _ in nodes.rows.values()) <= 1
+        assert sum(slots > 0 for slots, _ in nodes.rows.values()) <= 1
     assert all(nodes.served.values())
 
 
 def test_a_node_by_itself_has_as_many_as_it_wants_and_some_to_grow() -> None:
     for wanted, expected in ((1, 5), (10, 14), (30, 32), (100, 32)):
-        assert part_of(A, PartAsk("x", 32, 0, wanted), None, []) == expected
-    assert part_of(A, PartAsk("x", 5, 0, 100), None, [Part("gone", 0, 0, False, 9.0)]) == 5
+        assert compute_quota(A, QuotaRequest("x", 32, 0, wanted), None, []) == expected
+    assert compute_quota(A, QuotaRequest("x", 5, 0, 100), None, [HostQuota("gone", 0, 0, False, 9.0)]) == 5
 
 
 def test_another_node_finds_what_the_first_one_does_not_need() -> None:
-    assert part_of("b", PartAsk("x", 32, 0, 3), None, [Part("a", 14, 10, False, 9.0)]) == 7
+    assert compute_quota("b", QuotaRequest("x", 32, 0, 3), None, [HostQuota("a", 14, 10, False, 9.0)]) == 7
 
 
 def test_a_newcomer_gets_what_is_free_and_then_its_share() -> None:
-    ask = PartAsk("x", 32, 32, 100)
-    newcomer = Part("b", 0, 100, False, 0.5)
-    assert part_of("b", PartAsk("x", 32, 0, 100), None, [Part("a", 32, 100, False, 9.0)]) == 0
-    assert part_of(A, ask, Part("a", 32, 100, False, 9.0), [newcomer]) == 16
-    assert part_of("b", PartAsk("x", 32, 0, 100), newcomer, [Part("a", 16, 100, False, 9.0)]) == 16
+    ask = QuotaRequest("x", 32, 32, 100)
+    newcomer = HostQuota("b", 0, 100, False, 0.5)
+    assert compute_quota("b", QuotaRequest("x", 32, 0, 100), None, [HostQuota("a", 32, 100, False, 9.0)]) == 0
+    assert compute_quota(A, ask, HostQuota("a", 32, 100, False, 9.0), [newcomer]) == 16
+    assert compute_quota("b", QuotaRequest("x", 32, 0, 100), newcomer, [HostQuota("a", 16, 100, False, 9.0)]) == 16
 
 
 def test_what_one_does_not_want_is_for_the_others() -> None:
-    assert part_of(A, PartAsk("x", 32, 32, 100), Part("a", 32, 100, False, 9.0), [Part("b", 0, 3, False, 0.5)]) == 29
+    assert (
+        compute_quota(
+            A, QuotaRequest("x", 32, 32, 100), HostQuota("a", 32, 100, False, 9.0), [HostQuota("b", 0, 3, False, 0.5)]
+        )
+        == 29
+    )
 
 
 def test_where_there_are_fewer_turns_than_nodes_one_keeps_them_for_a_while_only() -> None:
-    waiting = Part("b", 0, 5, False, 1.0)
+    waiting = HostQuota("b", 0, 5, False, 1.0)
     for since_s, expected in ((HOLD_S - 0.1, 1), (HOLD_S + 0.1, 0)):
-        assert part_of(A, PartAsk("x", 1, 1, 5), Part("a", 1, 5, False, since_s), [waiting]) == expected
+        assert compute_quota(A, QuotaRequest("x", 1, 1, 5), HostQuota("a", 1, 5, False, since_s), [waiting]) == expected
 
 
 def test_a_pause_is_kept_several_times_before_another_node_goes_on() -> None:
-    mine, waiting = Part("a", 1, 5, True, 20.0), Part("b", 0, 5, False, 15.0)
-    assert part_of(A, PartAsk("x", 1, 0, 5, pause_s=10.0), mine, [waiting]) == 1
-    assert part_of(A, PartAsk("x", 1, 0, 5, pause_s=5.0), mine, [waiting]) == 0
+    mine, waiting = HostQuota("a", 1, 5, True, 20.0), HostQuota("b", 0, 5, False, 15.0)
+    assert compute_quota(A, QuotaRequest("x", 1, 0, 5, pause_s=10.0), mine, [waiting]) == 1
+    assert compute_quota(A, QuotaRequest("x", 1, 0, 5, pause_s=5.0), mine, [waiting]) == 0

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from corral.engine.hosts.host_state import Host
+from corral.engine.hosts.host_state import HostState
 from corral.settings import Settings
 from corral.wiring.app import App
 from tests.engine.builders import node_of, settings_for
@@ -15,5 +15,5 @@ def gated(folder: Path, **changed: Any) -> Settings:
     return settings_for(folder, **(plain | {"workers": 1} | changed))
 
 
-def host_of(app: App, site: Site) -> Host:
-    return node_of(app).gate.host(site.url.partition("//")[2])
+def host_of(app: App, site: Site) -> HostState:
+    return node_of(app).limiter.host(site.url.partition("//")[2])

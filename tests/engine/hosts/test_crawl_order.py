@@ -18,7 +18,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, Task
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
-from corral.engine.hosts.messages import SlotGrant, SlotRefusal, SlotWithdrawal, ToLimiter, TurnKind
+from corral.engine.hosts.messages import SlotGrant, SlotKind, SlotRefusal, SlotWithdrawal, ToLimiter
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 from tests.engine.builders import node_of, until, working
@@ -171,12 +171,12 @@ async def test_a_slot_goes_to_the_first_page_of_the_crawl_and_refusals_to_the_la
     asked = {number: asyncio.create_task(visits[number].enter(TARGET)) for number in (2, 0, 1)}
     await asyncio.sleep(0)
     permits.hear(SlotRefusal("site.test", WaitReason.PACE, (1.0,)))
-    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
+    permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     assert await asked[2] == PACE
     assert await asked[0] is None
     assert await visits[3].enter(TARGET) == PACE, "it would overtake the one that was sent back"
     assert not asked[1].done()
-    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
+    permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     assert await asked[1] is None
 
 
@@ -185,15 +185,15 @@ async def test_a_slot_is_held_for_the_first_page_until_it_arrives_or_ends_withou
     visits = {number: permits.visit(queued=page) for number, page in begun(order, 1, 2, 3).items()}
     second, third = [asyncio.create_task(visits[number].enter(TARGET)) for number in (2, 3)]
     await asyncio.sleep(0)
-    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
+    permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     await asyncio.sleep(0)
     assert not second.done()
     assert await visits[1].enter(TARGET) is None
-    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
+    permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     assert await second is None
     order.end(1)
     begun(order, 0)
-    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
+    permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     await asyncio.sleep(0)
     assert not third.done()
     order.end(0)
@@ -206,7 +206,7 @@ async def test_a_slot_is_not_held_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     pages = begun(HostOrder(), 1, 2)
     second = asyncio.create_task(permits.visit(queued=pages[2]).enter(TARGET))
     await asyncio.sleep(0)
-    permits.hear(SlotGrant("site.test", TurnKind.ONCE))
+    permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     async with asyncio.timeout(5):
         assert await second is None
 

@@ -18,7 +18,7 @@ from tests.engine.crawl.site import Page, Site, served
 from tests.engine.hosts.limited_crawls import finished, gated, start
 
 
-def place(site: Site) -> str:
+def host_key(site: Site) -> str:
     return site.url.partition("//")[2]
 
 
@@ -36,7 +36,7 @@ async def test_a_crawl_goes_on_with_other_hosts_while_one_is_left_alone_and_come
     with served(broken) as bad, served(a_site(20, *[f"{bad.url}/b{number}" for number in range(12)])) as good:
         async with working(gated(tmp_path, breaker_open_seconds=4)) as app:
             run_id = await start(app, f"{good.url}/", respect_robots=False)
-            await until(lambda: place(bad) in node_of(app).gate.watched)
+            await until(lambda: host_key(bad) in node_of(app).limiter.watched)
             await until(lambda: sum(good.hits.values()) >= 21)
             hits = sum(bad.hits.values())
             way = await app.store.crawls.path_to(run_id, (await _a_waiting_key(app, run_id)))
@@ -67,7 +67,7 @@ async def test_a_crawl_of_a_broken_host_waits_for_the_probe_and_loses_no_page(tm
             for number in range(30):
                 site.pages[f"/{number}"] = Page(status=500)
             run_id = await start(app, f"{site.url}/", respect_robots=False)
-            await until(lambda: place(site) in node_of(app).gate.watched)
+            await until(lambda: host_key(site) in node_of(app).limiter.watched)
             await asyncio.sleep(0.5)
             before = sum(site.hits.values())
             for number in range(30):
@@ -99,8 +99,8 @@ async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Pat
 async def test_a_crawl_keeps_the_pace_a_person_has_set(tmp_path: Path) -> None:
     with served(a_site(6)) as site:
         async with working(gated(tmp_path)) as app:
-            await app.store.hosts.set_pace(place(site), SitePace(2, 0.2))
-            await until(lambda: place(site) in node_of(app).gate.watched)
+            await app.store.hosts.set_pace(host_key(site), SitePace(2, 0.2))
+            await until(lambda: host_key(site) in node_of(app).limiter.watched)
             run = await finished(app, await start(app, f"{site.url}/", concurrency=8, respect_robots=False))
     gaps = [later - earlier for (_, earlier), (_, later) in pairwise(site.asked_at)]
     assert run.state is RunState.COMPLETED

@@ -38,8 +38,8 @@ def until(condition: Callable[[], Any], within_s: float = 20) -> Any:
     return found
 
 
-def gate_of(stack: Stack, place: str) -> dict[str, Any]:
-    return next((gate for gate in stack.client.get("/sites/gates").json() if gate["host"] == place), {})
+def gate_of(stack: Stack, host_key: str) -> dict[str, Any]:
+    return next((limiter for limiter in stack.client.get("/sites/gates").json() if limiter["host"] == host_key), {})
 
 
 def told_by(stack: Stack) -> dict[str, Any]:
@@ -48,33 +48,33 @@ def told_by(stack: Stack) -> dict[str, Any]:
 
 def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_go_in_the_end(tmp_path: Path) -> None:
     with served({"/": Page()}) as site:
-        place = site.url.partition("//")[2]
+        host_key = site.url.partition("//")[2]
         with corral_up(tmp_path, site.url, **SETTINGS, APP_BREAKER_OPEN_SECONDS="60") as stack:
             job = stack.job("/", max_attempts=50, respect_robots=False)
             site.pages["/"] = Page(status=500)
             first = stack.start(job)
-            until(lambda: gate_of(stack, place).get("breaker") == "open")
+            until(lambda: gate_of(stack, host_key).get("breaker") == "open")
             second = stack.start(job)
             run = until(lambda: (now := stack.run(second["id"]))["waiting_reason"] == "breaker" and now)
             assert (run["status"], run["attempt"]) == ("queued", 1)
             assert "Run waits for its host" in stack.messages(second["id"])
             until(lambda: stack.run(first["id"])["waiting_reason"] == "breaker")
             told = told_by(stack)
-            assert told["circuit_breaker"]["blocked_domains"] == [place]
-            assert told["circuit_breaker"]["domain_failure_counts"][place] >= 3
+            assert told["circuit_breaker"]["blocked_domains"] == [host_key]
+            assert told["circuit_breaker"]["domain_failure_counts"][host_key] >= 3
             assert told["circuit_breaker"]["total_blocked_domains"] == 1
             assert told["error_statistics"]["circuit_breaker_blocked"] == 2
-            gate = gate_of(stack, place)
-            assert gate["waiting_reason"] == "breaker"
-            assert 0 < gate["wait_s"] <= 60
-            assert gate["waiting_runs"] == 2
+            limiter = gate_of(stack, host_key)
+            assert limiter["waiting_reason"] == "breaker"
+            assert 0 < limiter["wait_s"] <= 60
+            assert limiter["waiting_runs"] == 2
             kill_tree(stack.process)
 
         hits = site.hits["/"]
         site.pages["/"] = Page()
         with corral_up(tmp_path, site.url, **SETTINGS, APP_BREAKER_OPEN_SECONDS="60") as again:
             time.sleep(1.5)
-            assert gate_of(again, place)["breaker"] == "open"
+            assert gate_of(again, host_key)["breaker"] == "open"
             assert [again.run(run["id"])["waiting_reason"] for run in (first, second)] == ["breaker"] * 2
             assert site.hits["/"] == hits
             asyncio.run(_aged(again))
@@ -82,15 +82,15 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
                 assert again.ended(run["id"])["status"] == "completed"
             assert again.run(second["id"])["attempt"] == 1
             until(lambda: told_by(again)["circuit_breaker"]["total_blocked_domains"] == 0)
-            _pace_is_set_over_http(again, site.url, place)
+            _pace_is_set_over_http(again, site.url, host_key)
         assert site.hits["/"] == hits + 2
 
 
-def _pace_is_set_over_http(stack: Stack, url: str, place: str) -> None:
+def _pace_is_set_over_http(stack: Stack, url: str, host_key: str) -> None:
     said = {"concurrency": 1, "delay_s": 0.2}
     answer = stack.client.put(f"/sites/pace?url={url}/x", json=said)
     assert (answer.status_code, answer.json()["pace"]) == (200, said)
-    assert gate_of(stack, place)["pace"] == said
+    assert gate_of(stack, host_key)["pace"] == said
     for wrong in ({"concurrency": 0}, {"delay_s": "1"}, {"speed": 1}):
         assert stack.client.put(f"/sites/pace?url={url}", json=wrong).status_code == 422
     assert stack.client.put("/sites/pace?url=nowhere", json={}).status_code == 422
@@ -114,8 +114,8 @@ def test_a_pace_is_set_and_shown_on_the_command_line(corral: Corral) -> None:
     assert shown.code == 0
     for expected in ("shop.test", "closed", "1.5"):
         assert expected in shown.out
-    [gate] = corral.here("site", "show", "shop.test", "--json").json["gates"]
-    assert gate["pace"] == {"concurrency": 2, "delay_s": 1.5}
+    [limiter] = corral.here("site", "show", "shop.test", "--json").json["gates"]
+    assert limiter["pace"] == {"concurrency": 2, "delay_s": 1.5}
     dry = corral.here("site", "pace", "shop.test", "--delay", "9", "--dry-run", "--json").json
     assert dry["pace"] == {"concurrency": None, "delay_s": 9.0}
     assert corral.here("site", "pace", "shop.test", "--reset").code == 0

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from corral.domain.hosts.breaker import Breaker, BreakerRules
-from corral.domain.hosts.limiter import GateRules, WaitReason, wait_of
+from corral.domain.hosts.limiter import HostRules, WaitReason, wait_of
 from corral.domain.hosts.pace import PaceRules
-from corral.domain.hosts.quota import Given
+from corral.domain.hosts.quota import QuotaGrant
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
-from corral.engine.hosts.host_state import Host
-from corral.engine.hosts.limiter import Gate
+from corral.engine.hosts.host_state import HostState
+from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.hosts.messages import FromLimiter
 from corral.engine.hosts.permits import Permits, PermitVisit
 
@@ -29,41 +29,43 @@ class Notes:
 
     def __init__(self) -> None:
         self.said: list[tuple[str, str]] = []
-        self.gate: Gate | None = None
+        self.limiter: HostLimiter | None = None
         self.not_yet: list[Breaker] = []  # what the store knows, where it does not give the probe away
 
-    def opened(self, host: Host) -> None:
-        self.said.append(("opened", host.place))
+    def opened(self, host: HostState) -> None:
+        self.said.append(("opened", host.host_key))
 
-    def take_probe(self, host: Host) -> None:
-        assert self.gate is not None
-        self.said.append(("probe", host.place))
+    def take_probe(self, host: HostState) -> None:
+        assert self.limiter is not None
+        self.said.append(("probe", host.host_key))
         known = self.not_yet.pop() if self.not_yet else None
-        asyncio.get_running_loop().call_soon(self.gate.probe_taken, host, known)
+        asyncio.get_running_loop().call_soon(self.limiter.probe_taken, host, known)
 
-    def probe_ended(self, host: Host) -> None:
-        self.said.append(("closed" if host.gate.breaker.opened_at is None else "still open", host.place))
+    def probe_ended(self, host: HostState) -> None:
+        self.said.append(("closed" if host.condition.breaker.opened_at is None else "still open", host.host_key))
 
-    def touched(self, host: Host) -> None: ...
+    def touched(self, host: HostState) -> None: ...
 
-    def let_in(self, host: Host) -> None: ...
+    def let_in(self, host: HostState) -> None: ...
 
-    def want_part(self, host: Host) -> None:
+    def request_quota(self, host: HostState) -> None:
         """No other node asks for it."""
-        assert self.gate is not None
-        self.gate.part_given(host, Given(host.place, self.gate.rules_of(host).pace.most_at_once), self.gate.clock())
+        assert self.limiter is not None
+        self.limiter.apply_quota(
+            host, QuotaGrant(host.host_key, self.limiter.rules_of(host).pace.most_at_once), self.limiter.clock()
+        )
 
-    def recovered(self, host: Host) -> None:
-        self.said.append(("recovered", host.place))
+    def recovered(self, host: HostState) -> None:
+        self.said.append(("recovered", host.host_key))
 
 
 class Worker:
     """One worker process, as far as its node knows it."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, limiter: HostLimiter) -> None:
         self.permits = Permits()
         self.sent = 0
-        self.permits.say = lambda message: self._later(gate.hear, self, message)
+        self.permits.say = lambda message: self._later(limiter.hear, self, message)
 
     def send(self, messages: Sequence[FromLimiter]) -> None:
         for message in messages:
@@ -74,13 +76,13 @@ class Worker:
         asyncio.get_running_loop().call_soon(hear, *what)
 
 
-def a_gate(
+def a_limiter(
     *, concurrency: int = 32, delay_s: float = 0.0, failures: int = 5, open_s: float = 300.0
-) -> tuple[Gate, Notes]:
+) -> tuple[HostLimiter, Notes]:
     notes = Notes()
-    rules = GateRules(PaceRules(concurrency, delay_s), BreakerRules(failures, open_s))
-    notes.gate = Gate(rules, notes)
-    return notes.gate, notes
+    rules = HostRules(PaceRules(concurrency, delay_s), BreakerRules(failures, open_s))
+    notes.limiter = HostLimiter(rules, notes)
+    return notes.limiter, notes
 
 
 async def visited(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Failed | None:
@@ -107,16 +109,16 @@ async def inside(worker: Worker, target: Target = SITE) -> PermitVisit:
 
 
 async def test_a_thousand_visits_to_a_host_that_is_well_cost_two_messages() -> None:
-    gate, _ = a_gate()
-    worker = Worker(gate)
+    limiter, _ = a_limiter()
+    worker = Worker(limiter)
     for _ in range(1000):
         assert await visited(worker) is None
     assert worker.sent == 2  # asked once, and lent
 
 
 async def test_a_turn_that_was_lent_costs_next_to_nothing() -> None:
-    gate, _ = a_gate()
-    worker = Worker(gate)
+    limiter, _ = a_limiter()
+    worker = Worker(limiter)
     await visited(worker)
     best_us = min([await _cost_us(worker) for _ in range(5)])
     assert best_us < 50  # usually 5
@@ -130,8 +132,8 @@ async def _cost_us(worker: Worker, count: int = 2000) -> float:
 
 
 async def test_workers_together_never_have_more_than_the_host_is_given() -> None:
-    gate, _ = a_gate(concurrency=5)
-    workers = [Worker(gate), Worker(gate), Worker(gate)]
+    limiter, _ = a_limiter(concurrency=5)
+    workers = [Worker(limiter), Worker(limiter), Worker(limiter)]
     now = most = 0
 
     async def one(worker: Worker) -> None:
@@ -148,31 +150,31 @@ async def test_workers_together_never_have_more_than_the_host_is_given() -> None
 
 
 async def test_a_crawl_gets_as_many_at_once_as_it_was_promised() -> None:
-    gate, _ = a_gate(concurrency=4)
-    worker = Worker(gate)
+    limiter, _ = a_limiter(concurrency=4)
+    worker = Worker(limiter)
     visits = [worker.permits.visit(at_once=64) for _ in range(64)]
     assert await asyncio.gather(*(visit.enter(SITE) for visit in visits)) == [None] * 64
 
 
 async def test_what_is_lent_to_one_worker_and_not_used_is_called_back_for_another() -> None:
-    gate, _ = a_gate(concurrency=2)
-    rich, poor = Worker(gate), Worker(gate)
+    limiter, _ = a_limiter(concurrency=2)
+    rich, poor = Worker(limiter), Worker(limiter)
     for visit in [await inside(rich), await inside(rich)]:
         visit.end(WELL)
     await inside(poor)
 
 
 async def test_a_worker_that_dies_gives_back_what_it_had() -> None:
-    gate, _ = a_gate(concurrency=1)
-    dead, alive = Worker(gate), Worker(gate)
+    limiter, _ = a_limiter(concurrency=1)
+    dead, alive = Worker(limiter), Worker(limiter)
     await inside(dead)
-    gate.lost(dead)
+    limiter.lost(dead)
     await inside(alive)
 
 
 async def test_who_finds_no_place_is_sent_away_after_a_moment() -> None:
-    gate, _ = a_gate(concurrency=1)
-    worker = Worker(gate)
+    limiter, _ = a_limiter(concurrency=1)
+    worker = Worker(limiter)
     await inside(worker)
     refused = await visited(worker)
     assert refused is not None
@@ -182,8 +184,8 @@ async def test_who_finds_no_place_is_sent_away_after_a_moment() -> None:
 
 
 async def test_a_delay_is_kept_between_visits_and_whoever_is_early_is_told_when_to_come_back() -> None:
-    gate, _ = a_gate(delay_s=20)
-    worker = Worker(gate)
+    limiter, _ = a_limiter(delay_s=20)
+    worker = Worker(limiter)
     assert await visited(worker) is None
     refused = await asyncio.gather(*(visited(worker) for _ in range(3)))
     waits = [wait_of(each)[1].seconds for each in refused if each is not None]  # type: ignore[index]
@@ -192,8 +194,8 @@ async def test_a_delay_is_kept_between_visits_and_whoever_is_early_is_told_when_
 
 
 async def test_five_failures_in_a_row_open_the_breaker_and_one_probe_closes_it() -> None:
-    gate, notes = a_gate(open_s=0.3)
-    first, second = Worker(gate), Worker(gate)
+    limiter, notes = a_limiter(open_s=0.3)
+    first, second = Worker(limiter), Worker(limiter)
     for number in range(5):
         assert await visited((first, second)[number % 2], ILL) is None
     refused = await visited(first)
@@ -216,8 +218,8 @@ async def test_five_failures_in_a_row_open_the_breaker_and_one_probe_closes_it()
 
 
 async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing() -> None:
-    gate, notes = a_gate(open_s=0.3, failures=1)
-    worker, dying = Worker(gate), Worker(gate)
+    limiter, notes = a_limiter(open_s=0.3, failures=1)
+    worker, dying = Worker(limiter), Worker(limiter)
     await visited(worker, ILL)
     await asyncio.sleep(0.31)
     (await inside(worker)).end(ILL)
@@ -225,7 +227,7 @@ async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing(
     assert (await visited(worker)) is not None
     await asyncio.sleep(0.31)
     await inside(dying)
-    gate.lost(dying)
+    limiter.lost(dying)
     (await inside(worker)).end(WELL)
     await told()
     assert [what for what, _ in notes.said].count("still open") == 2
@@ -233,22 +235,22 @@ async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing(
 
 
 async def test_a_store_whose_clock_is_a_little_behind_is_asked_again_and_not_much_later() -> None:
-    gate, notes = a_gate(open_s=0.3, failures=1)
-    worker = Worker(gate)
+    limiter, notes = a_limiter(open_s=0.3, failures=1)
+    worker = Worker(limiter)
     await visited(worker, ILL)
     await asyncio.sleep(0.31)
-    notes.not_yet = [Breaker(1, opened_at=gate.clock() - 0.25)]
+    notes.not_yet = [Breaker(1, opened_at=limiter.clock() - 0.25)]
     (await inside(worker)).end(WELL)
     await told()
     assert [what for what, _ in notes.said] == ["opened", "probe", "probe", "closed", "recovered"]
 
 
 async def test_a_probe_that_is_another_nodes_is_waited_for() -> None:
-    gate, notes = a_gate(open_s=0.3, failures=1)
-    worker = Worker(gate)
+    limiter, notes = a_limiter(open_s=0.3, failures=1)
+    worker = Worker(limiter)
     await visited(worker, ILL)
     await asyncio.sleep(0.31)
-    notes.not_yet = [Breaker(1, opened_at=gate.clock() - 1, probed_at=gate.clock())]
+    notes.not_yet = [Breaker(1, opened_at=limiter.clock() - 1, probed_at=limiter.clock())]
     refused = await visited(worker)
     assert refused is not None
     assert refused.detail == "breaker"
@@ -256,8 +258,8 @@ async def test_a_probe_that_is_another_nodes_is_waited_for() -> None:
 
 
 async def test_a_success_between_failures_keeps_the_breaker_closed_and_other_hosts_are_not_concerned() -> None:
-    gate, notes = a_gate(failures=3)
-    worker = Worker(gate)
+    limiter, notes = a_limiter(failures=3)
+    worker = Worker(limiter)
     for outcome in (ILL, ILL, WELL, ILL, ILL):
         await visited(worker, outcome)
     for _ in range(3):
@@ -267,8 +269,8 @@ async def test_a_success_between_failures_keeps_the_breaker_closed_and_other_hos
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_retry_after_closes_the_host_to_everybody(status: int) -> None:
-    gate, _ = a_gate()
-    worker, other = Worker(gate), Worker(gate)
+    limiter, _ = a_limiter()
+    worker, other = Worker(limiter), Worker(limiter)
     visit = await inside(worker)
     visit.answered(SITE, status, 0.01, "30")
     visit.end(Failed(FailureCode.RATE_LIMITED, "slowly", http_status=status))
@@ -280,8 +282,8 @@ async def test_retry_after_closes_the_host_to_everybody(status: int) -> None:
 
 
 async def test_who_was_sent_to_another_host_takes_a_turn_there_and_its_failure_is_that_hosts() -> None:
-    gate, notes = a_gate(failures=1)
-    worker = Worker(gate)
+    limiter, notes = a_limiter(failures=1)
+    worker = Worker(limiter)
     visit = await inside(worker)
     visit.answered(SITE, 302, 0.01, None)
     assert await visit.enter(OTHER) is None
@@ -292,8 +294,8 @@ async def test_who_was_sent_to_another_host_takes_a_turn_there_and_its_failure_i
 
 
 async def test_a_crawl_delay_is_obeyed_from_the_moment_it_is_known() -> None:
-    gate, _ = a_gate()
-    worker = Worker(gate)
+    limiter, _ = a_limiter()
+    worker = Worker(limiter)
     visit = await inside(worker)
     spare = await inside(worker)
     spare.end(WELL)
@@ -303,8 +305,8 @@ async def test_a_crawl_delay_is_obeyed_from_the_moment_it_is_known() -> None:
 
 
 async def test_a_visit_that_is_broken_off_gives_its_turn_back() -> None:
-    gate, _ = a_gate(concurrency=1)
-    worker = Worker(gate)
+    limiter, _ = a_limiter(concurrency=1)
+    worker = Worker(limiter)
     holding = await inside(worker)
     waiting = asyncio.create_task(visited(worker))
     await asyncio.sleep(0)

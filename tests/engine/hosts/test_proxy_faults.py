@@ -16,7 +16,7 @@ from corral.domain.net.proxy import RouteKind
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
-from corral.wiring.options import gate_rules
+from corral.wiring.options import host_rules
 from tests.engine.builders import ended, put, working
 from tests.engine.crawl.site import Page, served
 from tests.engine.hosts.limited_runs import gated, host_of
@@ -145,8 +145,8 @@ async def test_no_fault_of_a_proxy_counts_against_the_site(
         failed = await ended(app, await put(app, *runs), timeout_s=60)
         assert {run.state for run in failed} == {"failed"}
         host = host_of(app, site)
-        assert host.gate.breaker.failures == 0
-        assert host.gate.delay_s(gate_rules(settings)) == 0
+        assert host.condition.breaker.failures == 0
+        assert host.condition.delay_s(host_rules(settings)) == 0
         assert site.hits["/"] == 0
         [direct] = await ended(app, await put(app, a_run(f"{site.url}/", Strategy.HTTP, None)))
         assert direct.state == "completed"

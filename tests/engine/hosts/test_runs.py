@@ -59,7 +59,7 @@ async def test_a_host_that_is_well_is_asked_without_messages(tmp_path: Path) -> 
         async with working(gated(tmp_path)) as app:
             for _ in range(10):
                 assert all_done(await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(20)])))
-            heard = node_of(app).gate.messages
+            heard = node_of(app).limiter.messages
     assert site.hits["/"] == 200
     assert heard < 100  # it asks, is lent, and tells once a second
 
@@ -122,7 +122,7 @@ async def test_retry_after_holds_up_every_run_of_the_host(tmp_path: Path) -> Non
     with served({"/": Page(), "/limited": limited}) as site:
         async with working(gated(tmp_path)) as app:
             await put(app, a_page(f"{site.url}/limited", max_attempts=1))
-            await until(lambda: host_of(app, site).place in node_of(app).gate.watched)
+            await until(lambda: host_of(app, site).host_key in node_of(app).limiter.watched)
             told_at = site.asked_at[0][1]
             [other] = await put(app, a_page(f"{site.url}/"))
             await until(lambda: _waits(app, other, "retry_after"))
@@ -141,10 +141,10 @@ async def test_a_host_that_suffers_is_slowed_down_and_recovers(tmp_path: Path) -
         async with working(settings) as app:
             await ended(app, await put(app, a_page(f"{site.url}/hot", max_attempts=1)))
             host = host_of(app, site)
-            await until(lambda: host.gate.pace.delay_s > 0)
-            assert host.gate.pace.at_once(node_of(app).gate.rules_of(host).pace) == 1
+            await until(lambda: host.condition.pace.delay_s > 0)
+            assert host.condition.pace.at_once(node_of(app).limiter.rules_of(host).pace) == 1
             runs = await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(30)]))
-            await until(lambda: host.place not in node_of(app).gate.watched)
+            await until(lambda: host.host_key not in node_of(app).limiter.watched)
     assert all_done(runs)
 
 
@@ -169,16 +169,16 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
         async with working(settings) as app:
             host = host_of(app, site)
             failing = await put(app, *[a_page(f"{site.url}/", max_attempts=100) for _ in range(5)])
-            await until(lambda: host.gate.breaker.opened_at is not None)
+            await until(lambda: host.condition.breaker.opened_at is not None)
             queued = await put(app, *[a_page(f"{site.url}/") for _ in range(by_level(60, 1000))])
-            await until(lambda: _all_wait(app, host.place, len(failing) + len(queued)))
+            await until(lambda: _all_wait(app, host.host_key, len(failing) + len(queued)))
             before = site.hits["/"]
 
             # Still ill when it is probed first: one request, and everybody waits on.
             await until(lambda: site.hits["/"] > before, timeout_s=40)
             await asyncio.sleep(0.3)
             assert site.hits["/"] == before + 1
-            assert host.gate.breaker.opened_at is not None
+            assert host.condition.breaker.opened_at is not None
 
             site.pages["/"] = Page(takes_s=0.4)
             await until(lambda: site.hits["/"] > before + 1, timeout_s=40)
@@ -190,12 +190,12 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
             assert sum(run.attempt for run in runs[5:]) <= len(queued) + 1
             assert (await events(app, queued[-1]))[1].meta["waiting_reason"] == "breaker"
             assert (await kinds(app, queued[-1])).count("started") == 1, "it was claimed when it could run"
-            assert await app.store.hosts.get(host.place) is not None
+            assert await app.store.hosts.get(host.host_key) is not None
             await sound(app)
 
 
-async def _all_wait(app: App, place: str, count: int) -> bool:
-    return (await app.store.hosts.count_waiting())[0].get(place) == count
+async def _all_wait(app: App, host_key: str, count: int) -> bool:
+    return (await app.store.hosts.count_waiting())[0].get(host_key) == count
 
 
 @pytest.mark.skipif(not LEVEL, reason="long")
@@ -204,9 +204,9 @@ async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)
     with served({"/": Page(status=500)}) as site:
         async with working(settings) as one, working(settings) as two:
-            place = host_of(one, site).place
+            host_key = host_of(one, site).host_key
             await put(one, *[a_page(f"{site.url}/", max_attempts=50) for _ in range(8)])
-            await until(lambda: all(place in node_of(each).gate.watched for each in (one, two)))
+            await until(lambda: all(host_key in node_of(each).limiter.watched for each in (one, two)))
             before, began = site.hits["/"], time.monotonic()
             site.pages["/"] = Page(takes_s=0.5)
             await until(lambda: site.hits["/"] > before)
@@ -214,7 +214,7 @@ async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings
             assert site.at_once <= 1
             ids = [str(run.id) for run in await one.store.runs.newest(None, None, None, 50)]
             assert all_done(await ended(one, ids))
-            await until(lambda: all(place not in node_of(each).gate.watched for each in (one, two)))
+            await until(lambda: all(host_key not in node_of(each).limiter.watched for each in (one, two)))
 
 
 async def test_nodes_with_one_database_together_ask_a_host_by_no_more_than_it_allows(shared_settings: Settings) -> None:
@@ -223,17 +223,17 @@ async def test_nodes_with_one_database_together_ask_a_host_by_no_more_than_it_al
     with served({"/": Page(takes_s=0.1)}) as site:
         async with working(settings) as one, working(settings) as two:
             ids = await put(one, *[a_page(f"{site.url}/") for _ in range(160)])
-            place = host_of(one, site).place
-            await until(lambda: all(_uses(each, place) for each in (one, two)))
+            host_key = host_of(one, site).host_key
+            await until(lambda: all(_uses(each, host_key) for each in (one, two)))
             runs = await ended(one, ids)
     assert all_done(runs)
     assert {run.attempt for run in runs} == {1}
     assert site.most_at_once == 4
 
 
-def _uses(app: App, place: str) -> bool:
-    host = node_of(app).gate.hosts.get(place)
-    return host is not None and 0 < host.part < 4 and host.gate.pace.active > 0
+def _uses(app: App, host_key: str) -> bool:
+    host = node_of(app).limiter.hosts.get(host_key)
+    return host is not None and 0 < host.quota < 4 and host.condition.pace.active > 0
 
 
 async def test_nodes_with_one_database_keep_the_delay_of_a_host_together(shared_settings: Settings) -> None:
@@ -242,7 +242,7 @@ async def test_nodes_with_one_database_keep_the_delay_of_a_host_together(shared_
 
     async def ask(app: App, number: int) -> None:
         while len({who for _, who in let_in}) < 2 or len(let_in) < 12:
-            visit = app.turns.visit()
+            visit = app.permits.visit()
             if await visit.enter(parse_target("http://site.test/")) is None:
                 let_in.append((time.monotonic(), number))
             else:
@@ -262,11 +262,11 @@ async def test_what_a_node_does_not_need_any_more_another_one_has_at_once(shared
         async with working(settings) as one:
             assert all_done(await ended(one, await put(one, a_page(f"{site.url}/"))))
             host = host_of(one, site)
-            assert host.part == 4
+            assert host.quota == 4
         async with working(settings) as two:  # the other one has stopped
             assert all_done(await ended(two, await put(two, a_page(f"{site.url}/"))))
-            assert (host_of(two, site).part, host_of(two, site).is_contested) == (4, False)
-            await until(lambda: host_of(two, site).part == 0)  # nobody asks it any more
+            assert (host_of(two, site).quota, host_of(two, site).is_contested) == (4, False)
+            await until(lambda: host_of(two, site).quota == 0)  # nobody asks it any more
 
 
 async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks_at(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks
             seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
             hits = site.hits["/"]
             await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)
-            await until(lambda: bool(app.door and app.door.gate.watched))
+            await until(lambda: bool(app.door and app.door.limiter.watched))
             with pytest.raises(CannotLook, match="not asked for now"):
                 await app.previews.look(f"{site.url}/", Survey.PAGE)
     assert seen is not None

@@ -38,7 +38,7 @@ async def _state(app: App, run: Run) -> RunState:
 
 @pytest.mark.usefixtures("toy")
 async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
+    limiter = tmp_path / "gate"
     async with working(settings_for(tmp_path)) as app:
         done = await app.submitter.submit("toy", {"word": "corral"})
         failing = await app.submitter.submit("toy", {"word": "corral", "fails": True})
@@ -52,13 +52,13 @@ async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp
         [record] = await app.store.records.of_run(done.id, "", 10)
         assert record.data == {"reversed": "larroc"}
 
-        cancelled = await app.submitter.submit("toy", {"word": "a", "wait_for": str(gate)})
-        resumed = await app.submitter.submit("toy", {"word": "ab", "wait_for": str(gate)})
+        cancelled = await app.submitter.submit("toy", {"word": "a", "wait_for": str(limiter)})
+        resumed = await app.submitter.submit("toy", {"word": "ab", "wait_for": str(limiter)})
         await started(app, cancelled.id, resumed.id)
         await app.submitter.apply_action(cancelled.id, RunAction.CANCEL)
         await app.submitter.apply_action(resumed.id, RunAction.PAUSE)
         assert (await _state(app, cancelled), await _state(app, resumed)) == (RunState.CANCELLED, RunState.HELD)
-        gate.touch()
+        limiter.touch()
         await app.submitter.apply_action(resumed.id, RunAction.RESUME)
         await ended(app, [resumed.id])
         assert await _state(app, resumed) is RunState.COMPLETED

@@ -10,13 +10,13 @@ from corral.api.deps import Corral, Cursor, Id, Limit
 from corral.api.routing import make_router
 from corral.api.schemas.common import Deleted, DomainIntelligence
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import SitePace, place_of
+from corral.domain.hosts.limiter import SitePace, host_key_of
 from corral.domain.net.address import EgressPolicy
 from corral.domain.net.url import MAX_URL_CHARS, parse_target
 from corral.domain.sites.recipe.edit import check_edit
-from corral.views.host_limits import SiteGateRead, SitePaceChange, gate_read
+from corral.views.host_limits import SiteLimiterRead, SitePaceChange, limiter_read
 from corral.views.sites import RecipeChange, RecipeRead, intelligence, recipe_read
-from corral.wiring.options import gate_rules
+from corral.wiring.options import host_rules
 
 router = make_router("sites")
 
@@ -30,23 +30,23 @@ async def domain_intelligence(corral: Corral, url: Url) -> Response:
     return render.answer(intelligence(host, await corral.store.sites.memories(host)))
 
 
-@router.get("/sites/gates", response_model=list[SiteGateRead])
+@router.get("/sites/gates", response_model=list[SiteLimiterRead])
 async def gates(corral: Corral) -> Response:
     """Hosts that fail, are left alone, or have a pace of their own; all others are asked as the settings say."""
     waiting, _ = await corral.store.hosts.count_waiting()
-    rules = gate_rules(corral.settings).breaker
+    rules = host_rules(corral.settings).breaker
     hosts = await corral.store.hosts.list_watched()
-    return render.answer([gate_read(host, rules, waiting.get(host.place, 0)) for host in hosts])
+    return render.answer([limiter_read(host, rules, waiting.get(host.host_key, 0)) for host in hosts])
 
 
-@router.put("/sites/pace", response_model=SiteGateRead)
+@router.put("/sites/pace", response_model=SiteLimiterRead)
 async def set_pace(corral: Corral, url: Url, body: SitePaceChange) -> Response:
     """How fast the host of this address may be asked; every node goes by it within two seconds."""
-    place = place_of(parse_target(url, field="url"))
-    await corral.store.hosts.set_pace(place, SitePace(body.concurrency, body.delay_s))
-    stored = await corral.store.hosts.get(place)
+    host_key = host_key_of(parse_target(url, field="url"))
+    await corral.store.hosts.set_pace(host_key, SitePace(body.concurrency, body.delay_s))
+    stored = await corral.store.hosts.get(host_key)
     assert stored is not None
-    return render.answer(gate_read(stored, gate_rules(corral.settings).breaker))
+    return render.answer(limiter_read(stored, host_rules(corral.settings).breaker))
 
 
 @router.get("/jobs/recipes", response_model=list[RecipeRead])

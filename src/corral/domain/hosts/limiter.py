@@ -54,22 +54,22 @@ class Wait(NamedTuple):
     seconds: float  # infinite: until a request that is under way has ended
 
 
-def place_of(target: Target) -> str:
+def host_key_of(target: Target) -> str:
     return target.authority.removeprefix("www.")
 
 
-def place_of_url(url: object) -> str | None:
+def host_key_of_url(url: object) -> str | None:
     """For addresses that may be anything; None where there is no host to ask."""
     try:
-        return place_of(parse_target(url, max_chars=8192)) if isinstance(url, str) else None
+        return host_key_of(parse_target(url, max_chars=8192)) if isinstance(url, str) else None
     except BadInput:
         return None
 
 
-def waiting(place: str, reason: WaitReason, seconds: float) -> Failed:
+def waiting(host_key: str, reason: WaitReason, seconds: float) -> Failed:
     """Nothing was tried and nothing failed: it is not the time to ask this host."""
-    message = f"{place} is not asked for now: {_SAID[reason]}"
-    return Failed(FailureCode.WAITING, message, reason.value, stats={"wait_s": round(seconds, 3), "host": place})
+    message = f"{host_key} is not asked for now: {_SAID[reason]}"
+    return Failed(FailureCode.WAITING, message, reason.value, stats={"wait_s": round(seconds, 3), "host": host_key})
 
 
 def wait_of(outcome: Outcome) -> tuple[str, Wait] | None:
@@ -81,7 +81,7 @@ def wait_of(outcome: Outcome) -> tuple[str, Wait] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class GateRules:
+class HostRules:
     pace: PaceRules = field(default_factory=lambda: PaceRules(concurrency=32))
     breaker: BreakerRules = field(default_factory=BreakerRules)
 
@@ -115,13 +115,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class HostGate:
+class HostCondition:
     """Pace and breaker of one host. Every change makes a new one. `pace.active` counts what is lent out, too."""
 
     pace: Pace = field(default_factory=Pace)
     breaker: Breaker = field(default_factory=Breaker)
 
-    def wait(self, now: float, rules: GateRules) -> Wait | None:
+    def wait(self, now: float, rules: HostRules) -> Wait | None:
         """Why nobody may go in now; None where one may. Where the breaker is open, that one is the probe."""
         closed_s = self.breaker.wait_s(now, rules.breaker)
         if closed_s > 0:
@@ -135,7 +135,7 @@ class HostGate:
             return None
         return Wait(WaitReason.PACE, seconds)
 
-    def is_plain(self, now: float, rules: GateRules) -> bool:
+    def is_plain(self, now: float, rules: HostRules) -> bool:
         """True where nothing needs watching but how many ask at once: nearly always."""
         pace = self.pace
         return (
@@ -146,7 +146,7 @@ class HostGate:
             and pace.allowed >= rules.pace.most_at_once
         )
 
-    def run_room(self, now: float, rules: GateRules, held: int, slots: float = math.inf) -> "RunRoom":
+    def run_room(self, now: float, rules: HostRules, held: int, slots: float = math.inf) -> "RunRoom":
         """How many more runs of this host are worth claiming where `held` are claimed already.
 
         `slots` bounds it where the host's slots are split between nodes.
@@ -165,25 +165,25 @@ class HostGate:
             return RunRoom(max(0, int(at_once) - held))
         return RunRoom(max(int(at_once) - max(held, self.pace.active), int(not held), 0))
 
-    def delay_s(self, rules: GateRules) -> float:
+    def delay_s(self, rules: HostRules) -> float:
         return max(self.pace.delay_s, rules.pace.least_delay_s)
 
-    def moment_s(self, rules: GateRules) -> float:
+    def moment_s(self, rules: HostRules) -> float:
         """How long somebody may stand and wait: at least as long as jitter makes a booked time late."""
         return max(MOMENT_S, min(_LONGEST_MOMENT_S, self.delay_s(rules) * rules.pace.jitter))
 
-    def interval_s(self, rules: GateRules) -> float:
+    def interval_s(self, rules: HostRules) -> float:
         """How far apart starts are, about: for times to come back at."""
         between_s = self.pace.latency_s / self.pace.at_once(rules.pace)
         return max(self.delay_s(rules), between_s, 0.01)
 
-    def lent(self, count: int) -> "HostGate":
+    def lent(self, count: int) -> "HostCondition":
         return replace(self, pace=replace(self.pace, active=max(0, self.pace.active + count)))
 
-    def started(self, now: float, rules: GateRules, chance: float) -> "HostGate":
-        return HostGate(self.pace.started(now, rules.pace, chance), self.breaker.started(now))
+    def started(self, now: float, rules: HostRules, chance: float) -> "HostCondition":
+        return HostCondition(self.pace.started(now, rules.pace, chance), self.breaker.started(now))
 
-    def after(self, answer: Answer, now: float, rules: GateRules, *, was_probe: bool = False) -> "HostGate":
+    def after(self, answer: Answer, now: float, rules: HostRules, *, was_probe: bool = False) -> "HostCondition":
         """What an answer teaches; how many are under way stays as it is."""
         pace = replace(self.pace, active=self.pace.active + 1).ended(
             now, rules.pace, status=answer.status, latency_s=answer.latency_s, retry_after_s=answer.retry_after_s
@@ -194,14 +194,14 @@ class HostGate:
         if self.breaker.opened_at is not None and breaker.opened_at is None:
             # What was learned from a host that could not answer says nothing about one that does.
             pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
-        return HostGate(pace, breaker)
+        return HostCondition(pace, breaker)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredHost:
     """What the store knows of a host; times are seconds from now."""
 
-    place: str
+    host_key: str
     failures: int
     opened_ago_s: float | None
     probed_ago_s: float | None
@@ -220,8 +220,8 @@ class StoredHost:
 
     def is_of(self, host: str) -> bool:
         """True at any port of the host."""
-        name, colon, port = self.place.rpartition(":")
-        here = name if colon and port.isdigit() else self.place
+        name, colon, port = self.host_key.rpartition(":")
+        here = name if colon and port.isdigit() else self.host_key
         return here.strip("[]") == host.removeprefix("www.")
 
     def opens_in_s(self, rules: BreakerRules) -> float:
@@ -239,7 +239,7 @@ class Parking(NamedTuple):
     """A run that goes back to the queue because its host is not to be asked yet."""
 
     lease: Lease
-    place: str
+    host_key: str
     reason: WaitReason
     wait_s: float
 
@@ -258,19 +258,19 @@ class Visit(Protocol):
         ...
 
 
-class Turn(Visit, Protocol):
+class HostVisit(Visit, Protocol):
     def end(self, outcome: Outcome | None) -> None:
         """It is over; without an outcome it was broken off."""
         ...
 
 
-class Gates(Protocol):
-    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> Turn:
+class HostAccess(Protocol):
+    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> HostVisit:
         """Begin one; `at_once` is how many visits a crawl may make at one host, `queued` keeps its pages in order."""
         ...
 
 
-class _Free:
+class _UnlimitedVisit:
     """Where nobody keeps a gate."""
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:  # noqa: ARG002
@@ -283,9 +283,9 @@ class _Free:
     def end(self, outcome: Outcome | None) -> None: ...
 
 
-class NoGates:
-    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> Turn:  # noqa: ARG002
-        return _Free()
+class UnlimitedAccess:
+    def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> HostVisit:  # noqa: ARG002
+        return _UnlimitedVisit()
 
 
-NO_GATES = NoGates()
+UNLIMITED = UnlimitedAccess()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 # Without a sign of life for so long, a node has none.
-PART_S = 10.0
+QUOTA_S = 10.0
 RENEW_EVERY_S = 3.0
 # So long a node may keep what others wait for, and several pauses long where there are pauses.
 HOLD_S = 2.0
@@ -17,8 +17,8 @@ _HOLD_PAUSES = 3
 _SOME = 4
 
 
-class PartAsk(NamedTuple):
-    place: str
+class QuotaRequest(NamedTuple):
+    host_key: str
     most: int  # by all nodes together
     in_use: int
     wanted: int  # in all, what is in use among them
@@ -29,35 +29,35 @@ class PartAsk(NamedTuple):
         return max(HOLD_S, _HOLD_PAUSES * self.pause_s)
 
 
-class Part(NamedTuple):
+class HostQuota(NamedTuple):
     """What the store knows of one node's."""
 
     owner: str
-    turns: int
+    slots: int
     wanted: int
     has_pause: bool
     since_s: float  # that it has some, or has none
 
     @property
     def is_waiting(self) -> bool:
-        return not self.turns and self.wanted > 0
+        return not self.slots and self.wanted > 0
 
 
-class Given(NamedTuple):
+class QuotaGrant(NamedTuple):
     """`turns` may be taken from now on; where more are in use, none until enough of them have ended."""
 
-    place: str
-    turns: int
+    host_key: str
+    slots: int
     is_contested: bool = False  # by another node
 
 
-def part_of(owner: str, ask: PartAsk, mine: Part | None, others: Sequence[Part]) -> int:
+def compute_quota(owner: str, ask: QuotaRequest, mine: HostQuota | None, others: Sequence[HostQuota]) -> int:
     """So many turns this node may have. With what the others have there are never more than `most`."""
-    others = [each for each in others if each.turns or each.wanted]
+    others = [each for each in others if each.slots or each.wanted]
     most = min(ask.most, ask.wanted + _SOME)
     if not others:
         return most
-    free = max(0, ask.most - sum(each.turns for each in others))
+    free = max(0, ask.most - sum(each.slots for each in others))
     is_alone = ask.pause_s > 0 or any(each.has_pause for each in others)
     room = 1 if is_alone else min(ask.most, 1 + len(others))  # for so many nodes
     if not _is_its_turn(ask, mine, others, room):
@@ -65,17 +65,17 @@ def part_of(owner: str, ask: PartAsk, mine: Part | None, others: Sequence[Part])
     if is_alone:
         return min(free, most)
     due = _divided(ask.most, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
-    is_rest_free = all(each.turns >= due[each.owner] for each in others)
+    is_rest_free = all(each.slots >= due[each.owner] for each in others)
     rest = ask.most - sum(due.values()) if is_rest_free else 0
     return min(free, most, max(1, due[owner] + rest))
 
 
-def _divided(turns: int, wanted: dict[str, int]) -> dict[str, int]:
+def _divided(slots: int, wanted: dict[str, int]) -> dict[str, int]:
     """As evenly as it can be, to nobody more than it wants; the same whoever works it out."""
     due: dict[str, int] = {}
     for left, (owner, count) in zip(range(len(wanted), 0, -1), sorted(wanted.items(), key=_by_want), strict=True):
-        due[owner] = min(count, turns // left)
-        turns -= due[owner]
+        due[owner] = min(count, slots // left)
+        slots -= due[owner]
     return due
 
 
@@ -83,11 +83,11 @@ def _by_want(each: tuple[str, int]) -> tuple[int, str]:
     return each[1], each[0]
 
 
-def _is_its_turn(ask: PartAsk, mine: Part | None, others: Sequence[Part], room: int) -> bool:
+def _is_its_turn(ask: QuotaRequest, mine: HostQuota | None, others: Sequence[HostQuota], room: int) -> bool:
     """Where there is not room for all: who has some keeps it for a while, who has waited longest is next."""
-    holding = [each for each in others if each.turns]
+    holding = [each for each in others if each.slots]
     waiting = [each for each in others if each.is_waiting]
-    if mine is not None and mine.turns:
+    if mine is not None and mine.slots:
         if len(holding) >= room:  # too many have some: those who came last give way
             return sum(_order(each) > _order(mine) for each in holding) < room
         is_crowded = 1 + len(holding) + len(waiting) > room
@@ -97,6 +97,6 @@ def _is_its_turn(ask: PartAsk, mine: Part | None, others: Sequence[Part], room: 
     return len(holding) + before < room
 
 
-def _order(part: Part) -> tuple[float, str]:
+def _order(quota: HostQuota) -> tuple[float, str]:
     """Those with the larger one came earlier."""
-    return part.since_s, part.owner
+    return quota.since_s, quota.owner

@@ -10,7 +10,7 @@ from corral.domain.crawl.crawl import Bounds
 from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink
 from corral.domain.hosts.claiming import ANY_HOST, HostRoom
 from corral.domain.hosts.limiter import Parking, StoredHost
-from corral.domain.hosts.quota import Given, PartAsk
+from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import DueJob, Job, StoredJob
 from corral.domain.runs.event import Event, EventDraft
@@ -193,7 +193,7 @@ class HostStore(Protocol):
         """Make one crawl page due that can probe the host, unless a run waits for it already."""
         ...
 
-    async def take_quotas(self, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+    async def take_quotas(self, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
         """Reserve slots of hosts for this node."""
         ...
 

@@ -6,40 +6,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from corral.domain.hosts.limiter import HostGate, SitePace
+from corral.domain.hosts.limiter import HostCondition, SitePace
 from corral.engine.hosts.messages import FromLimiter
 
 
-class Holder(Protocol):
+class SlotHolder(Protocol):
     """Who may be lent something: a worker process."""
 
     def send(self, messages: Sequence[FromLimiter]) -> None: ...
 
 
-class Ask(NamedTuple):
-    holder: Holder
+class PendingRequest(NamedTuple):
+    holder: SlotHolder
     until: float  # it is not kept waiting longer
 
 
 @dataclass(slots=True, eq=False)
-class Host:
-    place: str
-    gate: HostGate = field(default_factory=HostGate)
+class HostState:
+    host_key: str
+    condition: HostCondition = field(default_factory=HostCondition)
     said: SitePace | None = None  # by a person
     at_once: int = 0  # that crawls under way have been promised
     crawl_delay_s: float | None = None
     crawl_delay_until: float = 0.0
-    lent: "Counter[Holder]" = field(default_factory=Counter)
-    asks: deque[Ask] = field(default_factory=deque)
+    lent: "Counter[SlotHolder]" = field(default_factory=Counter)
+    asks: deque[PendingRequest] = field(default_factory=deque)
     timer: asyncio.TimerHandle | None = None
-    prober: Holder | None = None
+    prober: SlotHolder | None = None
     is_taking_probe: bool = False
     writes: int = 0  # under way: until they have landed, the database knows less than we do
     is_recalled: bool = False  # all that was lent, because the host is to be spared
-    called: "Counter[Holder]" = field(default_factory=Counter)  # back, for those who wait
+    called: "Counter[SlotHolder]" = field(default_factory=Counter)  # back, for those who wait
 
-    part: int = 0  # of its turns, those that are this node's: see domain.hosts.quota
-    part_until: float = 0.0
+    quota: int = 0  # of its turns, those that are this node's: see domain.hosts.quota
+    quota_until: float = 0.0
     held: int = 0  # what others take for ours: what was in use beyond our part when we asked for it
     is_asking: bool = False  # for a part
     is_contested: bool = False  # by another node
@@ -50,34 +50,34 @@ class Host:
         is_wanted = self.asks or self.sent_away or self.is_asking
         return not (is_wanted or self.writes or self.is_taking_probe or +self.lent)
 
-    def turns(self, now: float) -> int:
+    def slots(self, now: float) -> int:
         """So many may be out."""
-        return self.part if self.part_until > now else 0
+        return self.quota if self.quota_until > now else 0
 
     def is_contested_at(self, now: float) -> bool:
         """What there is to be had is known, then: it is asked for once a second."""
-        return self.is_contested and self.part_until > now
+        return self.is_contested and self.quota_until > now
 
 
-class Keeper(Protocol):
+class LimiterBackend(Protocol):
     """What outlives the process; none of it is waited for."""
 
-    def opened(self, host: Host) -> None: ...
+    def opened(self, host: HostState) -> None: ...
 
-    def take_probe(self, host: Host) -> None:
+    def take_probe(self, host: HostState) -> None:
         """Answered with `Gate.probe_taken`."""
         ...
 
-    def probe_ended(self, host: Host) -> None: ...
+    def probe_ended(self, host: HostState) -> None: ...
 
-    def touched(self, host: Host) -> None: ...
+    def touched(self, host: HostState) -> None: ...
 
-    def let_in(self, host: Host) -> None:
+    def let_in(self, host: HostState) -> None:
         """A request of this host has got its slot; the next one may queue for it."""
         ...
 
-    def recovered(self, host: Host) -> None: ...
+    def recovered(self, host: HostState) -> None: ...
 
-    def want_part(self, host: Host) -> None:
-        """Answered with `Gate.part_given`; until then the host is `is_asking`."""
+    def request_quota(self, host: HostState) -> None:
+        """Answered with `Gate.apply_quota`; until then the host is `is_asking`."""
         ...

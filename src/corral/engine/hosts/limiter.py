@@ -15,20 +15,20 @@ from dataclasses import replace
 import structlog
 
 from corral.domain.hosts.breaker import Breaker, Sign
-from corral.domain.hosts.limiter import Answer, GateRules, HostGate, RunRoom, Wait, WaitReason
-from corral.domain.hosts.quota import PART_S, Given
-from corral.engine.hosts.host_state import Ask, Holder, Host, Keeper
+from corral.domain.hosts.limiter import Answer, HostCondition, HostRules, RunRoom, Wait, WaitReason
+from corral.domain.hosts.quota import QUOTA_S, QuotaGrant
+from corral.engine.hosts.host_state import HostState, LimiterBackend, PendingRequest, SlotHolder
 from corral.engine.hosts.messages import (
     CrawlDelay,
     FromLimiter,
     SlotGrant,
+    SlotKind,
     SlotLoan,
     SlotRecall,
     SlotRefusal,
     SlotRequest,
     SlotWithdrawal,
     ToLimiter,
-    TurnKind,
     VisitReport,
 )
 from corral.engine.hosts.permits import Permits
@@ -44,11 +44,11 @@ _SHORT_S = 1.0
 _HANDED_OVER_S = 5.0  # where there are turns for all, and somebody has not given them up yet
 
 
-class Gate:
+class HostLimiter:
     def __init__(
         self,
-        rules: GateRules,
-        keeper: Keeper,
+        rules: HostRules,
+        keeper: LimiterBackend,
         *,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
@@ -57,12 +57,12 @@ class Gate:
         self._keeper = keeper
         self.clock = clock
         self._chance = chance
-        self.hosts: dict[str, Host] = {}
+        self.hosts: dict[str, HostState] = {}
         self.watched: set[str] = set()  # those that are not plainly well
         self.short: dict[str, float] = {}  # those whose turns are other nodes', and until when not to ask again
         self.messages = 0  # that workers have sent
 
-    def rules_of(self, host: Host) -> GateRules:
+    def rules_of(self, host: HostState) -> HostRules:
         pace = replace(self._rules.pace, concurrency=max(self._rules.pace.concurrency, host.at_once))
         if host.said is not None:
             pace = host.said.over(pace)
@@ -70,35 +70,40 @@ class Gate:
             pace = replace(pace, crawl_delay_s=host.crawl_delay_s)
         return replace(self._rules, pace=pace)
 
-    def host(self, place: str) -> Host:
-        found = self.hosts.get(place)
+    def host(self, host_key: str) -> HostState:
+        found = self.hosts.get(host_key)
         if found is None:
             if len(self.hosts) >= _MAX_HOSTS:
                 self._forget_idle()
-            found = self.hosts[place] = Host(place)
+            found = self.hosts[host_key] = HostState(host_key)
         return found
 
     def _forget_idle(self) -> None:
-        for place, host in list(self.hosts.items()):
-            if host.is_idle and not host.part and place not in self.watched and host.gate.breaker.failures == 0:
-                self.short.pop(place, None)
-                del self.hosts[place]
+        for host_key, host in list(self.hosts.items()):
+            if (
+                host.is_idle
+                and not host.quota
+                and host_key not in self.watched
+                and host.condition.breaker.failures == 0
+            ):
+                self.short.pop(host_key, None)
+                del self.hosts[host_key]
 
     # -- before runs are claimed ---------------------------------------------------------------------
 
-    def run_room(self, place: str, held: int) -> RunRoom:
+    def run_room(self, host_key: str, held: int) -> RunRoom:
         """How many more runs for this host are worth claiming, beside those this node holds."""
-        host, now = self.hosts.get(place), self.clock()
+        host, now = self.hosts.get(host_key), self.clock()
         if host is None:
-            return HostGate().run_room(now, self._rules, held)
-        if self.short.get(place, 0.0) > now:
-            return RunRoom(0, WaitReason.PACE, self.short[place] - now)
-        slots = host.turns(now) if host.is_contested_at(now) else math.inf
-        return host.gate.run_room(now, self.rules_of(host), held, slots)
+            return HostCondition().run_room(now, self._rules, held)
+        if self.short.get(host_key, 0.0) > now:
+            return RunRoom(0, WaitReason.PACE, self.short[host_key] - now)
+        slots = host.slots(now) if host.is_contested_at(now) else math.inf
+        return host.condition.run_room(now, self.rules_of(host), held, slots)
 
     # -- what workers say ----------------------------------------------------------------------------
 
-    def hear(self, holder: Holder, message: ToLimiter) -> None:
+    def hear(self, holder: SlotHolder, message: ToLimiter) -> None:
         self.messages += 1
         host = self.host(message.host_key)
         match message:
@@ -113,246 +118,246 @@ class Gate:
                 host.crawl_delay_s, host.crawl_delay_until = message.delay_s, self.clock() + _CRAWL_DELAY_KEPT_S
                 self._serve(host)
 
-    def _asked(self, host: Host, holder: Holder, count: int, at_once: int) -> None:
+    def _asked(self, host: HostState, holder: SlotHolder, count: int, at_once: int) -> None:
         host.at_once = max(host.at_once, at_once)
         now, rules = self.clock(), self.rules_of(host)
-        wait_s = moment_s = host.gate.moment_s(rules)
-        if not host.turns(now):
-            has_pause = host.gate.delay_s(rules) > 0 or rules.pace.most_at_once == 1
+        wait_s = moment_s = host.condition.moment_s(rules)
+        if not host.slots(now):
+            has_pause = host.condition.delay_s(rules) > 0 or rules.pace.most_at_once == 1
             wait_s = max(moment_s, _SHORT_S if has_pause else _HANDED_OVER_S)
         until = now + wait_s
-        host.asks.extend(Ask(holder, until) for _ in range(count))
+        host.asks.extend(PendingRequest(holder, until) for _ in range(count))
         self._serve(host)
 
-    def _told(self, host: Host, holder: Holder, report: VisitReport) -> None:
+    def _told(self, host: HostState, holder: SlotHolder, report: VisitReport) -> None:
         back, well = report.returned, report.succeeded
-        now, rules, before = self.clock(), self.rules_of(host), host.gate
+        now, rules, before = self.clock(), self.rules_of(host), host.condition
         for _ in range(min(well, _MOST_AT_A_TIME)):
-            host.gate = host.gate.after(Answer(Sign.WELL, 200, report.latency_s or None), now, rules)
+            host.condition = host.condition.after(Answer(Sign.WELL, 200, report.latency_s or None), now, rules)
         if well > _MOST_AT_A_TIME:
-            host.gate = replace(host.gate, breaker=host.gate.breaker.noted(well - _MOST_AT_A_TIME))
+            host.condition = replace(host.condition, breaker=host.condition.breaker.noted(well - _MOST_AT_A_TIME))
         probed = False
         for each in report.results:
-            was_probe = each.kind is TurnKind.PROBE and host.prober is holder
+            was_probe = each.kind is SlotKind.PROBE and host.prober is holder
             answer = Answer(each.sign, each.status, each.latency_s, each.retry_after_s)
-            host.gate = host.gate.after(answer, now, rules, was_probe=was_probe)
+            host.condition = host.condition.after(answer, now, rules, was_probe=was_probe)
             probed = probed or was_probe
-        gone = min(host.lent[holder], back + sum(each.kind is not TurnKind.LENT for each in report.results))
+        gone = min(host.lent[holder], back + sum(each.kind is not SlotKind.LENT for each in report.results))
         host.lent[holder] -= gone
         host.called[holder] = max(0, host.called[holder] - back)
-        host.gate = host.gate.lent(-gone)
+        host.condition = host.condition.lent(-gone)
         self._follow_up(host, before, probed=probed)
-        if gone and not host.is_asking and host.gate.pace.active <= host.part < host.held:
-            self._keeper.want_part(host)  # what we had too much of has come back: others wait for it
+        if gone and not host.is_asking and host.condition.pace.active <= host.quota < host.held:
+            self._keeper.request_quota(host)  # what we had too much of has come back: others wait for it
         self._serve(host)
 
-    def _follow_up(self, host: Host, before: HostGate, *, probed: bool) -> None:
+    def _follow_up(self, host: HostState, before: HostCondition, *, probed: bool) -> None:
         """What others have to know of a change."""
-        was, now = before.breaker, host.gate.breaker
+        was, now = before.breaker, host.condition.breaker
         if probed:
             host.prober = None
             if now.opened_at is None:
-                log.info("the breaker of a host is closed again", host=host.place)
+                log.info("the breaker of a host is closed again", host=host.host_key)
             self._keeper.probe_ended(host)
         elif was.opened_at is None and now.opened_at is not None:
             log.warning(
                 "the breaker of a host is open",
-                host=host.place,
+                host=host.host_key,
                 failures=now.failures,
                 for_s=self._rules.breaker.open_s,
             )
             self._keeper.opened(host)
-        elif was.failures != now.failures or before.pace.blocked_until != host.gate.pace.blocked_until:
+        elif was.failures != now.failures or before.pace.blocked_until != host.condition.pace.blocked_until:
             self._keeper.touched(host)
 
-    def lost(self, holder: Holder) -> None:
+    def lost(self, holder: SlotHolder) -> None:
         """A worker is gone, and its turns with it."""
         for host in list(self.hosts.values()):
             count = host.lent.pop(holder, 0)
             host.called.pop(holder, None)
             host.asks = deque(ask for ask in host.asks if ask.holder is not holder)
-            before = host.gate
-            host.gate = host.gate.lent(-count)
+            before = host.condition
+            host.condition = host.condition.lent(-count)
             if host.prober is holder:
-                host.gate = host.gate.after(Answer(), self.clock(), self.rules_of(host), was_probe=True)
+                host.condition = host.condition.after(Answer(), self.clock(), self.rules_of(host), was_probe=True)
                 self._follow_up(host, before, probed=True)
             if count:
                 self._serve(host)
 
     # -- letting in ----------------------------------------------------------------------------------
 
-    def _is_plain(self, host: Host, now: float, rules: GateRules) -> bool:
-        is_plain = host.gate.is_plain(now, rules)
+    def _is_plain(self, host: HostState, now: float, rules: HostRules) -> bool:
+        is_plain = host.condition.is_plain(now, rules)
         if not is_plain:
-            self.watched.add(host.place)
+            self.watched.add(host.host_key)
             if not host.is_recalled:
                 host.is_recalled = True
                 for holder, count in host.lent.items():
                     if count:
-                        holder.send([SlotRecall(host.place, None)])
-        elif host.place in self.watched:
-            self.watched.discard(host.place)
+                        holder.send([SlotRecall(host.host_key, None)])
+        elif host.host_key in self.watched:
+            self.watched.discard(host.host_key)
             host.is_recalled = False
             self._keeper.recovered(host)
         return is_plain
 
-    def look(self, host: Host) -> None:
+    def look(self, host: HostState) -> None:
         """Something that is not asked for may have changed."""
         self._serve(host)
 
-    def _serve(self, host: Host) -> None:
+    def _serve(self, host: HostState) -> None:
         if host.timer is not None:
             host.timer.cancel()
             host.timer = None
         now, rules = self.clock(), self.rules_of(host)
         if self._is_plain(host, now, rules):
             self._lend(host, now, rules)
-        elif host.turns(now):
+        elif host.slots(now):
             self._grant(host, now, rules)
         if not host.asks:
             if not +host.lent:
                 host.at_once = 0
             return
-        if not host.is_asking and host.turns(now) < rules.pace.most_at_once and not host.is_contested_at(now):
-            self._keeper.want_part(host)
+        if not host.is_asking and host.slots(now) < rules.pace.most_at_once and not host.is_contested_at(now):
+            self._keeper.request_quota(host)
         if not (host.is_taking_probe or host.is_asking):
             self._send_away_late(host, now, rules)
             self._arm(host, now, rules)
 
-    def part_given(self, host: Host, given: Given, asked_at: float, in_use: int = 0) -> None:
+    def apply_quota(self, host: HostState, given: QuotaGrant, asked_at: float, in_use: int = 0) -> None:
         """So many of the host's turns are this node's; what is out beyond them is called back."""
         now, rules, had = self.clock(), self.rules_of(host), host.held
         host.is_asking, host.is_contested = False, given.is_contested
-        host.part, host.part_until = given.turns, asked_at + PART_S
-        host.held = max(given.turns, in_use)
-        if given.turns:
-            self.short.pop(host.place, None)
-        if given.is_contested and given.turns and not had:  # another node may have asked it just now
-            pace = host.gate.pace
-            pace = replace(pace, next_at=max(pace.next_at, now + host.gate.delay_s(rules)))
-            host.gate = replace(host.gate, pace=pace)
-        over = host.gate.pace.active - given.turns - host.called.total()
+        host.quota, host.quota_until = given.slots, asked_at + QUOTA_S
+        host.held = max(given.slots, in_use)
+        if given.slots:
+            self.short.pop(host.host_key, None)
+        if given.is_contested and given.slots and not had:  # another node may have asked it just now
+            pace = host.condition.pace
+            pace = replace(pace, next_at=max(pace.next_at, now + host.condition.delay_s(rules)))
+            host.condition = replace(host.condition, pace=pace)
+        over = host.condition.pace.active - given.slots - host.called.total()
         for holder, count in host.lent.items():
             called = min(over, count - host.called[holder])
             if called > 0:
                 over -= called
                 host.called[holder] += called
-                holder.send([SlotRecall(host.place, called)])
+                holder.send([SlotRecall(host.host_key, called)])
         self._serve(host)
 
-    def _lend(self, host: Host, now: float, rules: GateRules) -> None:
-        room = max(0, min(host.gate.pace.at_once(rules.pace), host.turns(now)) - host.gate.pace.active)
-        given: Counter[Holder] = Counter()
+    def _lend(self, host: HostState, now: float, rules: HostRules) -> None:
+        room = max(0, min(host.condition.pace.at_once(rules.pace), host.slots(now)) - host.condition.pace.active)
+        given: Counter[SlotHolder] = Counter()
         while host.asks and room > 0:
             given[host.asks.popleft().holder] += 1
             room -= 1
         for holder, count in given.items():
             host.lent[holder] += count
-            host.gate = host.gate.lent(count)
-            holder.send([SlotLoan(host.place, count)])
+            host.condition = host.condition.lent(count)
+            holder.send([SlotLoan(host.host_key, count)])
         if host.asks:
             self._call_back_for(host)
 
-    def _call_back_for(self, host: Host) -> None:
+    def _call_back_for(self, host: HostState) -> None:
         """Others may have more than they use, or more than their share."""
         wanted = Counter(ask.holder for ask in host.asks)
-        share = max(1, host.gate.pace.active // len({*wanted, *+host.lent}))
+        share = max(1, host.condition.pace.active // len({*wanted, *+host.lent}))
         for holder, count in host.lent.items():
             over = count - share if holder in wanted else count
             called = min(over, wanted.total() - wanted[holder]) - host.called[holder]
             if called > 0:
                 host.called[holder] += called
-                holder.send([SlotRecall(host.place, called)])
+                holder.send([SlotRecall(host.host_key, called)])
 
-    def _grant(self, host: Host, now: float, rules: GateRules) -> None:
+    def _grant(self, host: HostState, now: float, rules: HostRules) -> None:
         """One turn at a time, each told of by itself."""
-        while host.asks and not host.is_taking_probe and host.gate.pace.active < host.turns(now):
-            wait = host.gate.wait(now, rules)
+        while host.asks and not host.is_taking_probe and host.condition.pace.active < host.slots(now):
+            wait = host.condition.wait(now, rules)
             if wait is not None:
                 if math.isfinite(wait.seconds) and now + wait.seconds > host.asks[0].until:
                     self._send_away(host, len(host.asks), wait, rules)
                 return
-            if host.gate.breaker.opened_at is not None:
+            if host.condition.breaker.opened_at is not None:
                 host.is_taking_probe = True
                 self._keeper.take_probe(host)
                 return
-            self._let_in(host, now, rules, TurnKind.ONCE)
+            self._let_in(host, now, rules, SlotKind.ONCE)
 
-    def _let_in(self, host: Host, now: float, rules: GateRules, kind: TurnKind) -> None:
+    def _let_in(self, host: HostState, now: float, rules: HostRules, kind: SlotKind) -> None:
         holder = host.asks.popleft().holder
         host.lent[holder] += 1
-        host.gate = host.gate.started(now, rules, self._chance())
-        if kind is TurnKind.PROBE:
+        host.condition = host.condition.started(now, rules, self._chance())
+        if kind is SlotKind.PROBE:
             host.prober = holder
-        holder.send([SlotGrant(host.place, kind)])
+        holder.send([SlotGrant(host.host_key, kind)])
         self._keeper.let_in(host)
 
-    def probe_taken(self, host: Host, known: Breaker | None) -> None:
+    def probe_taken(self, host: HostState, known: Breaker | None) -> None:
         """The store has given us the probe; or it has not, and says how things are: our clocks may differ a little."""
         host.is_taking_probe = False
         now, rules = self.clock(), self.rules_of(host)
-        is_ours = known is None and host.gate.breaker.opened_at is not None
+        is_ours = known is None and host.condition.breaker.opened_at is not None
         if known is not None:
-            host.gate = replace(host.gate, breaker=known)
+            host.condition = replace(host.condition, breaker=known)
         elif is_ours and host.asks:
-            log.info("an open breaker lets one request through", host=host.place)
-            self._let_in(host, now, rules, TurnKind.PROBE)
+            log.info("an open breaker lets one request through", host=host.host_key)
+            self._let_in(host, now, rules, SlotKind.PROBE)
         elif is_ours:  # whoever wanted it is gone
             self._keeper.probe_ended(host)
         self._serve(host)
 
     # -- sending away --------------------------------------------------------------------------------
 
-    def _send_away_late(self, host: Host, now: float, rules: GateRules) -> None:
+    def _send_away_late(self, host: HostState, now: float, rules: HostRules) -> None:
         late = sum(ask.until <= now for ask in host.asks)
         if late:
-            if host.gate.delay_s(rules) > 0:
+            if host.condition.delay_s(rules) > 0:
                 late = len(host.asks)  # those that came later must not overtake those that are sent away
-            wait = host.gate.wait(now, rules) or Wait(WaitReason.PACE, host.gate.interval_s(rules))
-            if not host.turns(now):
-                wait, self.short[host.place] = Wait(WaitReason.PACE, _SHORT_S), now + _SHORT_S
+            wait = host.condition.wait(now, rules) or Wait(WaitReason.PACE, host.condition.interval_s(rules))
+            if not host.slots(now):
+                wait, self.short[host.host_key] = Wait(WaitReason.PACE, _SHORT_S), now + _SHORT_S
             self._send_away(host, late, wait, rules)
 
-    def _send_away(self, host: Host, count: int, wait: Wait, rules: GateRules) -> None:
+    def _send_away(self, host: HostState, count: int, wait: Wait, rules: HostRules) -> None:
         """The oldest of those who wait, each with a time to come back at."""
-        times: dict[Holder, list[float]] = {}
+        times: dict[SlotHolder, list[float]] = {}
         host.sent_away += count
         for number in range(count):
             ask = host.asks.popleft()
-            seconds = wait.seconds if math.isfinite(wait.seconds) else host.gate.interval_s(rules)
+            seconds = wait.seconds if math.isfinite(wait.seconds) else host.condition.interval_s(rules)
             if wait.reason is not WaitReason.BREAKER:
-                seconds += number * host.gate.interval_s(rules)
+                seconds += number * host.condition.interval_s(rules)
             times.setdefault(ask.holder, []).append(round(seconds, 3))
         for holder, seconds_each in times.items():
-            holder.send([SlotRefusal(host.place, wait.reason, tuple(seconds_each))])
+            holder.send([SlotRefusal(host.host_key, wait.reason, tuple(seconds_each))])
 
-    def _arm(self, host: Host, now: float, rules: GateRules) -> None:
+    def _arm(self, host: HostState, now: float, rules: HostRules) -> None:
         if not host.asks:
             return
-        wait = host.gate.wait(now, rules)
+        wait = host.condition.wait(now, rules)
         at = host.asks[0].until
         if wait is not None and math.isfinite(wait.seconds):
             at = min(at, now + wait.seconds)
         host.timer = asyncio.get_running_loop().call_later(max(0.001, at - now), self._serve, host)
 
 
-class Inside:
+class InProcessHolder:
     """Who fetches in the node's own process: it asks as a worker does."""
 
-    def __init__(self, turns: Permits) -> None:
-        self._turns = turns
+    def __init__(self, slots: Permits) -> None:
+        self._turns = slots
 
-    def enter(self, gate: Gate) -> None:
-        self._turns.say = functools.partial(gate.hear, self)
+    def enter(self, limiter: HostLimiter) -> None:
+        self._turns.say = functools.partial(limiter.hear, self)
 
     def send(self, messages: Sequence[FromLimiter]) -> None:
         for message in messages:
             asyncio.get_running_loop().call_soon(self._turns.hear, message)
 
 
-def _forget(asks: deque[Ask], holder: Holder, count: int) -> None:
+def _forget(asks: deque[PendingRequest], holder: SlotHolder, count: int) -> None:
     """The latest of a worker that found what it needed elsewhere."""
-    for place in range(len(asks) - 1, -1, -1):
-        if count and asks[place].holder is holder:
-            del asks[place]
+    for host_key in range(len(asks) - 1, -1, -1):
+        if count and asks[host_key].holder is holder:
+            del asks[host_key]
             count -= 1

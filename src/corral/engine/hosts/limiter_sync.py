@@ -15,14 +15,14 @@ import structlog
 
 from corral.domain.errors import StorageError
 from corral.domain.hosts.breaker import Breaker
-from corral.domain.hosts.limiter import GateRules, HostGate, Parking, StoredHost, wait_of
+from corral.domain.hosts.limiter import HostCondition, HostRules, Parking, StoredHost, wait_of
 from corral.domain.hosts.pace import Pace
 from corral.domain.ids import Owner
 from corral.domain.ports.stores import HostStore
 from corral.domain.runs.outcome import Outcome
-from corral.engine.hosts.host_state import Host
-from corral.engine.hosts.limiter import Gate
-from corral.engine.hosts.quotas import Parts
+from corral.engine.hosts.host_state import HostState
+from corral.engine.hosts.limiter import HostLimiter
+from corral.engine.hosts.quotas import HostQuotas
 from corral.engine.hosts.run_room import Crowds, RunRooms
 from corral.engine.node.pool import Held
 
@@ -41,12 +41,12 @@ class UntilStored(Protocol):
     async def __call__(self, write: Callable[[], Awaitable[T]]) -> T: ...
 
 
-class Gatekeeper:
+class LimiterSync:
     def __init__(
         self,
         store: HostStore,
         owner: Owner,
-        rules: GateRules,
+        rules: HostRules,
         until_stored: UntilStored,
         write: Callable[[Coroutine[Any, Any, Any]], None],
         *,
@@ -57,14 +57,14 @@ class Gatekeeper:
         self._wake = wake
         self._until_stored = until_stored
         self._write = write
-        self._touched: dict[str, Host] = {}
+        self._touched: dict[str, HostState] = {}
         self._called: dict[str, float] = {}
         self._again: set[str] = set()
         self._since_ms = 0
         self._rounds = 0
         self._crowds = Crowds()
-        self.gate = Gate(rules, self)
-        self._parts = Parts(store, owner, self.gate, write)
+        self.limiter = HostLimiter(rules, self)
+        self._parts = HostQuotas(store, owner, self.limiter, write)
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """Before anything is claimed: what was closed before a restart is closed after it."""
@@ -82,14 +82,14 @@ class Gatekeeper:
 
     async def _round(self) -> None:
         if self._touched:
-            now, touched = self.gate.clock(), dict(self._touched)
+            now, touched = self.limiter.clock(), dict(self._touched)
             await self._store.touch([_seen(host, now) for host in touched.values()])
-            for place in touched:
-                self._touched.pop(place, None)
+            for host_key in touched:
+                self._touched.pop(host_key, None)
         await self._adopt_all()
-        for place in list(self.gate.watched):
-            host = self.gate.hosts[place]
-            self.gate.look(host)
+        for host_key in list(self.limiter.watched):
+            host = self.limiter.hosts[host_key]
+            self.limiter.look(host)
             await self._call_up(host)
         await self._free_forgotten()
 
@@ -99,33 +99,33 @@ class Gatekeeper:
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
             await self._store.forget(_FORGOTTEN_AFTER_S)
-        for place in again - self.gate.watched:
-            await self._until_stored(functools.partial(self._store.release_pages, place))
+        for host_key in again - self.limiter.watched:
+            await self._until_stored(functools.partial(self._store.release_pages, host_key))
 
-    async def _call_up(self, host: Host) -> None:
+    async def _call_up(self, host: HostState) -> None:
         """Somebody has to make the probe: of those who wait, one."""
-        now, breaker = self.gate.clock(), host.gate.breaker
-        if breaker.opened_at is None or host.gate.wait(now, self.gate.rules_of(host)) is not None:
+        now, breaker = self.limiter.clock(), host.condition.breaker
+        if breaker.opened_at is None or host.condition.wait(now, self.limiter.rules_of(host)) is not None:
             return
-        if now - self._called.get(host.place, -_CALL_AGAIN_S) >= _CALL_AGAIN_S:
-            self._called[host.place] = now
-            await self._until_stored(functools.partial(self._store.release_probe_page, host.place))
+        if now - self._called.get(host.host_key, -_CALL_AGAIN_S) >= _CALL_AGAIN_S:
+            self._called[host.host_key] = now
+            await self._until_stored(functools.partial(self._store.release_probe_page, host.host_key))
 
     # -- what other nodes know -----------------------------------------------------------------------
 
     async def _adopt_all(self) -> None:
         changed, self._since_ms = await self._store.changes_since(self._since_ms, _MAX_CHANGES)
         for stored in changed:
-            if stored.is_remarkable or stored.place in self.gate.hosts:
-                host = self.gate.host(stored.place)
-                if not (host.writes or host.is_taking_probe or stored.place in self._touched):
+            if stored.is_remarkable or stored.host_key in self.limiter.hosts:
+                host = self.limiter.host(stored.host_key)
+                if not (host.writes or host.is_taking_probe or stored.host_key in self._touched):
                     self._adopt(host, stored)
 
-    def _adopt(self, host: Host, stored: StoredHost) -> None:
-        now, ours = self.gate.clock(), host.gate.breaker
+    def _adopt(self, host: HostState, stored: StoredHost) -> None:
+        now, ours = self.limiter.clock(), host.condition.breaker
         theirs = stored.breaker(now)
         host.said = stored.said
-        pace = host.gate.pace
+        pace = host.condition.pace
         if ours.opened_at is not None and theirs.opened_at is None:
             pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
         if stored.blocked_for_s > 0:
@@ -134,60 +134,60 @@ class Gatekeeper:
         if ours.opened_at is None and theirs.opened_at is None:
             # After a restart; afterwards each node counts for itself.
             is_shared = ours.failures == 0
-        host.gate = HostGate(pace, theirs if is_shared and host.prober is None else ours)
-        self.gate.look(host)
+        host.condition = HostCondition(pace, theirs if is_shared and host.prober is None else ours)
+        self.limiter.look(host)
 
     # -- what this node finds out --------------------------------------------------------------------
 
-    def opened(self, host: Host) -> None:
-        _, failures, blocked_s = _seen(host, self.gate.clock())
-        self._stored(host, lambda: self._store.open_breaker(host.place, failures, blocked_s))
+    def opened(self, host: HostState) -> None:
+        _, failures, blocked_s = _seen(host, self.limiter.clock())
+        self._stored(host, lambda: self._store.open_breaker(host.host_key, failures, blocked_s))
 
     @property
-    def shared_places(self) -> list[str]:
+    def shared_host_keys(self) -> list[str]:
         """The hosts of whose turns this node has a part."""
-        return self._parts.places
+        return self._parts.host_keys
 
-    def want_part(self, host: Host) -> None:
+    def request_quota(self, host: HostState) -> None:
         self._parts.want(host)
 
-    def touched(self, host: Host) -> None:
-        self._touched[host.place] = host
+    def touched(self, host: HostState) -> None:
+        self._touched[host.host_key] = host
 
-    def let_in(self, host: Host) -> None:
-        if host.place in self._crowds.hosts:
+    def let_in(self, host: HostState) -> None:
+        if host.host_key in self._crowds.hosts:
             self._wake()
 
-    def probe_ended(self, host: Host) -> None:
-        now, breaker = self.gate.clock(), host.gate.breaker
+    def probe_ended(self, host: HostState) -> None:
+        now, breaker = self.limiter.clock(), host.condition.breaker
         opened_ago_s = None if breaker.opened_at is None else now - breaker.opened_at
-        self._called.pop(host.place, None)
-        self._stored(host, lambda: self._store.end_probe(host.place, breaker.failures, opened_ago_s))
+        self._called.pop(host.host_key, None)
+        self._stored(host, lambda: self._store.end_probe(host.host_key, breaker.failures, opened_ago_s))
 
-    def recovered(self, host: Host) -> None:
-        self._again.add(host.place)
-        self._stored(host, lambda: self._store.release_pages(host.place))
+    def recovered(self, host: HostState) -> None:
+        self._again.add(host.host_key)
+        self._stored(host, lambda: self._store.release_pages(host.host_key))
 
-    def take_probe(self, host: Host) -> None:
+    def take_probe(self, host: HostState) -> None:
         self._write(self._probe_asked_for(host))
 
-    async def _probe_asked_for(self, host: Host) -> None:
+    async def _probe_asked_for(self, host: HostState) -> None:
         rules = self._rules.breaker
         known: Breaker | None = None
         try:
-            if not await self._store.take_probe(host.place, rules.open_s, rules.probe_s):
-                stored = await self._store.get(host.place)
-                known = Breaker() if stored is None else stored.breaker(self.gate.clock())
+            if not await self._store.take_probe(host.host_key, rules.open_s, rules.probe_s):
+                stored = await self._store.get(host.host_key)
+                known = Breaker() if stored is None else stored.breaker(self.limiter.clock())
         except StorageError as error:
-            log.warning("a probe has to wait for the database", host=host.place, reason=error.message)
-            known = host.gate.breaker.started(self.gate.clock())
-        self.gate.probe_taken(host, known)
+            log.warning("a probe has to wait for the database", host=host.host_key, reason=error.message)
+            known = host.condition.breaker.started(self.limiter.clock())
+        self.limiter.probe_taken(host, known)
 
-    def _stored(self, host: Host, write: Callable[[], Awaitable[Any]]) -> None:
+    def _stored(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
         host.writes += 1
         self._write(self._landed(host, write))
 
-    async def _landed(self, host: Host, write: Callable[[], Awaitable[Any]]) -> None:
+    async def _landed(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
         try:
             await self._until_stored(write)
         finally:
@@ -197,21 +197,21 @@ class Gatekeeper:
 
     def room(self, held: Counter[str]) -> RunRooms:
         """For one claim, where this node holds so many runs of each host."""
-        return RunRooms(self.gate, held, self._crowds)
+        return RunRooms(self.limiter, held, self._crowds)
 
     def without_waiting(self, outcomes: list[tuple[Held, Outcome]]) -> list[tuple[Held, Outcome]]:
         """The real outcomes; what a worker sent back because of a gate goes to the queue."""
         parked = []
         for held, outcome in outcomes:
             if (found := wait_of(outcome)) is not None:
-                place, wait = found
-                parked.append(Parking(held.lease, place, wait.reason, wait.seconds))
-                self._crowds.note_refused(place, self.gate.clock())
+                host_key, wait = found
+                parked.append(Parking(held.lease, host_key, wait.reason, wait.seconds))
+                self._crowds.note_refused(host_key, self.limiter.clock())
         if not parked:
             return outcomes
         self._write(self._until_stored(lambda: self._store.park(parked)))
         return [(held, outcome) for held, outcome in outcomes if wait_of(outcome) is None]
 
 
-def _seen(host: Host, now: float) -> tuple[str, int, float]:
-    return host.place, host.gate.breaker.failures, max(0.0, host.gate.pace.blocked_until - now)
+def _seen(host: HostState, now: float) -> tuple[str, int, float]:
+    return host.host_key, host.condition.breaker.failures, max(0.0, host.condition.pace.blocked_until - now)

@@ -13,7 +13,7 @@ from corral.domain.hosts.breaker import Sign
 from corral.domain.hosts.limiter import WaitReason
 
 
-class TurnKind(StrEnum):
+class SlotKind(StrEnum):
     LENT = "lent"  # returns to the loan of the worker, for its next request
     ONCE = "once"
     PROBE = "probe"  # the only request that an open breaker lets through
@@ -35,7 +35,7 @@ class SlotWithdrawal(msgspec.Struct, frozen=True, array_like=True, tag="withdraw
 class VisitResult(msgspec.Struct, frozen=True, array_like=True):
     """The result of one visit that the limiter needs to know on its own."""
 
-    kind: TurnKind
+    kind: SlotKind
     sign: Sign
     status: int | None = None
     latency_s: float | None = None
@@ -64,7 +64,7 @@ class SlotLoan(msgspec.Struct, frozen=True, array_like=True, tag="lend_slots"):
 
 class SlotGrant(msgspec.Struct, frozen=True, array_like=True, tag="grant_slot"):
     host_key: str
-    kind: TurnKind
+    kind: SlotKind
 
 
 class SlotRefusal(msgspec.Struct, frozen=True, array_like=True, tag="refuse_slots"):

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from corral.domain.hosts.breaker import Sign, sign_of
-from corral.domain.hosts.limiter import Answer, WaitReason, place_of, waiting
+from corral.domain.hosts.limiter import Answer, WaitReason, host_key_of, waiting
 from corral.domain.hosts.order import QueuedPage
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
@@ -26,13 +26,13 @@ from corral.engine.hosts.messages import (
     CrawlDelay,
     FromLimiter,
     SlotGrant,
+    SlotKind,
     SlotLoan,
     SlotRecall,
     SlotRefusal,
     SlotRequest,
     SlotWithdrawal,
     ToLimiter,
-    TurnKind,
     VisitReport,
     VisitResult,
 )
@@ -49,7 +49,7 @@ _HOLD_S = 1.0
 
 class _Waiter(NamedTuple):
     visit: "PermitVisit"
-    turn: "asyncio.Future[Failed | TurnKind]"
+    turn: "asyncio.Future[Failed | SlotKind]"
     page: QueuedPage | None  # where the order of a crawl counts
 
     @property
@@ -67,7 +67,7 @@ class _Loan:
     asked: int = 0  # turns asked for and not answered yet
     at_once: int = 0
     waiters: "list[_Waiter]" = field(default_factory=list)  # by the numbers of their visits
-    on_hold: "list[TurnKind]" = field(default_factory=list)  # slots for pages that have not asked for them yet
+    on_hold: "list[SlotKind]" = field(default_factory=list)  # slots for pages that have not asked for them yet
     hold_timer: asyncio.TimerHandle | None = None
     back: int = 0  # to be given back with the next telling
     well: int = 0  # visits that ended well since the last telling, and how long they took together
@@ -81,7 +81,7 @@ class _Loan:
 class _Stay:
     """At one host, during one visit."""
 
-    kind: TurnKind
+    kind: SlotKind
     status: int | None = None
     latency_s: float | None = None
     retry_after: str | None = None
@@ -104,23 +104,23 @@ class Permits:
         """Tell what has gathered, and give back what nobody uses."""
         while True:
             await asyncio.sleep(TELL_EVERY_S)
-            for place, loan in list(self._loans.items()):
-                self._rounded(place, loan)
+            for host_key, loan in list(self._loans.items()):
+                self._rounded(host_key, loan)
 
-    def _rounded(self, place: str, loan: _Loan) -> None:
+    def _rounded(self, host_key: str, loan: _Loan) -> None:
         loan.idle_rounds = loan.idle_rounds + 1 if loan.free and not loan.well else 0
         if loan.idle_rounds >= _IDLE_ROUNDS:
             loan.back, loan.free = loan.back + loan.free, 0
         if loan.well or loan.back or loan.ill:
-            self._tell(place, loan)
+            self._tell(host_key, loan)
         if not (loan.free or loan.used or loan.asked or loan.waiters or loan.on_hold):
-            del self._loans[place]
+            del self._loans[host_key]
 
     # -- taking a turn -----------------------------------------------------------------------------
 
-    def take(self, place: str) -> bool:
+    def take(self, host_key: str) -> bool:
         """A turn out of what is lent, without asking anybody: nearly always."""
-        loan = self._loans.get(place)
+        loan = self._loans.get(host_key)
         if loan is None or loan.free <= 0:
             return False
         loan.free -= 1
@@ -128,137 +128,137 @@ class Permits:
         return True
 
     async def wait(
-        self, place: str, at_once: int, visit: "PermitVisit", page: QueuedPage | None = None
-    ) -> Failed | TurnKind:
-        loan = self._loans.setdefault(place, _Loan())
+        self, host_key: str, at_once: int, visit: "PermitVisit", page: QueuedPage | None = None
+    ) -> Failed | SlotKind:
+        loan = self._loans.setdefault(host_key, _Loan())
         loan.at_once = max(loan.at_once, at_once)
-        turn: asyncio.Future[Failed | TurnKind] = asyncio.get_running_loop().create_future()
+        turn: asyncio.Future[Failed | SlotKind] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(visit, turn, page)
         # The visit that began first gets the next turn, even if it came here later than another one.
         bisect.insort(loan.waiters, waiter, key=_number)
         if page is not None:
             page.notify(self._offer)
-            page.on_refusal = functools.partial(self._send_back, place, waiter)
-        self._offer(place)
+            page.on_refusal = functools.partial(self._send_back, host_key, waiter)
+        self._offer(host_key)
         if len(loan.waiters) > loan.asked + len(loan.on_hold):
             # In one message for all that come to wait in this turn of the loop.
-            asyncio.get_running_loop().call_soon(self._ask, place)
+            asyncio.get_running_loop().call_soon(self._ask, host_key)
         try:
             return await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and isinstance(kind := turn.result(), TurnKind):
-                self.leave(place, kind, Answer())
+            if turn.done() and not turn.cancelled() and isinstance(kind := turn.result(), SlotKind):
+                self.leave(host_key, kind, Answer())
             elif waiter in loan.waiters:
                 loan.waiters.remove(waiter)
-                self._offer(place)
+                self._offer(host_key)
             raise
         finally:
             if page is not None:
                 page.on_refusal = None
 
-    def _send_back(self, place: str, waiter: _Waiter, failure: Failed) -> None:
+    def _send_back(self, host_key: str, waiter: _Waiter, failure: Failed) -> None:
         """A page that waits here is behind one that was sent back."""
-        loan = self._loans[place]
+        loan = self._loans[host_key]
         if waiter not in loan.waiters or waiter.turn.done():
             return
         loan.waiters.remove(waiter)
         waiter.turn.set_result(failure)
         if loan.asked > len(loan.waiters):
             loan.asked -= 1
-            self.say(SlotWithdrawal(place, 1))
+            self.say(SlotWithdrawal(host_key, 1))
 
-    def _ask(self, place: str) -> None:
-        loan = self._loans.get(place)
+    def _ask(self, host_key: str) -> None:
+        loan = self._loans.get(host_key)
         if loan is None:
             return
         count = len(loan.waiters) - loan.asked - len(loan.on_hold)
         if count > 0:
             loan.asked += count
-            self.say(SlotRequest(place, count, loan.at_once))
+            self.say(SlotRequest(host_key, count, loan.at_once))
 
     # -- leaving -----------------------------------------------------------------------------------
 
-    def leave(self, place: str, kind: TurnKind, answer: Answer) -> None:
-        loan = self._loans.setdefault(place, _Loan())
-        if kind is TurnKind.LENT:
+    def leave(self, host_key: str, kind: SlotKind, answer: Answer) -> None:
+        loan = self._loans.setdefault(host_key, _Loan())
+        if kind is SlotKind.LENT:
             loan.used -= 1
             if loan.owed > 0:
                 loan.owed -= 1
                 loan.back += 1
-                self._tell_soon(place, loan)
+                self._tell_soon(host_key, loan)
             else:
                 loan.free += 1
-                self._serve(place, loan)
+                self._serve(host_key, loan)
             if answer.is_plain and not (loan.ill and answer.sign is Sign.WELL):
                 if answer.sign is Sign.WELL:
                     loan.well += 1
                     loan.latency_s += answer.latency_s or 0.0
                 return
         loan.ill.append(VisitResult(kind, answer.sign, answer.status, answer.latency_s, answer.retry_after_s))
-        self._tell_soon(place, loan)
+        self._tell_soon(host_key, loan)
 
-    def _serve(self, place: str, loan: _Loan) -> None:
+    def _serve(self, host_key: str, loan: _Loan) -> None:
         while loan.free > 0 and loan.waiters:
             waiter = loan.waiters.pop(0)
             if not waiter.turn.done():
                 loan.free -= 1
                 loan.used += 1
-                _admit(waiter, TurnKind.LENT)
+                _admit(waiter, SlotKind.LENT)
         if loan.asked and not loan.waiters:
-            self.say(SlotWithdrawal(place, loan.asked))
+            self.say(SlotWithdrawal(host_key, loan.asked))
             loan.asked = 0
 
-    def _tell_soon(self, place: str, loan: _Loan) -> None:
+    def _tell_soon(self, host_key: str, loan: _Loan) -> None:
         if not loan.is_told_soon:
             loan.is_told_soon = True
-            asyncio.get_running_loop().call_soon(self._tell, place, loan)
+            asyncio.get_running_loop().call_soon(self._tell, host_key, loan)
 
-    def _tell(self, place: str, loan: _Loan) -> None:
+    def _tell(self, host_key: str, loan: _Loan) -> None:
         mean_s = round(loan.latency_s / loan.well, 4) if loan.well else 0.0
-        self.say(VisitReport(place, loan.back, loan.well, mean_s, tuple(loan.ill)))
+        self.say(VisitReport(host_key, loan.back, loan.well, mean_s, tuple(loan.ill)))
         loan.back, loan.well, loan.latency_s, loan.ill, loan.is_told_soon = 0, 0, 0.0, [], False
 
-    def delayed(self, place: str, delay_s: float) -> None:
+    def delayed(self, host_key: str, delay_s: float) -> None:
         """What robots.txt asks for. What is lent goes back at once: the next turn is the node's to give."""
-        told, at = self._delays.get(place, (0.0, 0.0))
+        told, at = self._delays.get(host_key, (0.0, 0.0))
         if told == delay_s and time.monotonic() - at < _DELAY_AGAIN_S:
             return
         if len(self._delays) >= _MAX_PLACES:
             self._delays.clear()
-        self._delays[place] = (delay_s, time.monotonic())
-        self.say(CrawlDelay(place, delay_s))
-        if place in self._loans:
-            self._recalled(place, None)
+        self._delays[host_key] = (delay_s, time.monotonic())
+        self.say(CrawlDelay(host_key, delay_s))
+        if host_key in self._loans:
+            self._recalled(host_key, None)
 
     # -- what the node says ------------------------------------------------------------------------
 
     def hear(self, message: FromLimiter) -> None:
-        place = message.host_key
-        loan = self._loans.setdefault(place, _Loan())
+        host_key = message.host_key
+        loan = self._loans.setdefault(host_key, _Loan())
         match message:
             case SlotLoan():
                 loan.asked = max(0, loan.asked - message.count)
                 loan.free += message.count
-                self._serve(place, loan)
+                self._serve(host_key, loan)
             case SlotGrant():
                 loan.asked = max(0, loan.asked - 1)
-                self._granted(place, loan, message.kind)
+                self._granted(host_key, loan, message.kind)
             case SlotRefusal():
                 loan.asked = max(0, loan.asked - len(message.wait_s))
-                _refuse(loan, place, message.reason, message.wait_s)
+                _refuse(loan, host_key, message.reason, message.wait_s)
             case SlotRecall():
-                self._recalled(place, message.count)
+                self._recalled(host_key, message.count)
 
-    def _granted(self, place: str, loan: _Loan, kind: TurnKind) -> None:
+    def _granted(self, host_key: str, loan: _Loan, kind: SlotKind) -> None:
         loan.on_hold.append(kind)
-        self._offer(place)
+        self._offer(host_key)
         if loan.on_hold and loan.hold_timer is None:
             loop = asyncio.get_running_loop()
-            loan.hold_timer = loop.call_later(_HOLD_S, functools.partial(self._offer, place, is_overdue=True))
+            loan.hold_timer = loop.call_later(_HOLD_S, functools.partial(self._offer, host_key, is_overdue=True))
 
-    def _offer(self, place: str, *, is_overdue: bool = False) -> None:
+    def _offer(self, host_key: str, *, is_overdue: bool = False) -> None:
         """Give the slots on hold to pages that are next in the order of their crawls."""
-        loan = self._loans.get(place)
+        loan = self._loans.get(host_key)
         while loan is not None and loan.on_hold:
             kind = loan.on_hold.pop(0)
             waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
@@ -270,37 +270,37 @@ class Permits:
                 loan.on_hold.insert(0, kind)
                 return
             else:
-                self.leave(place, kind, Answer())  # the visit that asked for it is gone
+                self.leave(host_key, kind, Answer())  # the visit that asked for it is gone
         if loan is not None and loan.hold_timer is not None:
             loan.hold_timer.cancel()
             loan.hold_timer = None
 
-    def _recalled(self, place: str, count: int | None) -> None:
+    def _recalled(self, host_key: str, count: int | None) -> None:
         """Return slots of the loan, or all of it if the count is None."""
-        loan = self._loans[place]
+        loan = self._loans[host_key]
         wanted = loan.free + loan.used - loan.owed if count is None else count
         now = min(loan.free, wanted)
         loan.free -= now
         loan.back += now
         loan.owed = min(loan.used, loan.owed + wanted - now)
         if now:
-            self._tell_soon(place, loan)
+            self._tell_soon(host_key, loan)
 
 
-def _admit(waiter: _Waiter, kind: TurnKind) -> None:
+def _admit(waiter: _Waiter, kind: SlotKind) -> None:
     waiter.turn.set_result(kind)
     if waiter.page is not None:
         waiter.page.leave()
 
 
-def _refuse(loan: _Loan, place: str, reason: WaitReason, seconds: Sequence[float]) -> None:
+def _refuse(loan: _Loan, host_key: str, reason: WaitReason, seconds: Sequence[float]) -> None:
     """Send away the visits that began last: more may wait here by now than the node knew of."""
     waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
     kept = max(0, len(waiters) - len(seconds))
     loan.waiters = waiters[:kept]
     sent_back = waiters[kept:]
     for waiter, wait_s in zip(sent_back, seconds, strict=False):
-        waiter.turn.set_result(waiting(place, reason, wait_s))
+        waiter.turn.set_result(waiting(host_key, reason, wait_s))
     for waiter in sent_back:
         failure = waiter.turn.result()
         if waiter.page is not None and isinstance(failure, Failed):
@@ -314,7 +314,7 @@ def _number(waiter: _Waiter) -> int:
 class PermitVisit:
     """One page's way past the gates."""
 
-    __slots__ = ("_at_once", "_permits", "_place", "_queued", "_stays", "number")
+    __slots__ = ("_at_once", "_host_key", "_permits", "_queued", "_stays", "number")
 
     def __init__(self, permits: Permits, at_once: int, number: int, queued: QueuedPage | None) -> None:
         self._permits = permits
@@ -322,52 +322,52 @@ class PermitVisit:
         self.number = number
         self._queued = queued
         self._stays: dict[str, _Stay] = {}
-        self._place: str | None = None  # that was asked last
+        self._host_key: str | None = None  # that was asked last
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:
-        place = place_of(target)
-        stay = self._stays.get(place)
+        host_key = host_key_of(target)
+        stay = self._stays.get(host_key)
         if stay is None:
             # A redirect to another host has no position in the order of that host.
-            page = self._queued if self._queued is not None and self._queued.host_key == place else None
-            given = await self._request_slot(place, page)
+            page = self._queued if self._queued is not None and self._queued.host_key == host_key else None
+            given = await self._request_slot(host_key, page)
             if isinstance(given, Failed):
                 return given
-            stay = self._stays[place] = _Stay(given)
+            stay = self._stays[host_key] = _Stay(given)
         stay.status = stay.retry_after = None
         stay.route = route
-        self._place = place
+        self._host_key = host_key
         return None
 
-    async def _request_slot(self, place: str, page: QueuedPage | None) -> Failed | TurnKind:
+    async def _request_slot(self, host_key: str, page: QueuedPage | None) -> Failed | SlotKind:
         if page is not None and page.refusal is not None:
             page.refuse(page.refusal)  # further pages may have joined the queue behind it
             return page.refusal
-        if not self._permits.take(place):
-            return await self._permits.wait(place, self._at_once, self, page)
+        if not self._permits.take(host_key):
+            return await self._permits.wait(host_key, self._at_once, self, page)
         if page is not None:
             page.leave()
-        return TurnKind.LENT
+        return SlotKind.LENT
 
     def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None:
-        stay = self._stays.get(place_of(target))
+        stay = self._stays.get(host_key_of(target))
         if stay is not None:
             stay.status, stay.latency_s, stay.retry_after = status, latency_s, retry_after
 
     def slow_down(self, target: Target, delay_s: float) -> None:
-        self._permits.delayed(place_of(target), delay_s)
+        self._permits.delayed(host_key_of(target), delay_s)
 
     def end(self, outcome: Outcome | None) -> None:
         """What the outcome says is said of the host that was asked last; the others have sent us there."""
         stays, self._stays = self._stays, {}
-        for place, stay in stays.items():
+        for host_key, stay in stays.items():
             if outcome is None:
                 answer = Answer()
-            elif place == self._place:
+            elif host_key == self._host_key:
                 answer = _judged(stay, outcome)
             else:
                 answer = Answer(Sign.WELL if stay.status else Sign.NOTHING, stay.status, stay.latency_s)
-            self._permits.leave(place, stay.kind, answer)
+            self._permits.leave(host_key, stay.kind, answer)
 
 
 def _judged(stay: _Stay, outcome: Outcome) -> Answer:

@@ -11,11 +11,11 @@ from typing import Any
 import structlog
 
 from corral.domain.errors import StorageError
-from corral.domain.hosts.quota import PART_S, RENEW_EVERY_S, Given, PartAsk
+from corral.domain.hosts.quota import QUOTA_S, RENEW_EVERY_S, QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.ports.stores import HostStore
-from corral.engine.hosts.host_state import Host
-from corral.engine.hosts.limiter import Gate
+from corral.engine.hosts.host_state import HostState
+from corral.engine.hosts.limiter import HostLimiter
 
 log = structlog.get_logger()
 
@@ -23,26 +23,26 @@ _LOOK_EVERY_S = 0.25
 _WHOLE_LOOK = 4  # in so many looks, one at everything
 
 
-class Parts:
+class HostQuotas:
     def __init__(
-        self, store: HostStore, owner: Owner, gate: Gate, write: Callable[[Coroutine[Any, Any, Any]], None]
+        self, store: HostStore, owner: Owner, limiter: HostLimiter, write: Callable[[Coroutine[Any, Any, Any]], None]
     ) -> None:
         self._store = store
         self._owner = owner
-        self._gate = gate
+        self._limiter = limiter
         self._write = write
-        self._ours: dict[str, Host] = {}  # those with a row of ours
-        self._wanted: dict[str, Host] = {}
+        self._ours: dict[str, HostState] = {}  # those with a row of ours
+        self._wanted: dict[str, HostState] = {}
         self._is_asking = False
         self._renewed = 0.0
 
     @property
-    def places(self) -> list[str]:
+    def host_keys(self) -> list[str]:
         return list(self._ours)
 
-    def want(self, host: Host) -> None:
+    def want(self, host: HostState) -> None:
         host.is_asking = True
-        self._wanted[host.place] = host
+        self._wanted[host.host_key] = host
         if not self._is_asking:  # all that come to want one meanwhile are asked for together
             self._is_asking = True
             self._write(self._ask_for_wanted())
@@ -55,25 +55,25 @@ class Parts:
         finally:
             self._is_asking = False
 
-    async def _ask(self, hosts: Sequence[Host]) -> None:
-        asked_at = self._gate.clock()
+    async def _ask(self, hosts: Sequence[HostState]) -> None:
+        asked_at = self._limiter.clock()
         asks = [self._ask_of(host) for host in hosts]
         try:
             given = await self._store.take_quotas(self._owner, asks)
         except StorageError as error:
             log.warning("hosts have to wait for the database", hosts=len(asks), reason=error.message)
-            given = [Given(ask.place, 0, is_contested=True) for ask in asks]
+            given = [QuotaGrant(ask.host_key, 0, is_contested=True) for ask in asks]
         for host, ask, each in zip(hosts, asks, given, strict=True):
-            self._ours[host.place] = host
-            self._gate.part_given(host, each, asked_at, ask.in_use)
+            self._ours[host.host_key] = host
+            self._limiter.apply_quota(host, each, asked_at, ask.in_use)
 
-    def _ask_of(self, host: Host) -> PartAsk:
-        rules = self._gate.rules_of(host)
-        in_use = host.gate.pace.active
+    def _ask_of(self, host: HostState) -> QuotaRequest:
+        rules = self._limiter.rules_of(host)
+        in_use = host.condition.pace.active
         # Nothing more goes out until the answer has come: it may be less.
-        host.part = min(host.part, in_use)
+        host.quota = min(host.quota, in_use)
         wanted = max(1, in_use + len(host.asks) + host.sent_away)
-        return PartAsk(host.place, rules.pace.most_at_once, in_use, wanted, host.gate.delay_s(rules))
+        return QuotaRequest(host.host_key, rules.pace.most_at_once, in_use, wanted, host.condition.delay_s(rules))
 
     async def run(self) -> None:
         rounds = 0
@@ -92,10 +92,10 @@ class Parts:
         contested = await self._store.find_contested(self._owner)
         hosts = [host for host in self._ours.values() if not host.is_asking]
         if is_whole:
-            hosts = [host for host in hosts if host.place in contested or host.is_contested]
+            hosts = [host for host in hosts if host.host_key in contested or host.is_contested]
         else:
-            now = self._gate.clock()
-            hosts = [host for host in hosts if contested.get(host.place) or (host.asks and not host.turns(now))]
+            now = self._limiter.clock()
+            hosts = [host for host in hosts if contested.get(host.host_key) or (host.asks and not host.slots(now))]
         for host in hosts:
             host.is_asking = True
         if hosts:
@@ -106,13 +106,13 @@ class Parts:
             await self._renew()
 
     async def _renew(self) -> None:
-        now = self._gate.clock()
+        now = self._limiter.clock()
         if now - self._renewed >= RENEW_EVERY_S:
             await self._store.renew_quotas(self._owner)
             self._renewed = now
             for host in self._ours.values():
                 if not host.is_asking:
-                    host.part_until = max(host.part_until, now + PART_S)
+                    host.quota_until = max(host.quota_until, now + QUOTA_S)
 
     async def _drop_idle(self) -> None:
         idle = [host for host in self._ours.values() if host.is_idle]
@@ -120,12 +120,12 @@ class Parts:
             return
         for host in idle:
             # Whoever asks for it meanwhile is asked for afterwards: the row that is dropped must not be a new one.
-            host.part, host.held, host.is_asking = 0, 0, True
+            host.quota, host.held, host.is_asking = 0, 0, True
         try:
-            await self._store.drop_quotas(self._owner, [host.place for host in idle])
+            await self._store.drop_quotas(self._owner, [host.host_key for host in idle])
         finally:
             for host in idle:
-                del self._ours[host.place]
+                del self._ours[host.host_key]
                 host.is_asking = host.is_contested = False
-                self._gate.short.pop(host.place, None)
-                self._gate.look(host)
+                self._limiter.short.pop(host.host_key, None)
+                self._limiter.look(host)

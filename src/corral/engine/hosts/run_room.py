@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from corral.domain.hosts.claiming import MOST_SET_ASIDE
 from corral.domain.hosts.limiter import RunRoom, Wait
-from corral.engine.hosts.limiter import Gate
+from corral.engine.hosts.limiter import HostLimiter
 
 # After a run was refused its slot, because crawls or other nodes use the host: none for a moment, then one at a time.
 _REFUSED_S = 1.0
@@ -47,16 +47,16 @@ class Crowds:
 class RunRooms:
     """A `HostRoom` for one claim. The store calls it from another thread: it reads what the node does not change."""
 
-    def __init__(self, gate: Gate, held: Counter[str], crowds: Crowds) -> None:
-        self._gate = gate
+    def __init__(self, limiter: HostLimiter, held: Counter[str], crowds: Crowds) -> None:
+        self._limiter = limiter
         self._held = held
         self._crowds = crowds
-        self._now = gate.clock()
+        self._now = limiter.clock()
         self._taken: Counter[str] = Counter()
         self._rooms: dict[str, RunRoom] = {}
         self._set_aside = 0
         for host_key in list(crowds.hosts):
-            host = gate.hosts.get(host_key)
+            host = limiter.hosts.get(host_key)
             if host is not None and host.is_contested and self._room(host_key).runs == 0:
                 host.sent_away = max(1, host.sent_away)  # this node wants slots although no run of it asks
 
@@ -70,7 +70,7 @@ class RunRooms:
     def _room(self, host_key: str) -> RunRoom:
         found = self._rooms.get(host_key)
         if found is None:
-            found = self._gate.run_room(host_key, self._held[host_key])
+            found = self._limiter.run_room(host_key, self._held[host_key])
             found = self._rooms[host_key] = self._crowds.limit(host_key, found, self._now)
         return found
 

@@ -7,22 +7,22 @@ from typing import Any, TypeVar
 import structlog
 
 from corral.domain.errors import StorageError
-from corral.domain.hosts.limiter import GateRules
+from corral.domain.hosts.limiter import HostRules
 from corral.domain.ids import new_owner
 from corral.domain.ports.stores import HostStore
-from corral.engine.hosts.limiter_sync import Gatekeeper
+from corral.engine.hosts.limiter_sync import LimiterSync
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 
-class Doorman:
-    def __init__(self, store: HostStore, rules: GateRules) -> None:
+class StandaloneLimiter:
+    def __init__(self, store: HostStore, rules: HostRules) -> None:
         self._store = store
         self._owner = new_owner()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._keeper = Gatekeeper(store, self._owner, rules, _once, self._spawn)
-        self.gate = self._keeper.gate
+        self._keeper = LimiterSync(store, self._owner, rules, _once, self._spawn)
+        self.limiter = self._keeper.limiter
 
     async def start(self) -> None:
         await self._keeper.start(self._spawn)
@@ -32,7 +32,7 @@ class Doorman:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await self._store.drop_quotas(self._owner, self._keeper.shared_places)
+            await self._store.drop_quotas(self._owner, self._keeper.shared_host_keys)
         except StorageError as error:
             log.debug("parts of hosts are left until they lapse", reason=error.message)
 

@@ -18,7 +18,7 @@ from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import Lanes, Lease, Run
 from corral.domain.runs.settlement import Settlement
-from corral.engine.hosts.limiter_sync import Gatekeeper
+from corral.engine.hosts.limiter_sync import LimiterSync
 from corral.engine.node.assign import Assignment, by_browser
 from corral.engine.node.change_signal import Pulse
 from corral.engine.node.memory import MemoryLimit
@@ -66,10 +66,10 @@ class Node:
         self._options = options
         self._pulse = pulse
         hosts = store.hosts
-        self._keeper = Gatekeeper(hosts, self.owner, options.gates, self._until_stored, self._write, wake=self.look)
-        self.gate = self._keeper.gate
+        self._sync = LimiterSync(hosts, self.owner, options.host_rules, self._until_stored, self._write, wake=self.look)
+        self.limiter = self._sync.limiter
         stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
-        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.gate.hear)
+        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.limiter.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._lost_from_thread)
@@ -95,7 +95,7 @@ class Node:
         self._loop = asyncio.get_running_loop()
         await self._pool.start()
         self._renewer.start()
-        await self._keeper.start(self._spawn)
+        await self._sync.start(self._spawn)
         self._dispatching = self._spawn(self._dispatch())
         self._spawn(self._watch())
 
@@ -205,7 +205,7 @@ class Node:
         browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
         crawls = max(0, self._assignment.crawl_room(self._options.crawls))
         lanes = Lanes(max(0, browsers), crawls, suspects=self._assignment.isolation_room())
-        hosts = self._keeper.room(self._assignment.held_by_host())
+        hosts = self._sync.room(self._assignment.held_by_host())
         claimed = await self._source.claim(self.owner, room, lanes, hosts)
         self._host_ready_s = hosts.ready_in_s
         return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
@@ -226,7 +226,7 @@ class Node:
     def _on_outcomes(self, outcomes: list[tuple[Held, Outcome]]) -> None:
         now, ended = datetime.now(UTC), time.monotonic()
         settlements = []
-        for held, outcome in self._keeper.without_waiting(outcomes):
+        for held, outcome in self._sync.without_waiting(outcomes):
             took_s = ended - held.started
             self._settling[held.lease.key] = held
             self._unasked.add(held.lease.key)
@@ -310,7 +310,7 @@ class Node:
 
     def _on_death(self, worker: WorkerProcess, exit_status: str, cause: DeathCause) -> None:
         held, worker.held = list(worker.held.values()), {}
-        self.gate.lost(worker)
+        self.limiter.lost(worker)
         self._assignment.fill()
         if not held:
             return

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from corral.domain.hosts.limiter import GateRules
+from corral.domain.hosts.limiter import HostRules
 from corral.engine.node.assign import Limits
 
 
@@ -17,6 +17,6 @@ class NodeOptions:
     config: dict[str, Any] = field(repr=False)  # what the workers are told
     crawls: int = 5  # at once
     max_memory_mib: int = 0  # of a worker process; 0 is no limit
-    gates: GateRules = field(default_factory=GateRules)
+    host_rules: HostRules = field(default_factory=HostRules)
     # All keys of the vault where one of these is new to the workers, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None

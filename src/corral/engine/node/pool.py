@@ -99,7 +99,7 @@ class PoolEvents:
     died: Callable[[WorkerProcess, str, DeathCause], None]
     ready: Callable[[], None]
     reported: Callable[[WorkerProcess, Held, BatchReport], None] = lambda *_: None
-    gate: Callable[[WorkerProcess, ToLimiter], None] = lend_all
+    limiter: Callable[[WorkerProcess, ToLimiter], None] = lend_all
 
 
 class WorkerPool:
@@ -299,7 +299,7 @@ class WorkerPool:
                 else:
                     outcomes.append((held, message.outcome))
             elif not isinstance(message, wire.Ready):
-                self._events.gate(worker, message)
+                self._events.limiter(worker, message)
         if outcomes:
             self._events.outcomes(outcomes)
         if aborted:

@@ -13,7 +13,7 @@ from corral.domain.crawl.item import PAGE, Item, ItemResult, listing_place
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.crawl.traps import template_of
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import NO_GATES, Gates, place_of_url
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec, Strategy
 from corral.domain.net.url import parse_target
@@ -51,7 +51,7 @@ class Ways:
     replay: Executor
     browser_s: float = 30.0
     browsers: int = 2  # pages in the browser of this worker at once
-    gates: Gates = NO_GATES
+    host_access: HostAccess = UNLIMITED
     keys: SessionKeys = field(default_factory=SessionKeys)
     proxies: Proxies | None = None
 
@@ -108,7 +108,7 @@ class RunVisitor:
 
     async def _wait_for_turn(self, url: str, delay_s: float) -> None:
         """A host is with one worker at a time, so this keeps the pages of the whole crawl apart."""
-        host, now = place_of_url(url) or "", time.monotonic()
+        host, now = host_key_of_url(url) or "", time.monotonic()
         at = max(now, self.turns.get(host, now))
         self.turns[host] = at + delay_s
         await asyncio.sleep(at - now)
@@ -270,7 +270,7 @@ class RunVisitor:
         """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
-        turn, outcome = self.ways.gates.visit(self.plan.concurrency, queued_page(item, self.task)), None
+        turn, outcome = self.ways.host_access.visit(self.plan.concurrency, queued_page(item, self.task)), None
         task = replace(
             self.task,
             kind=PAGE_RUN,

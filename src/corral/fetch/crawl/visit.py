@@ -22,7 +22,7 @@ from corral.domain.crawl.job_pages import Listing
 from corral.domain.crawl.payload import CrawlHelperPayload, CrawlPayload
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.hosts.order import QueuedPage
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
@@ -61,10 +61,10 @@ class HttpVisitor:
         reader: PageReader,
         page_s: float = 20.0,
         *,
-        gates: Gates = NO_GATES,
+        host_access: HostAccess = UNLIMITED,
         files: FileKeeper | None = None,
     ) -> None:
-        self._gates = gates
+        self._host_access = host_access
         self._files = files or FileKeeper(None, egress.limits.max_bytes)
         self._page_s = page_s
         self._plans: dict[int, tuple[CrawlPlan, str]] = {}
@@ -75,7 +75,7 @@ class HttpVisitor:
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> ItemResult | Failed:
         """`task` has the opened session of the crawl; `route` leads through its proxy, or accepts any certificate."""
-        turn, outcome = self._gates.visit(plan.concurrency, queued_page(item, task)), None
+        turn, outcome = self._host_access.visit(plan.concurrency, queued_page(item, task)), None
         try:
             ended = await self._visited(item, plan, task, context_of(task, route, visit=turn))
             outcome = ended if isinstance(ended, Failed) else _WELL
@@ -124,7 +124,7 @@ class HttpVisitor:
 
     async def script(self, url: str, plan: CrawlPlan, task: Task, route: Route | None) -> str:
         """The text of a script file, or nothing: it is looked at, never run."""
-        turn = self._gates.visit(plan.concurrency)
+        turn = self._host_access.visit(plan.concurrency)
         context = context_of(task, route, visit=turn)
         try:
             target = parse_target(url)
@@ -161,7 +161,7 @@ class HttpVisitor:
         except BadInput as problem:
             return fault("policy:url", problem.message)
         turn, is_last = (
-            self._gates.visit(plan.concurrency, queued_page(item, task)),
+            self._host_access.visit(plan.concurrency, queued_page(item, task)),
             item.attempt >= plan.retry_attempts,
         )
         try:

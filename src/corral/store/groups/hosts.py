@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from corral.domain.hosts.limiter import Parking, SitePace, StoredHost
-from corral.domain.hosts.quota import Given, PartAsk
+from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.store.database import Database
 from corral.store.queries.hosts import quotas, state
@@ -52,7 +52,7 @@ class SqlHostStore:
     async def count_waiting(self) -> tuple[dict[str, int], int]:
         return await self._db.read_slow(state.waiting_counts)
 
-    async def take_quotas(self, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+    async def take_quotas(self, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
         return await self._db.write(lambda tx: quotas.take(tx, owner, asks))
 
     async def find_contested(self, owner: Owner) -> dict[str, bool]:

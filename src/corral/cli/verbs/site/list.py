@@ -7,9 +7,9 @@ from corral.cli.stores import read_store
 from corral.domain.hosts.breaker import BreakerState
 from corral.domain.hosts.limiter import StoredHost
 from corral.settings import Settings, load_settings
-from corral.views.host_limits import gate_read
+from corral.views.host_limits import limiter_read
 from corral.views.sites import known_site_read
-from corral.wiring.options import gate_rules
+from corral.wiring.options import host_rules
 
 
 def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
@@ -27,13 +27,13 @@ async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         found = await store.sites.list_known(limit)
-        gates = {host.place: host for host in await store.hosts.list_watched()}
+        gates = {host.host_key: host for host in await store.hosts.list_watched()}
     if as_json:
-        rules = gate_rules(settings).breaker
+        rules = host_rules(settings).breaker
         shown = [
             {
                 **known_site_read(site),
-                "gates": [gate_read(host, rules) for host in gates.values() if host.is_of(site.host)],
+                "gates": [limiter_read(host, rules) for host in gates.values() if host.is_of(site.host)],
             }
             for site in found
         ]

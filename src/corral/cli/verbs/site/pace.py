@@ -9,7 +9,7 @@ from corral.cli.options import AsJson, DryRun
 from corral.cli.running import finish
 from corral.cli.writable_store import opened_store
 from corral.domain.errors import BadInput
-from corral.domain.hosts.limiter import SitePace, place_of
+from corral.domain.hosts.limiter import SitePace, host_key_of
 from corral.domain.net.url import parse_target
 from corral.settings import Settings, load_settings
 from corral.views.host_limits import pace_read
@@ -40,21 +40,21 @@ def pace(
     if reset == (concurrency is not None or delay is not None):
         hint = "give --concurrency, --delay or both; or --reset alone"
         raise BadInput("this says nothing about the pace, or two things at once", field="pace", hint=hint)
-    place = place_of(parse_target(host if "://" in host else f"http://{host}", field="host"))
-    finish(_pace(load_settings(), place, SitePace(concurrency, delay), dry_run=dry_run, as_json=as_json))
+    host_key = host_key_of(parse_target(host if "://" in host else f"http://{host}", field="host"))
+    finish(_pace(load_settings(), host_key, SitePace(concurrency, delay), dry_run=dry_run, as_json=as_json))
 
 
-async def _pace(settings: Settings, place: str, said: SitePace, *, dry_run: bool, as_json: bool) -> int:
+async def _pace(settings: Settings, host_key: str, said: SitePace, *, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
-        render.print_plan(f"set the pace of {place}", {"host": place, "pace": pace_read(said)}, as_json=as_json)
+        render.print_plan(f"set the pace of {host_key}", {"host": host_key, "pace": pace_read(said)}, as_json=as_json)
         return exits.DONE
     async with opened_store(settings) as store:
-        await store.hosts.set_pace(place, said)
+        await store.hosts.set_pace(host_key, said)
     if as_json:
-        render.print_json({"host": place, "pace": pace_read(said)})
+        render.print_json({"host": host_key, "pace": pace_read(said)})
         return exits.DONE
     at_once = "as many as the settings say" if said.concurrency is None else str(said.concurrency)
     between = "as far apart as the settings say" if said.delay_s is None else f"{said.delay_s:g} s apart"
-    print(f"{place}: {at_once} at once, {between}")
+    print(f"{host_key}: {at_once} at once, {between}")
     return exits.DONE

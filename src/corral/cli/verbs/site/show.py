@@ -14,10 +14,10 @@ from corral.domain.net.url import parse_target
 from corral.domain.sites.recipe.recipe import StoredRecipe
 from corral.domain.sites.site import Memory
 from corral.settings import Settings, load_settings
-from corral.views.host_limits import gate_read
+from corral.views.host_limits import limiter_read
 from corral.views.site_statistics import site_statistics_read
 from corral.views.sites import evidence, intelligence, recipe_read
-from corral.wiring.options import gate_rules
+from corral.wiring.options import host_rules
 
 _MAX_RECIPES = 200
 
@@ -48,8 +48,8 @@ async def _show(settings: Settings, host: str, *, as_json: bool) -> int:
     if not memories and not recipes and crawled is None and not gates:
         raise SiteNotFound(host)
     told = intelligence(host, memories)
-    rules = gate_rules(settings).breaker
-    at_gates = [gate_read(each, rules, waiting.get(each.place, 0)) for each in gates]
+    rules = host_rules(settings).breaker
+    at_gates = [limiter_read(each, rules, waiting.get(each.host_key, 0)) for each in gates]
     if as_json:
         shown = {"evidence": [evidence(memory) for memory in memories], "gates": at_gates}
         of_crawls = None if crawled is None else site_statistics_read(crawled)

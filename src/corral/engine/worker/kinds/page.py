@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.ports.execution import Executor, FrontierClient
@@ -15,9 +15,9 @@ from corral.engine.worker.kinds.spec import KindSpec
 
 
 class PageKind:
-    def __init__(self, executors: Mapping[Strategy, Executor], gates: Gates = NO_GATES) -> None:
+    def __init__(self, executors: Mapping[Strategy, Executor], host_access: HostAccess = UNLIMITED) -> None:
         self._executors = executors
-        self._gates = gates
+        self._host_access = host_access
 
     async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:  # noqa: ARG002 - a page has no items
         executor = self._executors.get(Strategy(task.strategy))
@@ -28,7 +28,7 @@ class PageKind:
                 f"this installation cannot fetch by {task.strategy}; it offers {offered}",
                 "strategy_unavailable",
             )
-        turn, outcome = self._gates.visit(), None
+        turn, outcome = self._host_access.visit(), None
         try:
             outcome = typed(await executor.execute(replace(task, visit=turn)), task)
             return outcome
@@ -53,5 +53,5 @@ def refresh_from_job(payload: Payload, job: Job) -> Payload:
 
 
 PAGE_KIND = KindSpec(
-    PAGE, PagePayload, lambda parts: PageKind(parts.pages, parts.gates), lane=None, resume=refresh_from_job
+    PAGE, PagePayload, lambda parts: PageKind(parts.pages, parts.host_access), lane=None, resume=refresh_from_job
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from corral.domain.hosts.limiter import NO_GATES, Gates
+from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.ids import JobId, RunId, new_id
 from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.ports.crawling import CrawlVisitor
@@ -31,7 +31,7 @@ class WorkerParts:
     pages: Mapping[Strategy, Executor] = field(default_factory=dict)
     surveys: Mapping[Strategy, Executor] = field(default_factory=dict)
     crawl_visitor: CrawlVisitor | None = None
-    gates: Gates = NO_GATES
+    host_access: HostAccess = UNLIMITED
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 
 

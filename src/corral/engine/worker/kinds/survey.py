@@ -5,4 +5,4 @@ from corral.domain.runs.run import SURVEY
 from corral.engine.worker.kinds.page import PageKind
 from corral.engine.worker.kinds.spec import KindSpec
 
-SURVEY_KIND = KindSpec(SURVEY, SurveyPayload, lambda parts: PageKind(parts.surveys, parts.gates), lane=None)
+SURVEY_KIND = KindSpec(SURVEY, SurveyPayload, lambda parts: PageKind(parts.surveys, parts.host_access), lane=None)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.hosts.quota import PART_S, Given, Part, PartAsk, part_of
+from corral.domain.hosts.quota import QUOTA_S, HostQuota, QuotaGrant, QuotaRequest, compute_quota
 from corral.domain.ids import Owner
 from corral.store.tables import host_quotas
 from corral.store.tx import Tx, insert_params, param, values
 
-_PART_MS = round(PART_S * 1000)
+_PART_MS = round(QUOTA_S * 1000)
 _CLEAN_MS = 60_000
 # Rows of parts come and go, and one that is not there yet cannot be locked. SQLite has one writer at a time.
 _LOCK = sa.select(sa.func.pg_advisory_xact_lock(sa.literal_column("7105190")))
@@ -38,22 +38,22 @@ _CONTESTED = (
 )
 
 
-def take(tx: Tx, owner: Owner, asks: Sequence[PartAsk]) -> list[Given]:
+def take(tx: Tx, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
     if tx.is_postgres:
         tx.all(_LOCK)
     return [_taken(tx, owner, ask) for ask in asks]
 
 
-def _taken(tx: Tx, owner: Owner, ask: PartAsk) -> Given:
-    rows = tx.all(_AT_PLACE, values(host_key=ask.place, now=tx.now_ms))
-    parts = {row[0]: Part(row[0], row[1], row[2], bool(row[3]), (tx.now_ms - row[4]) / 1000) for row in rows}
+def _taken(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
+    rows = tx.all(_AT_PLACE, values(host_key=ask.host_key, now=tx.now_ms))
+    quotas = {row[0]: HostQuota(row[0], row[1], row[2], bool(row[3]), (tx.now_ms - row[4]) / 1000) for row in rows}
     since = {row[0]: row[4] for row in rows}
-    mine = parts.pop(owner, None)
-    turns = part_of(owner, ask, mine, list(parts.values()))
-    held = max(turns, ask.in_use)  # what is under way counts until it has ended
-    is_as_before = mine is not None and bool(mine.turns) == bool(held)
+    mine = quotas.pop(owner, None)
+    slots = compute_quota(owner, ask, mine, list(quotas.values()))
+    held = max(slots, ask.in_use)  # what is under way counts until it has ended
+    is_as_before = mine is not None and bool(mine.slots) == bool(held)
     row = values(
-        host_key=ask.place,
+        host_key=ask.host_key,
         owner=owner,
         slots=held,
         wanted=ask.wanted,
@@ -62,12 +62,12 @@ def _taken(tx: Tx, owner: Owner, ask: PartAsk) -> Given:
         until=tx.now_ms + _PART_MS,
     )
     tx.run(_KEEP, row)
-    return Given(ask.place, turns, is_contested=bool(parts))
+    return QuotaGrant(ask.host_key, slots, is_contested=bool(quotas))
 
 
 def contested(tx: Tx, owner: Owner) -> dict[str, bool]:
     """Where this node has a part, or waits for one, and another does, too; and whether one of those has none."""
-    return {place: turns == 0 for place, turns in tx.all(_CONTESTED, values(owner=owner))}
+    return {host_key: slots == 0 for host_key, slots in tx.all(_CONTESTED, values(owner=owner))}
 
 
 def renew(tx: Tx, owner: Owner) -> None:
@@ -76,8 +76,8 @@ def renew(tx: Tx, owner: Owner) -> None:
     tx.run(_CLEAN, values(before=tx.now_ms - _CLEAN_MS))
 
 
-def drop(tx: Tx, owner: Owner, places: Sequence[str]) -> None:
-    tx.many(_DROP, [values(owner=owner, host_key=place) for place in places])
+def drop(tx: Tx, owner: Owner, host_keys: Sequence[str]) -> None:
+    tx.many(_DROP, [values(owner=owner, host_key=host_key) for host_key in host_keys])
 
 
 def drop_all(tx: Tx, owner: Owner) -> None:

@@ -151,15 +151,15 @@ def forget(tx: Tx, older_than_s: float) -> int:
     return tx.run(_FORGET, values(before=tx.now_ms - round(older_than_s * 1000)))
 
 
-def get(tx: Tx, place: str) -> StoredHost | None:
-    row = first(tx.all(_ONE, values(host_key=place)))
+def get(tx: Tx, host_key: str) -> StoredHost | None:
+    row = first(tx.all(_ONE, values(host_key=host_key)))
     return None if row is None else _host(tx, row)
 
 
 def _host(tx: Tx, row: Row) -> StoredHost:
-    place, failures, opened_at, probed_at, blocked_until, concurrency, delay_ms, updated_at = row
+    host_key, failures, opened_at, probed_at, blocked_until, concurrency, delay_ms, updated_at = row
     return StoredHost(
-        place,
+        host_key,
         int(failures),
         None if opened_at is None else (tx.now_ms - opened_at) / 1000,
         None if probed_at is None else (tx.now_ms - probed_at) / 1000,
@@ -169,42 +169,42 @@ def _host(tx: Tx, row: Row) -> StoredHost:
     )
 
 
-def _row(tx: Tx, place: str, **given: Any) -> dict[str, Any]:
+def _row(tx: Tx, host_key: str, **given: Any) -> dict[str, Any]:
     plain = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
-    return {**plain, **given, **values(host_key=place, updated_at=tx.now_ms)}
+    return {**plain, **given, **values(host_key=host_key, updated_at=tx.now_ms)}
 
 
 def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
     """Failures in a row of hosts, and for how long they asked to be left alone."""
     rows = [
-        _row(tx, place, failures=failures, blocked_until=tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0)
-        for place, failures, blocked_s in sorted(seen)
+        _row(tx, host_key, failures=failures, blocked_until=tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0)
+        for host_key, failures, blocked_s in sorted(seen)
     ]
     tx.many(_TOUCH, rows)
 
 
-def open_breaker(tx: Tx, place: str, failures: int, blocked_s: float) -> None:
+def open_breaker(tx: Tx, host_key: str, failures: int, blocked_s: float) -> None:
     blocked = tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0
-    tx.run(_OPEN, _row(tx, place, failures=failures, opened_at=tx.now_ms, blocked_until=blocked))
+    tx.run(_OPEN, _row(tx, host_key, failures=failures, opened_at=tx.now_ms, blocked_until=blocked))
 
 
-def take_probe(tx: Tx, place: str, open_s: float, probe_s: float) -> bool:
+def take_probe(tx: Tx, host_key: str, open_s: float, probe_s: float) -> bool:
     """True for one caller alone, once the breaker has been open for long enough."""
     before = values(opened_before=tx.now_ms - round(open_s * 1000), probed_before=tx.now_ms - round(probe_s * 1000))
-    return tx.run(_TAKE_PROBE, {**before, **values(host_key=place, now=tx.now_ms)}) == 1
+    return tx.run(_TAKE_PROBE, {**before, **values(host_key=host_key, now=tx.now_ms)}) == 1
 
 
-def end_probe(tx: Tx, place: str, failures: int, opened_ago_s: float | None) -> int:
+def end_probe(tx: Tx, host_key: str, failures: int, opened_ago_s: float | None) -> int:
     """Write what the probe has shown; how many pages go on because of it. Where it is still open, they wait on."""
     opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
-    tx.run(_END_PROBE, values(host_key=place, failures=failures, opened_at=opened_at, now=tx.now_ms))
-    return let_go(tx, place) if opened_at is None else 0
+    tx.run(_END_PROBE, values(host_key=host_key, failures=failures, opened_at=opened_at, now=tx.now_ms))
+    return let_go(tx, host_key) if opened_at is None else 0
 
 
-def say(tx: Tx, place: str, pace: SitePace) -> None:
+def say(tx: Tx, host_key: str, pace: SitePace) -> None:
     """What a person has said of the pace of a site."""
     delay_ms = None if pace.delay_s is None else round(pace.delay_s * 1000)
-    tx.run(_SAY, _row(tx, place, concurrency=pace.concurrency, delay_ms=delay_ms))
+    tx.run(_SAY, _row(tx, host_key, concurrency=pace.concurrency, delay_ms=delay_ms))
 
 
 def park(tx: Tx, parkings: Sequence[Parking]) -> int:
@@ -213,7 +213,7 @@ def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     history: list[dict[str, Any]] = []
     for each, row in zip(parkings, rows, strict=True):
         if row is not None:
-            meta = {"waiting_reason": each.reason.value, "host": each.place, "wait_s": round(each.wait_s, 3)}
+            meta = {"waiting_reason": each.reason.value, "host": each.host_key, "wait_s": round(each.wait_s, 3)}
             draft = EventDraft(EventKind.HOST_WAITS, meta)
             history += events.rows_for(each.lease.run_id, row[0], [draft], tx.wall_ms)
     events.insert(tx, history)
@@ -227,40 +227,40 @@ def _parked(each: Parking) -> dict[str, Any]:
         epoch=lease.epoch,
         owner=lease.owner,
         reason=each.reason.value,
-        host_key=each.place,
+        host_key=each.host_key,
     )
 
 
-def let_go(tx: Tx, place: str) -> int:
+def let_go(tx: Tx, host_key: str) -> int:
     """All pages of crawls that wait for this host are due now. Runs are woken by claims, as the host has room."""
     crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
-    freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(place)]
+    freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(host_key)]
     return tx.many(_FREE_ITEMS, freed) if freed else 0
 
 
-def call_up(tx: Tx, place: str) -> int:
+def call_up(tx: Tx, host_key: str) -> int:
     """An open breaker needs one request to probe its host. Where no run waits to make it, a page of a crawl is due."""
-    if tx.all(_FIRST_WAITING, values(host_key=place)):
+    if tx.all(_FIRST_WAITING, values(host_key=host_key)):
         return 0
     for run_id in [row[0] for row in tx.all(_LIVE_CRAWLS)]:
-        for name in _names(place):
+        for name in _names(host_key):
             page = first(tx.all(_NEXT_PAGE, values(run_id=run_id, host=name, now=tx.now_ms)))
             if page is not None:
                 return tx.run(_CALL_UP_PAGE, values(run_id=run_id, id=page[0]))
     return 0
 
 
-def _names(place: str) -> tuple[str, str]:
+def _names(host_key: str) -> tuple[str, str]:
     """Of a place, as the hosts of pages."""
-    return place, f"www.{place}"
+    return host_key, f"www.{host_key}"
 
 
 def waiting_counts(tx: Tx) -> tuple[dict[str, int], int]:
     """How many runs wait for each host, and how many runs and pages of crawls wait for a breaker."""
     by_host: dict[str, int] = {}
     blocked = 0
-    for place, reason, count in tx.all(_COUNT_RUNS):
-        by_host[place] = by_host.get(place, 0) + int(count)
+    for host_key, reason, count in tx.all(_COUNT_RUNS):
+        by_host[host_key] = by_host.get(host_key, 0) + int(count)
         blocked += int(count) if reason == WaitReason.BREAKER.value else 0
     for row in tx.all(_LIVE_CRAWLS):
         blocked += int(tx.all(_COUNT_ITEMS, values(run_id=row[0], now=tx.now_ms))[0][0])

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.errors import RunNotFound
-from corral.domain.hosts.limiter import place_of_url
+from corral.domain.hosts.limiter import host_key_of_url
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import InterventionStatus
@@ -144,7 +144,7 @@ def _row(tx: Tx, run: NewRun, event_count: int) -> dict[str, Any]:
         created_at=tx.wall_ms,
         retry_of=run.retry_of,
         parent_id=run.parent_id,
-        host_key=None if run.kind in WITH_ITEMS else place_of_url(run.payload.read(CommonPayload).url),
+        host_key=None if run.kind in WITH_ITEMS else host_key_of_url(run.payload.read(CommonPayload).url),
         seq=event_count,
     )
 

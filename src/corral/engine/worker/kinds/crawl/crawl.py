@@ -29,7 +29,7 @@ from corral.domain.crawl.item_decision import decide_item
 from corral.domain.crawl.page_archive import told_at_once
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import left_out_by
-from corral.domain.hosts.limiter import place_of_url, wait_of
+from corral.domain.hosts.limiter import host_key_of_url, wait_of
 from corral.domain.hosts.order import HostOrder, Position
 from corral.domain.ports.crawling import CrawlVisitor, PageVisitor
 from corral.domain.ports.execution import FrontierClient
@@ -188,7 +188,7 @@ class _Crawl:
             if (held := self._memory.held(item)) is not None:
                 self._ended.append(held)
                 continue
-            self._order.begin(place_of_url(item.url) or "", _position(item))
+            self._order.begin(host_key_of_url(item.url) or "", _position(item))
             self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
 
     async def _visit(self, item: Item) -> None:
@@ -211,7 +211,7 @@ class _Crawl:
 
     def _send_back_followers(self, item: Item, failure: Failed) -> None:
         """Pages that come after one that its host sent away must not overtake it."""
-        found, host = wait_of(failure), place_of_url(item.url)
+        found, host = wait_of(failure), host_key_of_url(item.url)
         if found is None or found[0] != host:
             return
         self._sent_back[item.id] = host, _position(item), failure
@@ -224,7 +224,7 @@ class _Crawl:
         """
         if not self._sent_back:
             return False
-        host, position = place_of_url(item.url), _position(item)
+        host, position = host_key_of_url(item.url), _position(item)
         earlier = (failure for place, other, failure in self._sent_back.values() if place == host and other < position)
         failure = next(earlier, None)
         if host is None or failure is None:
@@ -260,7 +260,7 @@ class _Crawl:
         policy, is_start = self._policy, item.depth == 0
         decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
-        if (found := wait_of(failure)) is not None and found[0] != place_of_url(item.url):
+        if (found := wait_of(failure)) is not None and found[0] != host_key_of_url(item.url):
             reason = WAITS_FOR_REDIRECT
         # A page that robots.txt or our own rules keep us from did not fail.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
