@@ -15,12 +15,13 @@ import psutil
 from bench.model import Place, Result
 from bench.probe import memory_mb, stop
 from bench.services import free_port
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import hint_of
 from corral.domain.runs.run import NewRun
+from corral.runtime.new_ids import new_id
 from corral.runtime.process import serve
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App

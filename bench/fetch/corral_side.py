@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from bench.pages import COUNT, path_of, title_of
-from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.record import RecordFilter
+from corral.runtime.new_ids import new_id
 from corral.runtime.process import serve
 from corral.settings import load_settings
 from corral.wiring.app import App

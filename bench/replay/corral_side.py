@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from corral.demo.content import PRODUCT_COUNT, products
-from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.record import RecordFilter
 from corral.domain.runs.run import NewRun
+from corral.runtime.new_ids import new_id
 from corral.runtime.process import serve
 from corral.settings import load_settings
 from corral.wiring.app import App

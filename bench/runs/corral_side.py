@@ -18,11 +18,12 @@ import httpx
 
 from bench.model import Place, Result
 from bench.probe import latency_ms, memory_mb
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
+from corral.runtime.new_ids import new_id
 from corral.runtime.process import serve
 from corral.settings import load_settings
 from corral.store.open import open_store

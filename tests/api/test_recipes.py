@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from corral.domain.ids import new_id
 from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
+from corral.runtime.new_ids import new_id
 from corral.settings import load_settings
 from corral.store.open import open_store
 from tests.stack import Stack

@@ -13,10 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, RunAction, RunState
+from corral.runtime.new_ids import new_id
 from tests.chaos.client import Client, client_of
 from tests.chaos.level import LEVEL, SEED, by_level, seeded
 from tests.chaos.report import report

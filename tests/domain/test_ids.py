@@ -4,7 +4,8 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.ids import event_id, is_id, new_id, new_owner
+from corral.domain.ids import event_id, is_id
+from corral.runtime.new_ids import new_id, new_owner
 
 
 def test_ids_sort_by_when_they_were_made() -> None:

@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import Event, EventDraft, EventKind
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run
 from corral.engine.node.node import Node
+from corral.runtime.new_ids import new_id
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node

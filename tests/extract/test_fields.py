@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
 from corral.extract import page
-from corral.extract.fields import extract_fields
-from corral.extract.page import is_too_deep, title_of
+from corral.extract.fields import extract_from
+from corral.extract.page import Page, is_too_deep
 from corral.extract.selectors.spec import compile_check
 from corral.extract.value_limit import capture_limit
 from corral.extract.values import storable
@@ -29,7 +29,7 @@ PRODUCT = """
 
 
 def found(name: str, html: str = PRODUCT, **recipe: object) -> object:
-    return extract_fields(html, URL, [FieldSpec(name, **recipe)]).record[name]  # type: ignore[arg-type]
+    return extract_from(Page(html, URL), [FieldSpec(name, **recipe)]).record[name]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_recipes() -> None:
 
 def test_blank_values_are_missing() -> None:
     fields = [FieldSpec("a", css="p"), FieldSpec("b", css="i", all=True), FieldSpec("c", css="b")]
-    extraction = extract_fields("<p> \n&nbsp;</p><i></i><b>x</b>", URL, fields)
+    extraction = extract_from(Page("<p> \n&nbsp;</p><i></i><b>x</b>", URL), fields)
     assert extraction.record == {"a": None, "b": [], "c": "x"}
     assert extraction.missing == ("a", "b")
 
@@ -131,13 +131,13 @@ def test_depth_is_judged_before_parsing() -> None:
     assert is_too_deep("<div></x>" * 100_000)
     assert not is_too_deep("<div></div>" * 100_000)
     assert not is_too_deep("<p>a<br><li>b" * 100_000)
-    assert title_of("<div>" * 200_000) is None
+    assert Page("<div>" * 200_000).title is None
     assert time.monotonic() - started < 5 * SLACK
 
 
 @given(st.text(alphabet="<>/abip ='\"&;#!-x0\n", max_size=200), st.text(max_size=12))
 def test_no_markup_and_no_name_raises(html: str, name: str) -> None:
-    extraction = extract_fields(html, URL, [FieldSpec(name)])
+    extraction = extract_from(Page(html, URL), [FieldSpec(name)])
     assert set(extraction.record) == {name}
 
 

@@ -8,11 +8,12 @@ import pytest
 
 from corral.demo import running_site
 from corral.demo.content import products
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import Run, RunState
 from corral.domain.sites.recipe.recipe import recipe_key
+from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
 from tests.engine.builders import ended, kinds, settings_for, until, working
 from tests.fetch.browsing import needs_chromium

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.runs.event import EventKind
@@ -13,6 +13,7 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
+from corral.runtime.new_ids import new_id
 from tests.engine.builders import ended, events, settings_for, working
 from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from corral.domain.ids import JobId, Owner, RunId, new_id
+from corral.domain.ids import JobId, Owner, RunId
 from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind, fold
 from corral.domain.runs.loss import Blame, Loss
@@ -14,6 +14,7 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import Transition
 from corral.domain.runs.run import Lease, NewRun, RunAction
 from corral.domain.runs.settlement import Settlement
+from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 
 ME = Owner("me")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from corral.domain.ids import new_id
+from corral.runtime.new_ids import new_id
 
 DAY_MS = 86_400_000
 

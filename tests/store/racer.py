@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 
-from corral.domain.ids import new_owner
+from corral.runtime.new_ids import new_owner
 from corral.store.open import open_store
 from tests.store.builders import completed
 

@@ -1,10 +1,10 @@
 import pytest
 
 from corral.domain.errors import RecordNotFound
-from corral.domain.ids import new_id
 from corral.domain.runs.record import RecordFilter
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import RunAction, RunState
+from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import a_run, add, claim_new

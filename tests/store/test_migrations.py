@@ -6,9 +6,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from corral.domain.ids import new_id
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import RunState
+from corral.runtime.new_ids import new_id
 from corral.store import schema
 from corral.store.indexes import metadata
 from corral.store.open import open_store

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from corral.cli.secret_input import text_or_file
 from corral.domain.errors import BadInput
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job, OnTrouble, Priority, Strategy
 from corral.domain.jobs.schedule import check_frequency
 from corral.domain.json_path import parse_query
@@ -16,6 +16,7 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.secret import Secret
 from corral.engine.usecases.jobs import check_fields, kept_proxy
 from corral.extract.selectors.spec import check_xpath, compile_check
+from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.vault import vault_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from corral.domain.ids import Owner, RunId, new_id
+from corral.domain.ids import Owner, RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.loss import DeathCause
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
@@ -16,6 +16,7 @@ from corral.domain.sites.session import SealedSession
 from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.node.pool import Held, PoolEvents, WorkerPool, WorkerProcess, lend_all
 from corral.engine.worker import messages
+from corral.runtime.new_ids import new_id
 
 _START_S = 15.0
 _MARGIN_S = 2.0

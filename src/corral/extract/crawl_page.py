@@ -300,6 +300,7 @@ def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> s
     return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
 
 
+# Memo: parsing the plan of a crawl takes longer than reading one of its pages.
 @lru_cache(maxsize=64)
 def _classifier(packed: str) -> LinkClassifier:
     return LinkClassifier(CrawlPlan.of(orjson.loads(packed)))

@@ -53,10 +53,6 @@ class Extraction:
     problems: dict[str, str] = field(default_factory=dict)  # by field, why it was not looked for to the end
 
 
-def extract_fields(html: str, base_url: str, fields: Sequence[FieldSpec]) -> Extraction:
-    return extract_from(Page(html, base_url), fields)
-
-
 def no_guard(_place: int) -> AbstractContextManager[None]:
     return nullcontext()
 

@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from corral.extract.page import Page
 
 # Default limit of the links taken from one page. Reading so many costs 2 s of processor time and 230 MiB.
 MAX_LINKS = 100_000
-_REMEMBERED = 8_192
-_REMEMBERED_CHARS = 200
 _MAX_TEXT_CHARS = 200
 _SPACE = " \t\n\r\f"
 _BREAKS = re.compile("[\t\n\r]")
@@ -61,8 +58,7 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         written = (attributes.get("href") or attributes.get("src") or "").partition("#")[0]
         if written in followed:
             continue
-        # Most links of a page are on others, too; what is longer is not worth remembering.
-        reference = _clean_cached(written) if len(written) <= _REMEMBERED_CHARS else _clean(written)
+        reference = _clean(written)
         if not reference:
             continue
         rel = attributes.get("rel")
@@ -140,9 +136,6 @@ def _clean(reference: str) -> str:
     if not text.isprintable():
         text = _BREAKS.sub("", text)
     return "" if ":" in text[:11] and _ELSEWHERE.match(text) else text
-
-
-_clean_cached = lru_cache(maxsize=_REMEMBERED)(_clean)
 
 
 def refresh_of(content: str) -> Refresh | None:

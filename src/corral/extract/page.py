@@ -192,10 +192,6 @@ class Page:
         return normalize_space(node.text(deep=True, separator=" ")) if node is not None else None
 
 
-def title_of(html: str) -> str | None:
-    return Page(html).title
-
-
 def _is_hidden(node: LexborNode) -> bool:
     parent = node.parent
     return parent is not None and parent.tag in ("script", "style", "template", "noscript")

@@ -44,10 +44,6 @@ class Body:
         self.raw_bytes = 0
         self.truncated = False
 
-    @property
-    def decoded_bytes(self) -> int:
-        return len(self._decoded)
-
     def whole(self) -> bytes:
         return bytes(self._decoded)
 

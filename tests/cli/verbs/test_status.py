@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from corral.domain.ids import Owner, new_owner
+from corral.domain.ids import Owner
 from corral.domain.runs.node import NodeInfo, NodeRole
+from corral.runtime.new_ids import new_owner
 from corral.store.open import open_store
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, line_with

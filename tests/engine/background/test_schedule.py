@@ -5,13 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from corral.domain.errors import BadInput
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, Strategy
 from corral.domain.net.address import AllowEntry
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import Run, RunState
 from corral.engine.background.schedule import Scheduler
 from corral.engine.background.sweep import Sweeper
+from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_client

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from corral.domain.hosts.breaker import Sign, sign_of
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.net.proxy import RouteKind
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
+from corral.runtime.new_ids import new_id
 from corral.wiring.options import host_rules
 from tests.engine.builders import ended, put, working
 from tests.engine.crawl.site import Page, served

@@ -10,12 +10,13 @@ import pytest
 from corral.domain.errors import CannotLook
 from corral.domain.hosts.claiming import MOST_SET_ASIDE
 from corral.domain.hosts.limiter import SitePace
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.jobs.survey import Survey
 from corral.domain.net.url import parse_target
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run, RunState
+from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_api

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from corral.domain.hosts.claiming import ANY_HOST
-from corral.domain.ids import new_owner
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.domain.runs.run import EVERY_LANE, Lanes, NewRun
 from corral.engine.node.sources import LEFT_IN_QUEUE, NOT_CLAIMED, Asked, Errand, Oldest
+from corral.runtime.new_ids import new_owner
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
 from tests.engine.builders import drill, put, settings_for

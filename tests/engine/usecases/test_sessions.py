@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from corral.domain.errors import BadConfiguration
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job
 from corral.engine.usecases.sessions import SessionDraft
+from corral.runtime.new_ids import new_id
 from corral.wiring.roles import open_client
 from tests.engine.builders import settings_for
 

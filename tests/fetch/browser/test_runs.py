@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from corral.demo import RunningSite, running_site
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.runs.run import Run, RunAction, RunState
 from corral.fetch.browser.processes import ProcessRecord, descendants
+from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
 from tests.engine.builders import ended, events, kinds, node_of, settings_for, sound, started, working
 from tests.fetch.browsing import needs_chromium, until

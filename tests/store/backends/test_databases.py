@@ -11,8 +11,8 @@ import pysqlite3
 import pytest
 
 from corral.domain.errors import RunNotFound, StorageUnavailable, StorageUnusable
-from corral.domain.ids import new_id
 from corral.domain.runs.run import RunAction
+from corral.runtime.new_ids import new_id
 from corral.store.backends import sqlite_file
 from corral.store.open import open_store
 from corral.store.store import Store

@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnavailable
-from corral.domain.ids import new_id
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import RunAction, RunState
+from corral.runtime.new_ids import new_id
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.store.tables import runs

@@ -7,8 +7,8 @@ import pysqlite3
 import pytest
 
 from corral.domain.errors import StorageUnavailable, StorageUnusable
-from corral.domain.ids import new_owner
 from corral.domain.runs.node import NodeInfo, NodeRole, NodeState
+from corral.runtime.new_ids import new_owner
 from corral.store.backends import sqlite_file
 from corral.store.backends.clock import SystemClock
 from corral.store.backends.readonly import ReadOnlyFile

@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 
 from corral.domain.errors import JobNotFound, WrongState
-from corral.domain.ids import new_id
 from corral.domain.jobs.job import DueJob, FieldSpec, Priority, Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import HoldReason, RunAction, RunState
+from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 from tests.store.builders import CREATED, a_job, a_run, add, claim, completed, held, settle
 from tests.store.conftest import Sql

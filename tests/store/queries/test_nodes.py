@@ -2,11 +2,12 @@
 
 import re
 
-from corral.domain.ids import Owner, new_owner
+from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.node import Neglect, NodeInfo, NodeRole, NodeState, QueueNow
 from corral.domain.runs.queues import Queue
 from corral.domain.runs.run import RunAction
+from corral.runtime.new_ids import new_owner
 from corral.store.store import Store
 from tests.store.builders import a_run, add, add_many, claim, completed, retried, settle
 from tests.store.conftest import Sql

@@ -12,8 +12,9 @@ from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.routing import make_router
 from corral.api.schemas.common import Deleted, JobChange, JobCreate, JobRead, field_specs
 from corral.domain.errors import BadInput
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
+from corral.runtime.new_ids import new_id
 
 router = make_router("jobs")
 

@@ -54,7 +54,7 @@ _COUNTERS = _Counters()
 
 
 def sketch(text: str, without: Collection[str] = ()) -> tuple[int, tuple[int, ...]]:
-    """The fingerprint of a text and its `rare_words`, for little more than the price of one of them.
+    """The fingerprint of a text and a sample of its words, for little more than the price of one of them.
 
     Words in `without` (in small letters) do not count: a page that repeats its address says nothing by that.
     """
@@ -70,17 +70,12 @@ def fingerprint(text: str) -> int:
     return _print(*_hashes(text))
 
 
-def rare_words(text: str) -> tuple[int, ...]:
-    """A sample of a text's words that does not depend on the text: those with the smallest numbers, as numbers.
-
-    Two texts from the same words have samples from the same few words, so that it shows when nothing new comes. Of
-    a short text it is every word. What is a number itself is not among them, but where there are many, they follow;
-    they are those from `NUMBERS_FROM` on.
-    """
-    return _sample(*_hashes(text))
-
-
 def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
+    """The words with the smallest hashes, as hashes: a sample that does not depend on the text.
+
+    Two texts made of the same words have samples of the same few words, which shows when nothing new comes. The sample
+    of a short text is every word. Numbers come after the words, from `NUMBERS_FROM` on, where there are many.
+    """
     return (*named[:_SAMPLED], *numbers[:_SAMPLED])
 
 

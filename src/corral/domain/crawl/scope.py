@@ -214,6 +214,7 @@ def _home(target: Target, mode: ScopeMode) -> _Home:
     return _Home(target.host, port, with_subdomains=False, folder=folder)
 
 
+# Memo: a crawl meets few origins, each on every page.
 @lru_cache(maxsize=4096)
 def _split(origin: str) -> tuple[str, int]:
     target = parse_target(origin)

@@ -14,7 +14,7 @@ from typing import Any
 from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
 from corral.domain.crawl.sharing import host_key_of_template
 from corral.domain.crawl.template_growth import Spread, Yields
-from corral.domain.crawl.traps import DEFERRING, Trap, family_of, names_of, variants_of
+from corral.domain.crawl.traps import Trap, family_of, names_of, variants_of
 
 _SOME_NUMBERS = 3
 _WORDS_FOR_ONE = 30
@@ -367,10 +367,6 @@ class TemplateBudget:
 
 def _suspicion_of(tally: _Tally) -> float:
     return tally.spread.suspicion(is_dated=tally.is_dated, is_combined=tally.is_combined)
-
-
-def is_deferring(reason: str | None) -> bool:
-    return reason in DEFERRING
 
 
 def _root_of(name: str) -> str:

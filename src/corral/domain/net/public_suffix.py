@@ -7,14 +7,15 @@ if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
 
+# Memo: one list for the process, loaded with the first lookup. Most processes never need its 4 MiB.
 @lru_cache(maxsize=1)
 def _load_suffixes() -> "PublicSuffixList":
-    # Loaded with the first lookup: most processes never need its 4 MiB.
     from publicsuffixlist import PublicSuffixList  # noqa: PLC0415
 
     return PublicSuffixList()
 
 
+# Memo: the cookies of a site name the same few domains on every page.
 @lru_cache(maxsize=1024)
 def is_public_suffix(domain: str) -> bool:
     """True for an entry of the public suffix list, and for every single label. `domain` is lower-case ASCII."""

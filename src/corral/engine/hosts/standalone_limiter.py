@@ -8,9 +8,9 @@ import structlog
 
 from corral.domain.errors import StorageError
 from corral.domain.hosts.limiter import HostRules
-from corral.domain.ids import new_owner
 from corral.domain.ports.stores import HostStore
 from corral.engine.hosts.limiter_sync import LimiterSync
+from corral.runtime.new_ids import new_owner
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import structlog
 
 from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
-from corral.domain.ids import new_owner
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.loss import DeathCause
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
@@ -28,6 +27,7 @@ from corral.engine.node.renewer import LEASE_S, Renewer, Snapshot
 from corral.engine.node.sources import Oldest, Source
 from corral.engine.node.steps import Steps
 from corral.engine.worker.attempt import cancelled_itself, out_of_time, settlement_of
+from corral.runtime.new_ids import new_owner
 
 log = structlog.get_logger()
 T = TypeVar("T")

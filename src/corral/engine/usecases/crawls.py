@@ -9,7 +9,7 @@ from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, listin
 from corral.domain.crawl.option_values import LAST
 from corral.domain.crawl.payload import CrawlPayload, plan_of
 from corral.domain.errors import BadInput, RunNotFound
-from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.canonical import canonical_url, url_key
@@ -22,6 +22,7 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
 from corral.domain.sites.session import SealedSession
+from corral.runtime.new_ids import new_id
 
 # How much later than the crawl's own clock the node steps in.
 _MARGIN_S = 60.0

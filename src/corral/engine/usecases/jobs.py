@@ -9,7 +9,7 @@ from typing import Any
 
 from corral.domain.crawl.job_pages import ITEM_LINKS, Listing, check_pages, plan_of_job
 from corral.domain.errors import BadInput, StorageUnavailable
-from corral.domain.ids import JobId, new_id
+from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, OnTrouble, StoredJob
 from corral.domain.jobs.schedule import check_frequency, next_slot
 from corral.domain.net.address import EgressPolicy, check_literal
@@ -22,6 +22,7 @@ from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.probe import Probe
 from corral.domain.runs.strategy import is_proxied
 from corral.domain.secret import Secret
+from corral.runtime.new_ids import new_id
 
 MAX_FIELDS = 200
 

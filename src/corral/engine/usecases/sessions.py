@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corral.domain.errors import BadInput, JobNotFound, SessionChanged
-from corral.domain.ids import new_id
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
@@ -27,6 +26,7 @@ from corral.domain.sites.session import (
 )
 from corral.engine.oneshot import errand
 from corral.engine.worker.kinds.registry import find_kind
+from corral.runtime.new_ids import new_id
 from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
 
 _TRIES = 5

@@ -11,7 +11,7 @@ from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import BadInput, JobNotFound, WrongState
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
@@ -30,6 +30,7 @@ from corral.domain.sites.site import fields_key
 from corral.engine.background.recipe_recorder import recipe_for
 from corral.engine.usecases.crawls import CrawlAccess, crawl_run, seeds_of
 from corral.engine.worker.kinds.registry import find_kind
+from corral.runtime.new_ids import new_id
 
 _MAX_RECIPES = 50
 

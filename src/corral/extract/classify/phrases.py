@@ -1,7 +1,6 @@
 """The sentences by which refusals, login forms and dead ends give themselves away: whole ones, never single words."""
 
 import re
-from functools import lru_cache
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
@@ -121,7 +120,6 @@ def is_odd(title: str | None) -> bool:
     return says(ODD_TITLE, title)
 
 
-@lru_cache(maxsize=64)  # every pattern is tried on the same title
 def _parts(text: str) -> tuple[str, ...]:
     whole = plain_text(text)
     return tuple(dict.fromkeys(part.strip(_EDGES) for part in (whole, *_BETWEEN.split(whole))))

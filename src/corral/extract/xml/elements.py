@@ -3,7 +3,6 @@
 Importing this takes 25 ms and 5 MB: it is imported where a document needs it, and by the process that reads pages.
 """
 
-import functools
 import html
 import math
 import re
@@ -137,14 +136,12 @@ def _parse(text: str, parser: Any) -> Any:
     return root
 
 
-@functools.lru_cache(maxsize=256)
 def _compile_xpath(expression: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
     """The core functions and no others: a prefix that names EXSLT would bring more of them."""
     namespaces = {prefix: uri for prefix, uri in prefixes if not uri.startswith(_EXSLT)}
     return etree.XPath(expression, namespaces=namespaces, regexp=False)
 
 
-@functools.lru_cache(maxsize=256)
 def _css_to_xpath(selector: str) -> str:
     return GenericTranslator().css_to_xpath(selector)
 

@@ -10,8 +10,8 @@ import pysqlite3
 import sqlalchemy as sa
 
 from corral.domain.errors import StorageUnusable
-from corral.domain.ids import new_owner
 from corral.runtime import private_files
+from corral.runtime.new_ids import new_owner
 from corral.store import schema
 from corral.store.backends import migration_marks, sqlite_file
 from corral.store.backends.clock import Clock

@@ -20,7 +20,7 @@ import psycopg
 import pysqlite3
 
 from corral.domain.errors import CorralError, StorageUnusable
-from corral.domain.ids import new_id
+from corral.runtime.new_ids import new_id
 from corral.store import schema
 from corral.store.backends import migration_marks, sqlite_file
 from corral.store.backends.clock import Clock, SystemClock

@@ -3,8 +3,8 @@
 import asyncio
 
 from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
-from corral.domain.ids import new_owner
 from corral.domain.runs.node import NodeInfo, NodeRole
+from corral.runtime.new_ids import new_owner
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.store.conftest import Sql

@@ -1,10 +1,10 @@
 import pytest
 
-from corral.domain.ids import new_id
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import HoldReason, Lanes, Lease, RunAction, RunState
 from corral.domain.runs.settlement import Settlement
+from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 from tests.store import builders
 from tests.store.builders import ME, OTHER, a_run, add, add_many, check_history, claim, claim_new, history

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from corral.domain.errors import WrongState
-from corral.domain.ids import new_owner
 from corral.domain.runs.run import RunAction, RunState
+from corral.runtime.new_ids import new_owner
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests import forked

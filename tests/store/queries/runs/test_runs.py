@@ -1,10 +1,10 @@
 import pytest
 
 from corral.domain.errors import RunNotFound, WrongState
-from corral.domain.ids import new_id
 from corral.domain.jobs.job import Priority
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import HoldReason, RunAction, RunState, spoken
+from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 from tests.store.builders import (
     CREATED,

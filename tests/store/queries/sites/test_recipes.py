@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from corral.domain.errors import RecipeNotFound
-from corral.domain.ids import new_id
 from corral.domain.jobs.job import Strategy
 from corral.domain.sites.recipe.recipe import RecordedRecipe, recipe_of
 from corral.domain.sites.site import Observation, fields_key
+from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 
 DOCUMENT: dict[str, Any] = {

@@ -11,13 +11,13 @@ from corral.domain.errors import (
     SessionChanged,
     SessionNotFound,
 )
-from corral.domain.ids import new_id
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import InterventionStatus
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import HoldReason, Lease, RunAction, RunState
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionState, parse_session
+from corral.runtime.new_ids import new_id
 from corral.secrets.vault import Keyring, SealBroken
 from corral.store.store import Store
 from tests.store.builders import ME, a_job, a_run, check_history, completed, history, settle

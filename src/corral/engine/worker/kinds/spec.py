@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
-from corral.domain.ids import JobId, RunId, new_id
+from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.ports.crawling import CrawlVisitor
 from corral.domain.ports.execution import Executor, RunKind
@@ -12,6 +12,7 @@ from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.queues import Lane
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import NewRun
+from corral.runtime.new_ids import new_id
 
 # The strategy of runs that wait in a lane, where the kind has no choice of strategies.
 _STRATEGIES = {Lane.LIGHT: Strategy.HTTP, Lane.CRAWL: Strategy.HTTP, Lane.BROWSER: Strategy.BROWSER}

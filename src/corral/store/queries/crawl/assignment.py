@@ -30,9 +30,10 @@ from corral.domain.crawl.sharing import (
     host_key_of_url,
     split_concurrency,
 )
-from corral.domain.ids import RunId, new_id
+from corral.domain.ids import RunId
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import CRAWL_HELPER, Lease, NewRun
+from corral.runtime.new_ids import new_id
 from corral.store.queries.crawl import helpers
 from corral.store.queries.crawl import traps as item_traps
 from corral.store.queries.crawl.helpers import ARRIVED, LEAVING, POLL_S, SETTLED, CrawlStepContext, HelperState

@@ -10,7 +10,7 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DiscoveredLink, ItemResult, state_when_found
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.sharing import COORDINATOR
-from corral.domain.ids import new_id
+from corral.runtime.new_ids import new_id
 from corral.store.queries import stored_pages
 from corral.store.queries.crawl import assignment, recrawl
 from corral.store.queries.crawl import room as item_room

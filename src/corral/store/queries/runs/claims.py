@@ -15,7 +15,7 @@ from corral.domain.hosts.claiming import (
     choose,
     choose_suspects,
 )
-from corral.domain.ids import Owner, new_id
+from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.loss import Suspicion
@@ -24,6 +24,7 @@ from corral.domain.runs.queues import Hint, Lane, lane_of, queue_of
 from corral.domain.runs.run import CRAWL_HELPER, EVERY_LANE, HoldReason, Lanes, Lease, Run, RunAction, RunState, target
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import SealedSession
+from corral.runtime.new_ids import new_id
 from corral.store.indexes import LANES
 from corral.store.queries import artifacts, events
 from corral.store.queries.runs import interventions, waiting

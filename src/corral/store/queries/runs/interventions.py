@@ -6,7 +6,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.errors import InterventionClosed, InterventionNotFound
-from corral.domain.ids import new_id
 from corral.domain.runs.artifact import ArtifactKind
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import Intervention, InterventionKind, InterventionStatus
@@ -14,6 +13,7 @@ from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import Run, RunAction, target
 from corral.domain.runs.settlement import Settlement
 from corral.domain.sites.session import NewSession
+from corral.runtime.new_ids import new_id
 from corral.store.queries import events
 from corral.store.queries.sites import sessions
 from corral.store.rows import at, maybe_at, run_of, storable

@@ -6,11 +6,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.errors import RecipeNotFound
-from corral.domain.ids import new_id
 from corral.domain.jobs.job import Strategy
 from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe
 from corral.domain.sites.recipe.shape import shape_of
 from corral.domain.sites.site import fields_key
+from corral.runtime.new_ids import new_id
 from corral.store.rows import at, from_json, to_json
 from corral.store.tables import recipes, site_memory
 from corral.store.tx import LAST_ID, Row, Tx, insert_params, param, values
