@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from corral.engine.node.assign import Limits
 from corral.engine.node.change_signal import Pulse
 from corral.engine.node.heartbeat_record import Roll
 from corral.engine.node.node import Node
+from corral.engine.node.options import NodeOptions
 from corral.engine.node.sources import Asked, Source
 from corral.engine.oneshot import Errands
 from corral.engine.usecases.crawls import Crawls
@@ -33,7 +35,7 @@ from corral.engine.usecases.sessions import Sessions
 from corral.engine.usecases.submit import Submitter
 from corral.files.artifacts import ArtifactFolder
 from corral.files.saved_files import FileFolder
-from corral.secrets.vault import Keyring, KeySource
+from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.options import node_options, offered_strategies, retention, retry_policy, worker_config
@@ -170,57 +172,58 @@ def assemble(
     door: StandaloneLimiter | None = None,
 ) -> App:
     pulse = Pulse()
-    learning = Learning(store)
+    egress = EgressPolicy(settings.egress_allow)
     vault = vault_of(settings)
     processes = None if work is None else work.processes
     options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes)
-    lessons = Lessons(store.recipes, learning.flush)
-    node = None
-    if work is not None:
-        parts = (store, retry_policy(settings), options, pulse, learning.note)
-        node = Node(*parts, teach=lessons.kept, source=work.source)
-
+    learning = Learning(store)
+    node = None if work is None else _make_node(settings, store, options, pulse, learning, source=work.source)
     notifier = _RunNotifier(pulse, node, hints)
     submitter = Submitter(store, probe, wake=notifier.wake, abort=notifier.abort)
     folder = ArtifactFolder(settings.artifacts_dir)
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
-    scheduler = Scheduler(store, submitter)
-    tell = None if hints is None else hints.tell
-    kept = retention(settings)
-    sweeper = None if processes else Sweeper(store, scheduler, kept, notifier.wake, tidying.tidy, tell=tell)
+    sweeper = None
+    if not processes:
+        scheduler, tell = Scheduler(store, submitter), None if hints is None else hints.tell
+        sweeper = Sweeper(store, scheduler, retention(settings), notifier.wake, tidying.tidy, tell=tell)
 
-    def seal(text: Secret[str], bound: str) -> str:
-        return vault.keys_to_seal().seal_text(text, bound)
-
-    jobs = Jobs(store, probe, EgressPolicy(settings.egress_allow), seal)
-    crawls = Crawls(store, EgressPolicy(settings.egress_allow), notifier.wake)
-
-    def apart() -> dict[str, Any]:
-        # A look is no run: nobody would ever ask for what it left behind.
-        return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))
-
+    jobs = Jobs(store, probe, egress, functools.partial(_seal, vault))
     keeper = node or door
-    errands = Errands(apart, None if keeper is None else keeper.limiter)
+    errands = Errands(functools.partial(_preview_config, settings, vault), None if keeper is None else keeper.limiter)
     offers = offered_strategies()
-    sessions = Sessions(store, vault, errands.perform, offers, wake=notifier.wake)
-    previews = Previews(store, errands.perform, EgressPolicy(settings.egress_allow), offers, options.timeouts_s)
     return App(
         settings=settings,
         store=store,
         jobs=jobs,
         submitter=submitter,
-        sessions=sessions,
+        sessions=Sessions(store, vault, errands.perform, offers, wake=notifier.wake),
         pulse=pulse,
         artifacts=folder,
         tidying=tidying,
         node=node,
         sweeper=sweeper,
         learning=learning,
-        previews=previews,
+        previews=Previews(store, errands.perform, egress, offers, options.timeouts_s),
         field_maps=FieldMaps(store.jobs, jobs),
-        crawls=crawls,
+        crawls=Crawls(store, egress, notifier.wake),
         errands=errands,
         door=door,
         hints=hints,
         limits=options.limits,
     )
+
+
+def _make_node(
+    settings: Settings, store: Store, options: NodeOptions, pulse: Pulse, learning: Learning, *, source: Source
+) -> Node:
+    lessons = Lessons(store.recipes, learning.flush)
+    return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.kept, source=source)
+
+
+def _seal(vault: Vault, text: Secret[str], bound: str) -> str:
+    return vault.keys_to_seal().seal_text(text, bound)
+
+
+def _preview_config(settings: Settings, vault: Vault) -> dict[str, Any]:
+    """For a worker that previews pages: it keeps no artifacts, because no run refers to them."""
+    return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))
