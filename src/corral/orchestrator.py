@@ -25,7 +25,7 @@ from corral.domain.runs.run import CRAWL
 from corral.log import configure_logging, hide
 from corral.settings import Settings, Transport, load_settings
 from corral.store.open import open_for_reading
-from corral.supervisor.plan import State
+from corral.supervisor.plan import ServiceState
 from corral.supervisor.supervisor import Supervisor
 from corral.wiring.roles import open_client
 from corral.wiring.services import FIRST_WORKER, REDIS, Installation
@@ -84,11 +84,11 @@ class Orchestrator:
 
     def is_celery_alive(self) -> bool:
         """Does a worker answer over the broker: ours, or the one that was there before?"""
-        return self._looked_after().ask(FIRST_WORKER)
+        return self._supervise().ask(FIRST_WORKER)
 
     def restart_celery_if_dead(self) -> bool:
         """True where it is alive, or is again. One that is only busy is left alone, however long it does not answer."""
-        supervisor = self._looked_after()
+        supervisor = self._supervise()
         if not supervisor.is_running(FIRST_WORKER) and not supervisor.ask(FIRST_WORKER):
             supervisor.want_anew(FIRST_WORKER)
         return self._up(FIRST_WORKER)
@@ -98,16 +98,16 @@ class Orchestrator:
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
             atexit.unregister(supervisor.close)
-            with _hurried_by_signals(supervisor.hurry.set):
+            with _stop_now_on_signals(supervisor.stop_now.set):
                 supervisor.close()
 
     def _up(self, name: str) -> bool:
-        supervisor = self._looked_after()
+        supervisor = self._supervise()
         supervisor.want([name])
         supervisor.wait_up([name])
-        return supervisor.state(name) in (State.UP, State.UNHEALTHY)
+        return supervisor.state(name) in (ServiceState.UP, ServiceState.UNHEALTHY)
 
-    def _looked_after(self) -> Supervisor:
+    def _supervise(self) -> Supervisor:
         if self._supervisor is None:
             self._supervisor = Supervisor(self._installation.services(), self._installation.data_dir)
             atexit.register(self._supervisor.close)  # for those who do not use it as a block
@@ -121,12 +121,12 @@ class Orchestrator:
 
     def start_all_sites_scraping(self, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """One job for each site, all at once: {site: job id}. Where one is refused, none is started."""
-        return _waited_for(_started(self.settings, sites))
+        return _run_in_thread(_start_sites(self.settings, sites))
 
     def get_scraping_progress(self, job_id: str) -> dict[str, Any]:
         """{job_id, site, status, total, done, failed, skipped, pending, percent, error_rate, health, started_at,
         finished_at}, from the rows of the job: whoever asks, and whenever."""
-        return _waited_for(_progress_of(self.settings, job_id))
+        return _run_in_thread(_progress_of(self.settings, job_id))
 
     # -- proxies, in a later version --------------------------------------------------------------------
 
@@ -159,12 +159,12 @@ def _unwind(*_: object) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _hurried_by_signals(hurry: Callable[[], None]) -> Iterator[None]:
+def _stop_now_on_signals(stop_now: Callable[[], None]) -> Iterator[None]:
     """While we stop, a signal must not end the stopping; it only makes it quicker."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, lambda *_: hurry()) for number in _STOPS}
+    before = {number: signal.signal(number, lambda *_: stop_now()) for number in _STOPS}
     try:
         yield
     finally:
@@ -172,13 +172,13 @@ def _hurried_by_signals(hurry: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _waited_for(work: Coroutine[Any, Any, T]) -> T:
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     """In a thread of its own: whoever calls may have an event loop already, as notebooks do."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
 
-async def _started(settings: Settings, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
+async def _start_sites(settings: Settings, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """The id of the run of each site. All of them are looked at before the first is written."""
     work = [SiteWork.of(site, urls) for site, urls in sites.items()]
     policy = EgressPolicy(settings.egress_allow)

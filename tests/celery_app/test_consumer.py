@@ -8,13 +8,13 @@ import pytest
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
-from corral.celery_app.consumer import Listener
+from corral.celery_app.consumer import NodeConsumer
 from tests.services.ports import free_port
 
 
 def test_a_lost_broker_is_looked_for_every_few_moments(caplog: pytest.LogCaptureFixture) -> None:
     """Celery alone would wait for 2, 4, 6 and 8 s, and for half a minute in the end."""
-    consumer: Any = object.__new__(Listener)
+    consumer: Any = object.__new__(NodeConsumer)
     consumer.first_connection_attempt = True
     consumer.broker_connection_retry_attempt = 0
     conf = SimpleNamespace(broker_connection_retry_on_startup=True, broker_connection_max_retries=4)

@@ -27,11 +27,11 @@ async def work(settings: Settings, port: int | None, began: float) -> None:
 
     async with open_node(settings) as app:
         assert app.node is not None
-        hurry = app.node.hurry
+        stop_now = app.node.stop_now
 
         def on_signal() -> None:
             if stop.is_set():
-                hurry()
+                stop_now()
             app.draining = True
             stop.set()
 

@@ -14,7 +14,7 @@ from corral.domain.runs.retention import Retention
 from corral.domain.runs.retry import RetryPolicy
 from corral.engine.background.schedule import Scheduler
 from corral.engine.background.sweep import Sweeper
-from corral.engine.node.change_signal import Pulse
+from corral.engine.node.change_signal import ChangeSignal
 from corral.engine.node.node import Node
 from corral.engine.usecases.submit import Submitter
 from corral.store.backends.clock import SystemClock
@@ -39,9 +39,9 @@ class JumpingClock(SystemClock):
 
 @asynccontextmanager
 async def node_on(store: Store, folder: Path) -> AsyncIterator[Node]:
-    node = Node(store, RetryPolicy(), node_options(settings_for(folder)), Pulse())
+    node = Node(store, RetryPolicy(), node_options(settings_for(folder)), ChangeSignal())
     submitter = Submitter(store, lambda *_, **__: pytest.fail("nothing is probed"))
-    sweeper = Sweeper(store, Scheduler(store, submitter), Retention(), lambda *_: node.look())
+    sweeper = Sweeper(store, Scheduler(store, submitter), Retention(), lambda *_: node.wake())
     await node.start()
     sweeping = asyncio.create_task(sweeper.run())
     try:
@@ -62,7 +62,7 @@ async def test_a_jump_of_the_wall_clock_takes_no_lease_and_delays_no_reclaim(tmp
         await store.runs.add([(orphan, [EventDraft(EventKind.CREATED)])])
         await store.runs.claim_one(orphan.id, Owner("a node that is gone"), 2.0)
         await store.runs.add([(run, [EventDraft(EventKind.CREATED)]) for run in runs])
-        node.look()
+        node.wake()
         await until(lambda: node.executing == 5)
         clock.jumped_ms = jump_ms
         began = time.monotonic()

@@ -73,7 +73,7 @@ async def put(app: App, *runs: NewRun) -> list[str]:
     """Submit them in one transaction; their ids."""
     ids, _ = await app.store.runs.add([(run, [EventDraft(EventKind.CREATED)]) for run in runs])
     if app.node is not None:
-        app.node.look()
+        app.node.wake()
     return ids
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corral.domain.jobs.job import FieldSpec
 from corral.extract.page_reader import ReadRequest
-from corral.fetch.parsing.messages import Limits
+from corral.fetch.parsing.messages import ReaderLimits
 from corral.fetch.parsing.pool import ParsePool
 
 URL = "http://hostile.example/page"
@@ -23,7 +23,7 @@ def a_request(body: bytes, *fields: FieldSpec) -> ReadRequest:
 
 
 @asynccontextmanager
-async def parsing(limits: Limits | None = None, size: int = 1) -> AsyncIterator[ParsePool]:
+async def parsing(limits: ReaderLimits | None = None, size: int = 1) -> AsyncIterator[ParsePool]:
     """A pool with its processes started; none of them is left afterwards."""
     pool = ParsePool(size, limits)
     await pool.read(a_request(ORDINARY))

@@ -17,7 +17,7 @@ from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import RunAction
 from corral.extract.page_reader import ReadAnswer, ReadRequest
-from corral.fetch.parsing.messages import Limits
+from corral.fetch.parsing.messages import ReaderLimits
 from tests.domain.runs.builders import A_RUN, NOW
 from tests.extract.xml.xml_helpers import ATOM, RSS, SITEMAP
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
@@ -95,7 +95,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("name", TOO_MUCH)
 async def test_a_document_that_is_too_much_costs_its_run(name: str) -> None:
-    async with parsing(Limits(cpu_s=1.0)) as pool, measured_lag() as lag:
+    async with parsing(ReaderLimits(cpu_s=1.0)) as pool, measured_lag() as lag:
         failed = await pool.read(xml(TOO_MUCH[name](), FieldSpec("title")), 20)
         assert isinstance(await pool.read(xml(RSS), 20), ReadAnswer)
     assert isinstance(failed, Failed), failed

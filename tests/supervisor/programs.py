@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from corral.supervisor.plan import WELL, Adopts, Health, Service
+from corral.supervisor.plan import WELL, Adopts, Service, ServiceHealth
 from tests.slack import SLACK
 
 # Says in a journal when it begins and ends; is ready once its file is there.
@@ -45,8 +45,8 @@ def shell(text: str) -> tuple[str, ...]:
 def service(
     name: str, folder: Path, *needs: str, deaf: bool = False, adopts: Adopts = Adopts.NEVER, stop_s: float = 5.0
 ) -> Service:
-    def check(_: int | None) -> Health:
-        return WELL if (folder / name).exists() else Health(is_well=False, problem="its file is missing")
+    def check(_: int | None) -> ServiceHealth:
+        return WELL if (folder / name).exists() else ServiceHealth(is_well=False, problem="its file is missing")
 
     return Service(name, check, needs, program(name, folder, deaf=deaf), adopts=adopts, stop_s=stop_s)
 

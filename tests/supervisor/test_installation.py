@@ -11,7 +11,7 @@ from corral.domain.net.address import AllowEntry
 from corral.settings import Settings
 from corral.supervisor.checks import redis_health
 from corral.supervisor.plan import WELL, Adopts
-from corral.supervisor.records import MARKER, Record, is_running, started_at
+from corral.supervisor.records import MARKER, ProcessRecord, is_running, start_time_of
 from corral.wiring.services import Installation, environment_of, identity_of
 from tests.services import RedisServer
 from tests.services.ports import free_port
@@ -71,9 +71,9 @@ def test_our_own_redis_keeps_to_itself_and_is_known_again(tmp_path: Path) -> Non
     with running(*redis.command, env=environment, stdout=subprocess.DEVNULL) as process:
         until(lambda: redis.check(None) == WELL)
         assert redis_health(url.replace("s%23cret", "wrong")).hopeless
-        started = started_at(process.pid)
+        started = start_time_of(process.pid)
         assert started is not None
-        assert is_running(Record("redis", process.pid, started, "a-marker"))
+        assert is_running(ProcessRecord("redis", process.pid, started, "a-marker"))
         assert [path.name for path in conf.parent.iterdir()] == ["redis.conf"]
 
 

@@ -209,7 +209,7 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
             assert json.loads(script.stdout.readline()) == {"restarted": True, "alive": True}
         seen = json.loads(script.stdout.readline())["seen"]
         family = psutil.Process(script.pid).children(recursive=True)
-        assert len(family) >= 3  # the worker, its process and its beat; the warden
+        assert len(family) >= 3  # the worker, its process and its beat; the reaper
         number, code = (signal.SIGINT, -signal.SIGINT) if LEVEL else (signal.SIGTERM, 128 + signal.SIGTERM)
         script.send_signal(number)
         assert script.wait(20 * SLACK) == code

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from corral.supervisor.plan import Health
+from corral.supervisor.plan import ServiceHealth
 from corral.supervisor.supervisor import Supervisor
 from tests.supervisor.programs import journal, service
 
@@ -57,7 +57,7 @@ def test_a_head_start_is_for_a_while_and_no_need(tmp_path: Path) -> None:
         supervisor.close()
     assert journal(tmp_path)[:2] == ["start api", "start worker"]
 
-    never = replace(service("never", tmp_path), check=lambda _: Health(is_well=False, problem="not yet"))
+    never = replace(service("never", tmp_path), check=lambda _: ServiceHealth(is_well=False, problem="not yet"))
     supervisor = Supervisor([replace(service("worker", tmp_path), after=("never",)), never], tmp_path)
     try:
         supervisor.want(["worker", "never"])

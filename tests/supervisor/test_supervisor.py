@@ -15,14 +15,14 @@ import pytest
 
 from corral.domain.errors import BadConfiguration
 from corral.supervisor import logs, plan
-from corral.supervisor.plan import STOP_S, WELL, Adopts, Health, Service, State
-from corral.supervisor.records import MARKER, AlreadySupervised, Record, Records, started_at
+from corral.supervisor.plan import STOP_S, WELL, Adopts, Service, ServiceHealth, ServiceState
+from corral.supervisor.records import MARKER, AlreadySupervised, ProcessRecord, ProcessRecords, start_time_of
 from corral.supervisor.status import ServiceStatus, read_status
 from corral.supervisor.supervisor import ServiceFailed, Supervisor
 from tests.slack import SLACK
 from tests.supervisor.programs import have_ended, journal, program, running, service, shell, until
 
-NEVER_WELL = Health(is_well=False, problem="not yet")
+NEVER_WELL = ServiceHealth(is_well=False, problem="not yet")
 Supervising = Callable[..., Supervisor]
 
 
@@ -48,7 +48,7 @@ def test_services_start_in_order_and_stop_in_reverse(tmp_path: Path, supervising
 
     supervisor.want(["api"])
     supervisor.wait_up(["api"])
-    assert {each.state for each in supervisor.status()} == {State.UP}
+    assert {each.state for each in supervisor.status()} == {ServiceState.UP}
     seen = read_status(tmp_path / "run")
     supervisor.close()
 
@@ -57,7 +57,7 @@ def test_services_start_in_order_and_stop_in_reverse(tmp_path: Path, supervising
         *(f"stop {name}" for name in ("api", "worker", "redis")),
     ]
     told = [(each.name, each.state) for each in supervisor.news]
-    assert [(name, state.value) for name, state in told if state in (State.UP, State.STOPPED)] == [
+    assert [(name, state.value) for name, state in told if state in (ServiceState.UP, ServiceState.STOPPED)] == [
         *((name, "up") for name in ("redis", "worker", "api")),
         *((name, "stopped") for name in ("api", "worker", "redis")),
     ]
@@ -82,7 +82,7 @@ def test_what_is_killed_is_started_again_after_a_pause(tmp_path: Path, supervisi
     (tmp_path / "worker").unlink()
     os.kill(first.pid, signal.SIGKILL)
     killed_at = time.monotonic()
-    until(lambda: supervisor.state("worker") is State.RESTARTING)
+    until(lambda: supervisor.state("worker") is ServiceState.RESTARTING)
     between = status_of(supervisor, "worker")
     assert (between.problem, between.pid) == ("it was ended by SIGKILL", None)
     assert between.next_start_s is not None
@@ -114,7 +114,7 @@ def test_a_second_signal_does_not_wait(tmp_path: Path, supervising: Supervising)
     supervisor = supervising(service("deaf", tmp_path, deaf=True, stop_s=60.0))
     supervisor.want(["deaf"])
     supervisor.wait_up(["deaf"])
-    supervisor.hurry.set()
+    supervisor.stop_now.set()
     began = time.monotonic()
     supervisor.stop()
     assert time.monotonic() - began < 5 * SLACK
@@ -125,7 +125,7 @@ def test_what_ends_leaves_no_children_behind(tmp_path: Path, supervising: Superv
     text = f"(trap '' TERM HUP INT; echo $$ > {tmp_path}/grandchild; while :; do sleep 60; done) & sleep 0.3; exit 1"
     supervisor = supervising(Service("parent", lambda _: NEVER_WELL, command=shell(text), adopts=Adopts.NEVER))
     supervisor.want(["parent"])
-    until(lambda: supervisor.state("parent") is State.RESTARTING)
+    until(lambda: supervisor.state("parent") is ServiceState.RESTARTING)
     supervisor.stop()
     until(lambda: not [each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(each.info["cmdline"])])
 
@@ -170,8 +170,8 @@ def test_what_somebody_else_ran_and_stays_away_is_replaced(
         supervisor.want(["redis"])
         supervisor.wait_up(["redis"])
     (tmp_path / "redis").unlink()
-    until(lambda: supervisor.state("redis") is State.DOWN, 10)
-    until(lambda: status_of(supervisor, "redis").is_ours and supervisor.state("redis") is State.UP, 10)
+    until(lambda: supervisor.state("redis") is ServiceState.DOWN, 10)
+    until(lambda: status_of(supervisor, "redis").is_ours and supervisor.state("redis") is ServiceState.UP, 10)
     assert journal(tmp_path) == ["start redis", "start redis"]
 
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_started_at_all_is_said(
 
 
 def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supervising: Supervising) -> None:
-    refuses = Health(is_well=False, problem="it asks for a password", hopeless=True)
+    refuses = ServiceHealth(is_well=False, problem="it asks for a password", hopeless=True)
     supervisor = supervising(Service("redis", lambda _: refuses, command=program("redis", tmp_path)))
     supervisor.want(["redis"])
     with pytest.raises(ServiceFailed, match="redis: it asks for a password"):
@@ -201,7 +201,7 @@ def test_nothing_is_started_in_the_place_of_what_refuses_us(tmp_path: Path, supe
 
 
 def test_a_check_that_breaks_is_a_service_that_is_not_well(tmp_path: Path, supervising: Supervising) -> None:
-    def broken(_: int | None) -> Health:
+    def broken(_: int | None) -> ServiceHealth:
         raise ZeroDivisionError
 
     supervisor = supervising(Service("odd", broken, adopts=Adopts.FIRST))
@@ -248,23 +248,23 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         assert supervisor.stdout is not None
         assert supervisor.stdout.readline() == b"up\n"
         family = psutil.Process(supervisor.pid).children(recursive=True)
-        assert len(family) >= 4  # the child, the parent, the grandchild (and its sleep), the warden
+        assert len(family) >= 4  # the child, the parent, the grandchild (and its sleep), the reaper
         supervisor.kill()
         until(lambda: have_ended(family), 1.0)
 
 
-def test_a_killed_warden_is_replaced(tmp_path: Path, supervising: Supervising) -> None:
+def test_a_killed_reaper_is_replaced(tmp_path: Path, supervising: Supervising) -> None:
     supervisor = supervising(service("child", tmp_path))
     supervisor.want(["child"])
     supervisor.wait_up(["child"])
 
-    def wardens() -> list[psutil.Process]:
+    def reapers() -> list[psutil.Process]:
         living = [each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE]
-        return [each for each in living if each.cmdline()[-1].endswith("warden.py")]
+        return [each for each in living if each.cmdline()[-1].endswith("reaper.py")]
 
-    [first] = wardens()
+    [first] = reapers()
     first.kill()
-    until(lambda: [each.pid for each in wardens()] not in ([], [first.pid]))
+    until(lambda: [each.pid for each in reapers()] not in ([], [first.pid]))
 
 
 # -- records -------------------------------------------------------------------------------------------
@@ -279,18 +279,18 @@ def stranger(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         yield process
 
 
-def left_behind(folder: Path, record: Record) -> None:
-    Records(folder).write(record)
-    records = Records(folder)
+def left_behind(folder: Path, record: ProcessRecord) -> None:
+    ProcessRecords(folder).write(record)
+    records = ProcessRecords(folder)
     records.claim()
     records.leave()
     assert list(folder.glob("*.json")) == []
 
 
 def test_a_leftover_is_ended_by_its_record(tmp_path: Path, stranger: "subprocess.Popen[bytes]") -> None:
-    started = started_at(stranger.pid)
+    started = start_time_of(stranger.pid)
     assert started is not None
-    left_behind(tmp_path, Record("worker", stranger.pid, started, "the-marker"))
+    left_behind(tmp_path, ProcessRecord("worker", stranger.pid, started, "the-marker"))
     assert stranger.wait(5 * SLACK) == -signal.SIGTERM
 
 
@@ -298,10 +298,10 @@ def test_a_leftover_is_ended_by_its_record(tmp_path: Path, stranger: "subprocess
 def test_a_number_that_is_somebody_elses_by_now_is_not_touched(
     tmp_path: Path, stranger: "subprocess.Popen[bytes]", wrong: str
 ) -> None:
-    started = started_at(stranger.pid)
+    started = start_time_of(stranger.pid)
     assert started is not None
     forged = (started + 1, "the-marker") if wrong == "started" else (started, "another-marker")
-    left_behind(tmp_path, Record("worker", stranger.pid, *forged))
+    left_behind(tmp_path, ProcessRecord("worker", stranger.pid, *forged))
     time.sleep(0.2)
     assert stranger.poll() is None
 
@@ -309,7 +309,7 @@ def test_a_number_that_is_somebody_elses_by_now_is_not_touched(
 def test_a_record_that_cannot_be_read_harms_nobody(tmp_path: Path) -> None:
     (tmp_path / "worker.json").write_text('{"pid": 1')
     (tmp_path / "api.json").write_text(json.dumps({"name": "api", "pid": 1, "started": 0, "marker": ""}))
-    records = Records(tmp_path)
+    records = ProcessRecords(tmp_path)
     records.claim()
     records.leave()
     assert list(tmp_path.glob("*.json")) == []
@@ -326,7 +326,7 @@ def test_a_process_is_on_record_before_it_does_anything(tmp_path: Path, supervis
     told = json.loads(found.read_text())
     pid = status_of(supervisor, "early").pid
     assert pid is not None
-    assert (told["pid"], told["started"]) == (pid, started_at(pid))
+    assert (told["pid"], told["started"]) == (pid, start_time_of(pid))
     assert told["marker"] in (tmp_path / "log/early.log").read_text()
     assert oct((tmp_path / "run/early.json").stat().st_mode & 0o777) == "0o600"
 
@@ -363,7 +363,7 @@ def test_the_log_of_a_service_is_cut_before_and_while_it_runs(tmp_path: Path, su
 
 def test_log_files_are_bounded_and_their_writers_go_on(tmp_path: Path) -> None:
     path = tmp_path / "worker.log"
-    writer = logs.opened(path)
+    writer = logs.open_log(path)
     for number in range(5):
         os.write(writer, f"{number}".encode() * 100)
         assert logs.rotate(path, max_bytes=99)

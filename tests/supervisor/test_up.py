@@ -214,14 +214,18 @@ def test_a_terminal_and_a_pipe_are_told_the_same(capsys: pytest.CaptureFixture[s
 
     from corral.cli.render import console
     from corral.cli.serving.distributed import _plain_line, _table
-    from corral.supervisor.plan import State
+    from corral.supervisor.plan import ServiceState
     from corral.supervisor.status import ServiceStatus
 
     now = datetime.now(UTC)
     shown = [
-        ServiceStatus("redis", State.UP, now, is_ours=False),
-        ServiceStatus("worker-1", State.RESTARTING, now, is_ours=True, problem="it ended\x1b[2J", next_start_s=3.9),
-        ServiceStatus("api", State.UP, now, is_ours=True, pid=77, restarts=2, log=f"{Path.cwd()}/var/log/api.log"),
+        ServiceStatus("redis", ServiceState.UP, now, is_ours=False),
+        ServiceStatus(
+            "worker-1", ServiceState.RESTARTING, now, is_ours=True, problem="it ended\x1b[2J", next_start_s=3.9
+        ),
+        ServiceStatus(
+            "api", ServiceState.UP, now, is_ours=True, pid=77, restarts=2, log=f"{Path.cwd()}/var/log/api.log"
+        ),
     ]
     for each in shown:
         _plain_line(each)

@@ -76,7 +76,7 @@ def _hurry_at_the_second_signal() -> None:
         def stop(caught: int, frame: Any, first: Any = first, asked: list[int] = asked) -> None:
             asked.append(caught)
             if len(asked) > 1:
-                hosting.hurry()
+                hosting.stop_now()
                 return
             hosting.begin_stop()
             threading.Thread(target=_leave_without_celery, name="leave", daemon=True).start()

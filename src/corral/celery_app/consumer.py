@@ -11,7 +11,7 @@ _STEP_S = 0.5
 _MOST_S = 2.0
 
 
-class Listener(Consumer):  # type: ignore[misc]  # publishes no types
+class NodeConsumer(Consumer):  # type: ignore[misc]  # publishes no types
     def ensure_connected(self, conn: Any) -> Any:
         conn.ensure_connection = partial(
             conn.ensure_connection, interval_start=_FIRST_S, interval_step=_STEP_S, interval_max=_MOST_S

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from corral.domain.runs.queues import Queue
-from corral.engine.node.sources import Asked, Errand
+from corral.engine.node.sources import MessageSource, RunDelivery
 from corral.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ _START_S = 60.0
 _LAST_WRITES_S = 15.0
 
 
-class Host:
+class NodeHost:
     def __init__(self, settings: Settings, queues: tuple[Queue, ...]) -> None:
         self._settings = settings
         self._queues = queues
-        self._ready: Future[tuple[asyncio.AbstractEventLoop, App, Asked]] = Future()
+        self._ready: Future[tuple[asyncio.AbstractEventLoop, App, MessageSource]] = Future()
         self._thread = threading.Thread(target=self._run, name="node", daemon=True)
         self._stop = asyncio.Event()
         self._node: Node | None = None  # its application forgets it as soon as it stops
@@ -45,7 +45,7 @@ class Host:
         self._thread.start()
         self._ready.result(_START_S)
 
-    def ask(self, errand: Errand) -> None:
+    def ask(self, errand: RunDelivery) -> None:
         _, _, asked = self._ready.result(_START_S)
         self._soon(functools.partial(asked.ask, errand))
 
@@ -54,10 +54,10 @@ class Host:
         if app.sweeper is not None:
             self._soon(app.sweeper.sweep_now)
 
-    def hurry(self) -> None:
+    def stop_now(self) -> None:
         """A second request to stop."""
         if self._node is not None:
-            self._soon(self._node.hurry)
+            self._soon(self._node.stop_now)
 
     def begin_stop(self) -> None:
         """Claims nothing more; what runs finishes within its grace, or is given back. Does not wait for that."""
@@ -109,7 +109,7 @@ class Host:
             telling.cancel()
 
 
-async def _tell_ends(app: "App", asked: Asked) -> None:
+async def _tell_ends(app: "App", asked: MessageSource) -> None:
     """Celery shows what is executed now; how it ended is in the database."""
     while True:
         await asyncio.sleep(_ENDS_EVERY_S)
@@ -117,7 +117,7 @@ async def _tell_ends(app: "App", asked: Asked) -> None:
             asked.forget(app.node.holding())
 
 
-async def _watch(app: "App", asked: Asked, queues: tuple[Queue, ...]) -> None:
+async def _watch(app: "App", asked: MessageSource, queues: tuple[Queue, ...]) -> None:
     """A consumer may stop consuming without a word, after its broker was away; then this process is of no use."""
     heard, since = asked.heard, time.monotonic()
     while True:

@@ -3,19 +3,19 @@
 import threading
 from concurrent.futures import Future
 
-from corral.celery_app.host import Host
+from corral.celery_app.host import NodeHost
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
-from corral.engine.node.sources import Errand
+from corral.engine.node.sources import RunDelivery
 from corral.log import configure_logging
 from corral.runtime.private_files import keep_files_private
 from corral.settings import Settings, Transport, load_settings
 
 _lock = threading.Lock()
-_host: Host | None = None
+_host: NodeHost | None = None
 configured: Settings | None = None  # by a command line; else the environment says it all
 
 
-def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
+def start(concurrency: int, queues: tuple[Queue, ...]) -> NodeHost:
     """With room for so many runs at once, in all of its worker processes together."""
     global _host  # noqa: PLW0603 - one per process is the point
     settings = configured or load_settings()
@@ -34,13 +34,13 @@ def start(concurrency: int, queues: tuple[Queue, ...]) -> Host:
     )
     with _lock:
         if _host is None:
-            host = Host(sized, queues)
+            host = NodeHost(sized, queues)
             host.start()
             _host = host
         return _host
 
 
-def the_host() -> Host:
+def the_host() -> NodeHost:
     settings = configured or load_settings()
     return _host or start(settings.workers * settings.runs_per_process, EVERY_QUEUE)
 
@@ -48,7 +48,7 @@ def the_host() -> Host:
 def execute(run_id: str) -> str:
     """Wait until the run was executed, or has turned out to be no business of ours."""
     done: Future[str] = Future()
-    the_host().ask(Errand(run_id, lambda: None, done.set_result))
+    the_host().ask(RunDelivery(run_id, lambda: None, done.set_result))
     return done.result()
 
 
@@ -62,6 +62,6 @@ def wait_stopped() -> None:
         _host.wait_stopped()
 
 
-def hurry() -> None:
+def stop_now() -> None:
     if _host is not None:
-        _host.hurry()
+        _host.stop_now()

@@ -17,7 +17,7 @@ from celery.concurrency.base import BasePool, apply_target
 
 from corral.celery_app import hosting
 from corral.domain.runs.queues import Queue
-from corral.engine.node.sources import Errand
+from corral.engine.node.sources import RunDelivery
 from corral.transport.celery import EXECUTE
 
 log = structlog.get_logger()
@@ -46,7 +46,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         self._hear_all()
 
     def on_terminate(self) -> None:
-        self._host.hurry()
+        self._host.stop_now()
         self.on_stop()
 
     def terminate_job(self, pid: int, signal: Any = None) -> None:
@@ -59,19 +59,19 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
             return
         began = time.monotonic()
 
-        def ended(how: str) -> None:
+        def report_end(how: str) -> None:
             self._say(lambda: done((0, how, time.monotonic() - began)))
 
-        def taken_up() -> None:
+        def report_start() -> None:
             self._say(lambda: accepted(os.getpid(), time.monotonic()))
 
-        run_id = _named_in(args[3])
+        run_id = _read_run_id(args[3])
         if run_id is None:
             # Anybody can send one; raised from here it would end this worker, and the next one it is given to.
-            taken_up()
-            ended("no run is named")
+            report_start()
+            report_end("no run is named")
             return
-        self._host.ask(Errand(run_id, taken_up, ended))
+        self._host.ask(RunDelivery(run_id, report_start, report_end))
 
     def register_with_event_loop(self, hub: Any) -> None:
         hub.add_reader(self._bell, self._hear_all)
@@ -97,7 +97,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         return {**super()._get_info(), "runs": "executed by the node of this worker"}
 
 
-def _named_in(body: str | bytes | memoryview) -> str | None:
+def _read_run_id(body: str | bytes | memoryview) -> str | None:
     """The run of `runs.execute(run_id)`, however it was given; None where the message makes no sense."""
     try:
         given, named, *_ = json.loads(body if isinstance(body, str) else bytes(body))

@@ -13,8 +13,9 @@ from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.run import Lease, Run, RunState
 from corral.domain.sites.session import SealedSession
+from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.limiter import HostLimiter
-from corral.engine.node.pool import Held, PoolEvents, WorkerPool, WorkerProcess, lend_all
+from corral.engine.node.pool import PoolEvents, WorkerPool, WorkerProcess, lend_all
 from corral.engine.worker import messages
 from corral.runtime.new_ids import new_id
 
@@ -126,7 +127,7 @@ class _Runner:
             async with asyncio.timeout(_START_S):
                 await self._ready.wait()
             [worker] = self.pool.workers.values()
-            worker.held[lease.key] = Held(lease, started=time.monotonic(), deadline=float("inf"))
+            worker.held[lease.key] = HeldLease(lease, started=time.monotonic(), deadline=float("inf"))
             worker.send([messages.start_run(lease.task(timeout_s))])
             async with asyncio.timeout(timeout_s + _MARGIN_S):
                 return await done
@@ -134,10 +135,10 @@ class _Runner:
             self.is_sound = False
             return Failed(FailureCode.TIMEOUT, "no answer in time", "errand")
 
-    def _ended(self, found: list[tuple[Held, Outcome]]) -> None:
+    def _ended(self, found: list[tuple[HeldLease, Outcome]]) -> None:
         self._end(found[0][1])
 
-    def _aborted(self, _: list[Held]) -> None:
+    def _aborted(self, _: list[HeldLease]) -> None:
         self.is_sound = False
         self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
 

@@ -27,7 +27,7 @@ from corral.fetch.parsing.messages import (
     READ,
     READ_AT,
     STARTED,
-    Limits,
+    ReaderLimits,
     answer_frame,
     control_frame,
     decode_question,
@@ -46,7 +46,7 @@ _MEMORY = encode_answer(ReadAnswer(refused="it takes too much memory"))
 
 def main() -> None:
     control_fd, note_fd, parent_pid = (int(argument) for argument in sys.argv[1:4])
-    limits = Limits.parse(sys.argv[4])
+    limits = ReaderLimits.parse(sys.argv[4])
     die_with_parent(parent_pid)
     control = socket.socket(fileno=control_fd)
     gc.freeze()  # so that readers go on sharing this memory
@@ -65,7 +65,9 @@ def main() -> None:
         control.sendall(control_frame.pack(ENDED, os.waitstatus_to_exitcode(status)))
 
 
-def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, parent_pid: int, limits: Limits) -> None:
+def _become_reader(
+    control: socket.socket, link: socket.socket, note_fd: int, parent_pid: int, limits: ReaderLimits
+) -> None:
     """Never returns: what follows a return is the parent's."""
     try:
         die_with_parent(parent_pid)
@@ -81,7 +83,7 @@ def _become_reader(control: socket.socket, link: socket.socket, note_fd: int, pa
         os._exit(0)
 
 
-def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
+def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
     is_last = False
     answers: list[bytes] = []  # each one that is told wakes another process up, which takes longer than many a page
     until, count = 0.0, 0
@@ -116,7 +118,7 @@ def _serve(link: socket.socket, note_fd: int, limits: Limits) -> None:
             until = time.monotonic() + _HOLD_BACK_S
 
 
-def _read(head: bytes, body: bytes, note_fd: int, limits: Limits) -> tuple[bytes, bytes, bool]:
+def _read(head: bytes, body: bytes, note_fd: int, limits: ReaderLimits) -> tuple[bytes, bytes, bool]:
     has_more = False
 
     @contextlib.contextmanager

@@ -9,7 +9,7 @@ from corral.engine.worker import messages
 from corral.engine.worker.marker import SharedMark, mark_steps
 from corral.engine.worker.worker import Worker
 from corral.fetch.sessions import SessionKeys
-from corral.runtime.loop_monitor import watched_loop
+from corral.runtime.loop_monitor import monitor_loop
 from corral.runtime.process import serve
 from corral.wiring.worker import worker_kinds
 from corral.wiring.worker_config import WorkerConfig
@@ -36,7 +36,7 @@ async def _work(link: socket.socket, mark: SharedMark, heard: bytes) -> None:
         assert isinstance(setup, messages.WorkerSetup)
         config = WorkerConfig(**setup.config)
         keys, permits = SessionKeys(config.vault_keys), Permits()
-        async with watched_loop("worker"), worker_kinds(config, keys, permits) as kinds:
+        async with monitor_loop("worker"), worker_kinds(config, keys, permits) as kinds:
             await Worker(reader, writer, kinds, keys.replace, permits).serve()
     finally:
         writer.close()

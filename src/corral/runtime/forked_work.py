@@ -33,7 +33,9 @@ def run_apart(work: Callable[[], None]) -> None:
         error.__dict__.update(attributes)
         raise error
     if status != 0:
-        raise CorralError(f"a part of the start did not end well ({_ended(status)})", hint="see the lines above")
+        raise CorralError(
+            f"a part of the start did not end well ({_describe_exit(status)})", hint="see the lines above"
+        )
 
 
 def _work_and_leave(work: Callable[[], None], write: int, parent: int) -> NoReturn:
@@ -57,6 +59,6 @@ def _work_and_leave(work: Callable[[], None], write: int, parent: int) -> NoRetu
         os._exit(code)
 
 
-def _ended(status: int) -> str:
+def _describe_exit(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return f"exit code {code}" if code >= 0 else f"signal {-code}"

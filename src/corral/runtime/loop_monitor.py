@@ -15,7 +15,7 @@ _TELL_EVERY_S = 60.0
 
 
 @asynccontextmanager
-async def watched_loop(who: str) -> AsyncIterator[None]:
+async def monitor_loop(who: str) -> AsyncIterator[None]:
     """While the block lasts, a `loop_stall` line in the log where the loop stood for more than a quarter of a second.
 
     On a machine that is overloaded as a whole this happens all the time: one line then tells of many.

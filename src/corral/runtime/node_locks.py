@@ -32,7 +32,7 @@ class Presence:
             self._path(owner).unlink(missing_ok=True)
             os.close(descriptor)
 
-    def gone(self) -> list[Owner]:
+    def find_gone(self) -> list[Owner]:
         """Those who died here. Their leases are theirs no more; `forget` them when that is written."""
         return [Owner(path.stem) for path in sorted(self._folder.glob(f"*{_SUFFIX}")) if not self._is_held(path)]
 

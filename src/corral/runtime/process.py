@@ -58,7 +58,7 @@ def load_without(spared: str, module: str) -> None:
         del sys.modules[spared]
 
 
-def linked() -> tuple[socket.socket, socket.socket]:
+def make_link() -> tuple[socket.socket, socket.socket]:
     """Two ends with room for several pages: a writer that waits for room is woken again and again."""
     ends = socket.socketpair()
     for end in ends:

@@ -11,7 +11,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from corral.supervisor.plan import WELL, Health
+from corral.supervisor.plan import WELL, ServiceHealth
 
 REDIS_S = 2.0
 CELERY_S = 5.0
@@ -24,7 +24,7 @@ INSTANCE_KEY = "corral:instance"
 _INSTANCE_S = 3600
 
 
-def redis_health(url: str) -> Health:
+def redis_health(url: str) -> ServiceHealth:
     """PING, and whether it may be written to. Where nothing is, one can be started; for everything else not."""
     try:
         with _client(url) as client:
@@ -34,7 +34,7 @@ def redis_health(url: str) -> Health:
         return _redis_problem(url, error)
     except ValueError:
         what = f"the address of the Redis at {place_of(url)} cannot be understood; write redis://HOST:PORT/NUMBER"
-        return Health(is_well=False, problem=what, hopeless=True)
+        return ServiceHealth(is_well=False, problem=what, hopeless=True)
     return WELL
 
 
@@ -47,21 +47,21 @@ _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _redis_problem(url: str, error: redis.exceptions.RedisError) -> Health:
+def _redis_problem(url: str, error: redis.exceptions.RedisError) -> ServiceHealth:
     at = f"the Redis at {place_of(url)}"
     if isinstance(error, redis.exceptions.BusyLoadingError):
-        return Health(is_well=False, problem=f"{at} is still loading its data (LOADING)", is_there=True)
+        return ServiceHealth(is_well=False, problem=f"{at} is still loading its data (LOADING)", is_there=True)
     said = next((said for kind, said in _REFUSALS if isinstance(error, kind)), None)
     if said is not None:
         more = f" ({str(error)[:200]})" if type(error) is redis.exceptions.ResponseError else ""
-        return Health(is_well=False, problem=f"{at} {said}{more}", hopeless=True)
+        return ServiceHealth(is_well=False, problem=f"{at} {said}{more}", hopeless=True)
     if isinstance(error, redis.exceptions.ConnectionError | redis.exceptions.TimeoutError):
         if "connecting" in str(error).lower():
-            return Health(is_well=False, problem=f"no Redis answers at {place_of(url)}")
+            return ServiceHealth(is_well=False, problem=f"no Redis answers at {place_of(url)}")
         what = f"something listens at {place_of(url)} and does not answer as a Redis does; name another port"
-        return Health(is_well=False, problem=what, is_there=True)
+        return ServiceHealth(is_well=False, problem=what, is_there=True)
     what = f"what answers at {place_of(url)} is no Redis; name another port"
-    return Health(is_well=False, problem=what, hopeless=True)
+    return ServiceHealth(is_well=False, problem=what, hopeless=True)
 
 
 def place_of(url: str) -> str:
@@ -104,7 +104,7 @@ def has_listeners(url: str) -> bool:
         return bool(client.pubsub_numpat() or client.pubsub_channels())
 
 
-def postgres_answers(url: str) -> Health:
+def postgres_answers(url: str) -> ServiceHealth:
     """Whether a PostgreSQL speaks there, by the shortest question of its protocol: the driver takes seven megabytes."""
     places = _postgres_places(url)
     if not places:  # what the driver makes of it depends on more than the address
@@ -112,7 +112,7 @@ def postgres_answers(url: str) -> Health:
     problems = []
     for place in places:
         try:
-            with _connected_to(place) as connection:
+            with _connect_to(place) as connection:
                 connection.sendall(_SSL_REQUEST)
                 if connection.recv(1):
                     return WELL
@@ -120,7 +120,7 @@ def postgres_answers(url: str) -> Health:
         except OSError as error:
             problems.append(error.strerror or str(error))
     what = f"PostgreSQL at {place_of(url)} does not answer: {'; '.join(problems)}"
-    return Health(is_well=False, problem=what)
+    return ServiceHealth(is_well=False, problem=what)
 
 
 def _postgres_places(url: str) -> list[tuple[str, int] | str]:
@@ -137,7 +137,7 @@ def _postgres_places(url: str) -> list[tuple[str, int] | str]:
     return [f"{host}/.s.PGSQL.{port}" if host.startswith("/") else (host, port)]
 
 
-def _connected_to(place: tuple[str, int] | str) -> socket.socket:
+def _connect_to(place: tuple[str, int] | str) -> socket.socket:
     if not isinstance(place, str):
         return socket.create_connection(place, timeout=_DATABASE_S)
     connection = socket.socket(socket.AF_UNIX)
@@ -150,7 +150,7 @@ def _connected_to(place: tuple[str, int] | str) -> socket.socket:
     return connection
 
 
-def postgres_health(url: str) -> Health:
+def postgres_health(url: str) -> ServiceHealth:
     """Whether it lets us in. Loads the driver."""
     import psycopg  # noqa: PLC0415
 
@@ -160,27 +160,29 @@ def postgres_health(url: str) -> Health:
             connection.execute("SELECT 1")
     except psycopg.Error as error:
         said = " ".join(str(error).split())[:300]
-        return Health(is_well=False, problem=f"PostgreSQL at {place_of(url)} cannot be used: {said}")
+        return ServiceHealth(is_well=False, problem=f"PostgreSQL at {place_of(url)} cannot be used: {said}")
     return WELL
 
 
-def http_health(host: str, port: int, path: str = "/ready") -> Health:
+def http_health(host: str, port: int, path: str = "/ready") -> ServiceHealth:
     connection = http.client.HTTPConnection(host, port, timeout=_HTTP_S)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
         body = answer.read(1000).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException) as error:
-        return Health(is_well=False, problem=f"{path} does not answer ({error})")
+        return ServiceHealth(is_well=False, problem=f"{path} does not answer ({error})")
     finally:
         connection.close()
-    return WELL if answer.status == 200 else Health(is_well=False, problem=f"{path} says {answer.status}: {body}")
+    return (
+        WELL if answer.status == 200 else ServiceHealth(is_well=False, problem=f"{path} says {answer.status}: {body}")
+    )
 
 
-def celery_health(ping: Callable[[], list[str]]) -> Health:
+def celery_health(ping: Callable[[], list[str]]) -> ServiceHealth:
     """Does anybody answer who was asked over the broker?"""
     try:
         answered = ping()
     except Exception as error:  # noqa: BLE001 - whatever the broker's library raises, the worker was not heard
-        return Health(is_well=False, problem=f"the broker carries no questions ({type(error).__name__})")
-    return WELL if answered else Health(is_well=False, problem="no worker answers")
+        return ServiceHealth(is_well=False, problem=f"the broker carries no questions ({type(error).__name__})")
+    return WELL if answered else ServiceHealth(is_well=False, problem="no worker answers")

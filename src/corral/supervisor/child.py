@@ -13,13 +13,13 @@ from pathlib import Path
 
 from corral.runtime.private_files import OTHERS
 from corral.supervisor import launch, logs, reaper
-from corral.supervisor.records import MARKER, Record, Records, started_at
+from corral.supervisor.records import MARKER, ProcessRecord, ProcessRecords, start_time_of
 
 STOP_POLL_S = 0.02
 _PLAIN_PYTHON = (sys.executable, "-I", "-S")  # our two little programs need nothing else
 
 
-class Warden:
+class Reaper:
     """Sees to it that the children of our children do not outlive us."""
 
     def __init__(self) -> None:
@@ -77,7 +77,9 @@ class Warden:
 class Child:
     """A program under way. It leads a session of its own, so that a Ctrl-C at the terminal is ours alone to hear."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path, records: Records, guard: Warden) -> None:
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], log: Path, records: ProcessRecords, guard: Reaper
+    ) -> None:
         self.name = name
         self.log = log
         self.began = time.monotonic()
@@ -124,7 +126,7 @@ class Child:
             self._records.forget(self.name)
 
 
-class Stopping:
+class StopSequence:
     """A stop under way: TERM at once, KILL when `within_s` have passed. The owner polls `is_over`."""
 
     def __init__(self, child: Child | None, within_s: float) -> None:
@@ -133,17 +135,23 @@ class Stopping:
         if child is not None:
             child.terminate()
 
-    def is_over(self, *, hurry: bool = False) -> bool:
+    def is_over(self, *, stop_now: bool = False) -> bool:
         if self._child is None or self._child.exit_code is not None:
             return True
-        if hurry or time.monotonic() >= self._deadline:
+        if stop_now or time.monotonic() >= self._deadline:
             self._child.kill()
             return True
         return False
 
 
 def spawn(
-    name: str, command: Sequence[str], *, environment: Mapping[str, str], log: Path, records: Records, guard: Warden
+    name: str,
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    log: Path,
+    records: ProcessRecords,
+    guard: Reaper,
 ) -> Child:
     """Start a program that waits until it is on record. To be called from a thread that lives as long as we do:
 
@@ -151,7 +159,7 @@ def spawn(
     """
     marker = secrets.token_hex(16)
     waits, goes = os.pipe()
-    sink = logs.opened(log)
+    sink = logs.open_log(log)
     try:
         process = subprocess.Popen(
             [*_PLAIN_PYTHON, str(launch.__file__), str(os.getpid()), str(waits), *command],
@@ -166,7 +174,7 @@ def spawn(
         child = Child(name, process, log, records, guard)
         try:
             guard.guard(process.pid)
-            records.write(Record(name, process.pid, started_at(process.pid) or 0, marker))
+            records.write(ProcessRecord(name, process.pid, start_time_of(process.pid) or 0, marker))
         except BaseException:  # what is not on record must not run
             child.kill()
             raise

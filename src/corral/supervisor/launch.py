@@ -13,7 +13,7 @@ _CANNOT_START = 127
 
 
 def main(parent: str, gate: str, *command: str) -> None:
-    # It outlives the exec. Foreign programs do not ask for it themselves. Elsewhere the warden has to do.
+    # It outlives the exec. Foreign programs do not ask for it themselves. Elsewhere the reaper has to do.
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):  # it died before we asked

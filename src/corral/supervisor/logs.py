@@ -10,7 +10,7 @@ _TAIL_BYTES = 4_000
 _COPIED_BYTES = 1024 * 1024
 
 
-def opened(path: Path) -> int:
+def open_log(path: Path) -> int:
     """A descriptor that appends; the program writes to it itself, so that its last words are kept however it ends."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -27,10 +27,10 @@ def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
     except FileNotFoundError:
         return False
     for number in range(_KEPT - 1, 0, -1):
-        older = _numbered(path, number)
+        older = _log_path(path, number)
         if older.exists():
-            older.replace(_numbered(path, number + 1))
-    with path.open("r+b") as source, _private(_numbered(path, 1)) as kept:
+            older.replace(_log_path(path, number + 1))
+    with path.open("r+b") as source, _private(_log_path(path, 1)) as kept:
         # Until nothing more has come: what is written between the last look and the cut is lost.
         while chunk := source.read(_COPIED_BYTES):
             kept.write(chunk)
@@ -49,7 +49,7 @@ def tail(path: Path, lines: int = 10) -> list[str]:
     return [line for line in text.splitlines() if line.strip()][-lines:]
 
 
-def _numbered(path: Path, number: int) -> Path:
+def _log_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.{number}")
 
 

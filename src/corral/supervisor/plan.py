@@ -20,7 +20,7 @@ FIRST_TRIES = 3
 BAD_CONFIGURATION = 78  # the exit code of our own programs; the next try would find the same configuration
 
 
-class Health(NamedTuple):
+class ServiceHealth(NamedTuple):
     """What a check found. `hopeless` is what neither waiting nor starting mends: a person has to.
 
     Where something `is_there` that is not well, it is asked a few times more, and nothing is started in its place.
@@ -33,12 +33,12 @@ class Health(NamedTuple):
 
 
 # Asks for the health of the process we started, by its number; without one, of whatever is there already.
-Check = Callable[[int | None], Health]
-WELL = Health(is_well=True)
+Check = Callable[[int | None], ServiceHealth]
+WELL = ServiceHealth(is_well=True)
 TRIES = 10  # for what is there and not well, before it counts as hopeless
 
 
-class State(StrEnum):
+class ServiceState(StrEnum):
     IDLE = "idle"  # nobody has asked for it
     WAITING = "waiting"  # for what it needs, or for the answer of its check
     STARTING = "starting"
@@ -79,7 +79,7 @@ class Service:
     after: tuple[str, ...] = ()  # which it does not need, but gives a head start: at most HEAD_START_S
 
 
-class Step(StrEnum):
+class NextAction(StrEnum):
     KEEP = "keep"  # it runs; nothing to do
     WAIT = "wait"
     ADOPT = "adopt"
@@ -88,7 +88,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ServiceFacts:
     """What is known of one service at a moment."""
 
     is_running: bool = False  # a process that we started
@@ -96,7 +96,7 @@ class Seen:
     was_up: bool = False  # at any time since it was asked for
     was_well: bool = False  # the process that runs now
     needs_are_up: bool = True
-    health: Health | None = None  # None: nobody has looked yet
+    health: ServiceHealth | None = None  # None: nobody has looked yet
     tries: int = 0  # how often in a row it was found unwell
     away_s: float = 0.0  # for how long
     running_s: float = 0.0
@@ -160,61 +160,61 @@ def failures_after(failures: int, well_s: float) -> int:
     return 1 if well_s >= FORGIVEN_AFTER_S else failures + 1
 
 
-def next_step(service: Service, seen: Seen) -> Step:
+def next_step(service: Service, seen: ServiceFacts) -> NextAction:
     """What to do about a service that is wanted. Of what we started, only what has ended is started again."""
     if seen.is_running:
         is_late = not seen.was_up and seen.running_s > service.start_s
-        return Step.FAIL if is_late else Step.KEEP
+        return NextAction.FAIL if is_late else NextAction.KEEP
     if seen.is_adopted:
         is_missed = seen.away_s >= _MISSED_AFTER_S and service.command and not _is_taken(seen)
-        return Step.START if is_missed else Step.KEEP
+        return NextAction.START if is_missed else NextAction.KEEP
     if seen.was_up:
         return _step_again(service, seen)
     return _first_step(service, seen)
 
 
-def _step_again(service: Service, seen: Seen) -> Step:
+def _step_again(service: Service, seen: ServiceFacts) -> NextAction:
     """It was up before, so it will be again: never given up."""
     if service.adopts is Adopts.ALWAYS:
         if seen.health is None:
-            return Step.WAIT
+            return NextAction.WAIT
         if seen.health.is_well:
-            return Step.ADOPT
+            return NextAction.ADOPT
     is_due = seen.ended_s >= pause_s(seen.failures) and bool(service.command) and not _is_taken(seen)
-    return Step.START if is_due else Step.WAIT
+    return NextAction.START if is_due else NextAction.WAIT
 
 
-def _first_step(service: Service, seen: Seen) -> Step:
+def _first_step(service: Service, seen: ServiceFacts) -> NextAction:
     if seen.failures >= FIRST_TRIES or seen.exit_code == BAD_CONFIGURATION:
-        return Step.FAIL
+        return NextAction.FAIL
     if not seen.needs_are_up:
-        return Step.WAIT
+        return NextAction.WAIT
     is_due = seen.failures == 0 or seen.ended_s >= pause_s(seen.failures)
     if service.adopts is Adopts.NEVER:
-        return Step.START if is_due else Step.WAIT
+        return NextAction.START if is_due else NextAction.WAIT
     if seen.health is None:
-        return Step.WAIT
+        return NextAction.WAIT
     if seen.health.is_well:
-        return Step.ADOPT
+        return NextAction.ADOPT
     if seen.health.hopeless or not service.command or (seen.health.is_there and seen.tries >= TRIES):
-        return Step.FAIL
-    return Step.START if is_due and not seen.health.is_there else Step.WAIT
+        return NextAction.FAIL
+    return NextAction.START if is_due and not seen.health.is_there else NextAction.WAIT
 
 
-def _is_taken(seen: Seen) -> bool:
+def _is_taken(seen: ServiceFacts) -> bool:
     """Something stands in its place that would not let it start."""
     return seen.health is not None and (seen.health.is_there or seen.health.hopeless)
 
 
-def shown_state(seen: Seen, step: Step) -> State:
+def display_state(seen: ServiceFacts, step: NextAction) -> ServiceState:
     """How it is called on the terminal and over HTTP while it is wanted."""
-    if step is Step.FAIL:
-        return State.FAILED
+    if step is NextAction.FAIL:
+        return ServiceState.FAILED
     is_well = seen.health is not None and seen.health.is_well
     if seen.is_adopted:
-        return State.UP if is_well else State.DOWN
+        return ServiceState.UP if is_well else ServiceState.DOWN
     if seen.is_running:
         if is_well:
-            return State.UP
-        return State.UNHEALTHY if seen.was_well else State.STARTING
-    return State.RESTARTING if seen.failures else State.WAITING
+            return ServiceState.UP
+        return ServiceState.UNHEALTHY if seen.was_well else ServiceState.STARTING
+    return ServiceState.RESTARTING if seen.failures else ServiceState.WAITING

@@ -35,14 +35,14 @@ class AlreadySupervised(CorralError):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ProcessRecord:
     name: str
     pid: int
     started: int  # clock ticks after boot, as the kernel counts them
     marker: str  # in its environment
 
 
-def started_at(pid: int) -> int | None:
+def start_time_of(pid: int) -> int | None:
     """When a process was started; None where there is none, or only what is left of one."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
@@ -51,9 +51,9 @@ def started_at(pid: int) -> int | None:
     return None if fields[0] in (b"Z", b"X") else int(fields[_START_FIELD])
 
 
-def is_running(record: Record) -> bool:
+def is_running(record: ProcessRecord) -> bool:
     """True only for the very process that was recorded."""
-    if started_at(record.pid) != record.started:
+    if start_time_of(record.pid) != record.started:
         return False
     try:
         variables = Path(f"/proc/{record.pid}/environ").read_bytes().split(b"\0")
@@ -62,7 +62,7 @@ def is_running(record: Record) -> bool:
     return f"{MARKER}={record.marker}".encode() in variables
 
 
-class Records:
+class ProcessRecords:
     """The folder with one file for each process of ours. Only whoever holds its lock starts or ends anything."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,7 +75,7 @@ class Records:
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not _locked(descriptor):
+        if not _wait_for_lock(descriptor):
             pid = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             os.close(descriptor)
             raise AlreadySupervised(self.folder.parent, pid)
@@ -93,7 +93,7 @@ class Records:
             os.close(self._lock)
             self._lock = None
 
-    def write(self, record: Record) -> None:
+    def write(self, record: ProcessRecord) -> None:
         write_whole(self._path(record.name), json.dumps(asdict(record)))
 
     def forget(self, name: str) -> None:
@@ -110,7 +110,7 @@ class Records:
         return self.folder / f"{name}.json"
 
 
-def _locked(descriptor: int) -> bool:
+def _wait_for_lock(descriptor: int) -> bool:
     """Whoever only looks whether somebody supervises holds the lock for a moment: that is waited for."""
     for _ in range(_LOOKS):
         if try_lock(descriptor):
@@ -127,7 +127,7 @@ def is_supervised(folder: Path) -> bool:
         return False
 
 
-def end_recorded(record: Record, stop_s: float = STOP_S) -> bool:
+def end_recorded(record: ProcessRecord, stop_s: float = STOP_S) -> bool:
     """TERM, a while, KILL for what an earlier supervisor started; False where that does not run any more."""
     if not is_running(record):
         return False
@@ -166,10 +166,10 @@ def _has_ended(descriptor: int, within_s: float) -> bool:
     return False
 
 
-def _read(path: Path) -> Record | None:
+def _read(path: Path) -> ProcessRecord | None:
     try:
         told = json.loads(path.read_text())
-        return Record(str(told["name"]), int(told["pid"]), int(told["started"]), str(told["marker"]))
+        return ProcessRecord(str(told["name"]), int(told["pid"]), int(told["started"]), str(told["marker"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

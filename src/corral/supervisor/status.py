@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from corral.supervisor.plan import State
+from corral.supervisor.plan import ServiceState
 from corral.supervisor.records import is_supervised, write_whole
 
 _FILE = "status.json"
@@ -17,7 +17,7 @@ _FILE = "status.json"
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
     name: str
-    state: State
+    state: ServiceState
     since: datetime  # in this state
     is_ours: bool  # started by us; otherwise it is only used
     pid: int | None = None
@@ -27,11 +27,11 @@ class ServiceStatus:
     log: str | None = None
 
     def document(self) -> dict[str, Any]:
-        return {**asdict(self), "state": self.state.value, "since": _spelled(self.since)}
+        return {**asdict(self), "state": self.state.value, "since": _format_time(self.since)}
 
 
 def write_status(folder: Path, services: Sequence[ServiceStatus], began: datetime) -> None:
-    told = {"pid": os.getpid(), "started_at": _spelled(began), "updated_at": _spelled(datetime.now(UTC))}
+    told = {"pid": os.getpid(), "started_at": _format_time(began), "updated_at": _format_time(datetime.now(UTC))}
     write_whole(folder / _FILE, json.dumps({**told, "services": [each.document() for each in services]}))
 
 
@@ -46,5 +46,5 @@ def read_status(folder: Path) -> dict[str, Any] | None:
     return told if isinstance(told, dict) else None
 
 
-def _spelled(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,10 +11,10 @@ from corral.supervisor.plan import (
     BAD_CONFIGURATION,
     FIRST_TRIES,
     Adopts,
-    Health,
-    Seen,
     Service,
-    State,
+    ServiceFacts,
+    ServiceHealth,
+    ServiceState,
     failures_after,
     pause_s,
 )
@@ -26,20 +26,20 @@ _ASK_AGAIN_S = 5.0
 _STALLED = 75  # what our workers end with
 
 
-class Kept:
+class SupervisedService:
     """Changed by the supervisor only, under its lock."""
 
     def __init__(self, service: Service, log: Path) -> None:
         self.service = service
         self.log = log
-        self.state = State.IDLE
+        self.state = ServiceState.IDLE
         self.child: Child | None = None
         self.is_wanted = False
         self.ever_started = False
         self.checks = 0  # rises whenever what was asked before does not count any more
         self._why_ended: str | None = None  # of the last process, until there is another one
         self._since = datetime.now(UTC)
-        self._health: Health | None = None
+        self._health: ServiceHealth | None = None
         self._tries = 0
         self._is_adopted = False
         self._was_up = False
@@ -55,36 +55,36 @@ class Kept:
     # -- what is asked for -----------------------------------------------------------------------------
 
     def want(self) -> None:
-        if self.is_wanted and not self.has_failed and self.state is not State.DOWN:
+        if self.is_wanted and not self.has_failed and self.state is not ServiceState.DOWN:
             return
         self.is_wanted = True
         self._is_adopted = self._was_up = False
         self._why_ended = None
         self._forget_health()
         self.forgive()
-        self.enter(State.WAITING)
+        self.enter(ServiceState.WAITING)
 
     def unwant(self) -> None:
         self.is_wanted = False
         self.checks += 1
 
-    def stopping(self) -> None:
+    def mark_stopping(self) -> None:
         if self.child is not None:
-            self.enter(State.STOPPING)
+            self.enter(ServiceState.STOPPING)
 
     def forgive(self) -> None:
         self._failures, self._ended_at, self._exit_code = 0, 0.0, None
 
-    def stopped(self) -> None:
+    def mark_stopped(self) -> None:
         self.child = None
         self._is_adopted = self._was_up = False
         self._forget_health()
-        if self.state is not State.IDLE:
-            self.enter(State.STOPPED)
+        if self.state is not ServiceState.IDLE:
+            self.enter(ServiceState.STOPPED)
 
     # -- what happens ----------------------------------------------------------------------------------
 
-    def look(self, now: float) -> None:
+    def notice_exit(self, now: float) -> None:
         """Notice that its process has ended."""
         if not self.is_wanted or self.child is None or (code := self.child.exit_code) is None:
             return
@@ -93,7 +93,7 @@ class Kept:
         self._exit_code, self._ended_at = code, now
         self.child = None
         self._forget_health()
-        self._why_ended = _ended(code)
+        self._why_ended = _describe_exit(code)
 
     def too_late(self) -> None:
         found = f" ({self._health.problem})" if self._health is not None else ""
@@ -102,11 +102,11 @@ class Kept:
         if child is not None:
             child.kill()
 
-    def adopted(self) -> None:
+    def mark_adopted(self) -> None:
         self._is_adopted = self._was_up = True
         self._why_ended = None
 
-    def started(self, child: Child) -> None:
+    def mark_started(self, child: Child) -> None:
         self._restarts += int(self.ever_started)
         self.ever_started = True
         self.child = child
@@ -119,7 +119,7 @@ class Kept:
         self._ended_at = time.monotonic()
         self._why_ended = problem
 
-    def found(self, health: Health) -> None:
+    def record_health(self, health: ServiceHealth) -> None:
         self._health = health
         self._tries = 0 if health.is_well else self._tries + 1
         self._away_since = None if health.is_well else self._away_since or time.monotonic()
@@ -127,7 +127,7 @@ class Kept:
             self._was_up = True
             self._well_since = self._well_since or time.monotonic()
 
-    def enter(self, state: State) -> None:
+    def enter(self, state: ServiceState) -> None:
         if state is not self.state:
             self.state = state
             self._since = datetime.now(UTC)
@@ -139,7 +139,7 @@ class Kept:
         nobody_to_ask = self.child is None and self.service.adopts is Adopts.NEVER
         return not is_asking and not nobody_to_ask and now >= self._next_check
 
-    def asking(self, asked: "Future[None]", now: float) -> None:
+    def mark_checking(self, asked: "Future[None]", now: float) -> None:
         self._pending = asked
         settled = self._health is not None and self._health.is_well
         soon_s = _ASK_OTHERS_S if self.child is None else _ASK_OURS_S
@@ -161,14 +161,14 @@ class Kept:
             return self._why_ended
         return self._health.problem if self._well_since is not None or self.child is None else None
 
-    def ask(self) -> Health:
+    def ask(self) -> ServiceHealth:
         """Takes a while, and is asked without the lock."""
         child = self.child
         return self.service.check(child.pid if child is not None else None)
 
     @property
     def has_failed(self) -> bool:
-        return self.state is State.FAILED
+        return self.state is ServiceState.FAILED
 
     @property
     def is_misconfigured(self) -> bool:
@@ -179,8 +179,8 @@ class Kept:
         """It was ours, and is no more."""
         return not self._is_adopted and self.ever_started and (self.child is None or self.child.exit_code is not None)
 
-    def seen(self, now: float, *, needs_are_up: bool) -> Seen:
-        return Seen(
+    def observe(self, now: float, *, needs_are_up: bool) -> ServiceFacts:
+        return ServiceFacts(
             is_running=self.child is not None,
             is_adopted=self._is_adopted,
             was_up=self._was_up,
@@ -198,7 +198,7 @@ class Kept:
     def status(self) -> ServiceStatus:
         is_ours = self.child is not None or (self.ever_started and not self._is_adopted)
         next_s = None
-        if self.state is State.RESTARTING:
+        if self.state is ServiceState.RESTARTING:
             next_s = round(max(0.0, pause_s(self._failures) - (time.monotonic() - self._ended_at)), 1)
         return ServiceStatus(
             name=self.service.name,
@@ -213,7 +213,7 @@ class Kept:
         )
 
 
-def _ended(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code == _STALLED:
         return "it stalled, and asked to be started again"
     if code >= 0:

@@ -19,21 +19,21 @@ import structlog
 from corral.domain.errors import BadConfiguration, CorralError
 from corral.runtime.private_files import make_data_folder
 from corral.supervisor import logs
-from corral.supervisor.child import STOP_POLL_S, Stopping, Warden, spawn
+from corral.supervisor.child import STOP_POLL_S, Reaper, StopSequence, spawn
 from corral.supervisor.plan import (
     HEAD_START_S,
-    Health,
+    NextAction,
     Service,
-    State,
-    Step,
+    ServiceHealth,
+    ServiceState,
+    display_state,
     next_step,
-    shown_state,
     start_order,
     with_needs,
 )
-from corral.supervisor.records import AlreadySupervised, Records
+from corral.supervisor.records import AlreadySupervised, ProcessRecords
 from corral.supervisor.status import ServiceStatus, write_status
-from corral.supervisor.supervised_service import Kept
+from corral.supervisor.supervised_service import SupervisedService
 
 log = structlog.get_logger()
 
@@ -41,7 +41,7 @@ _ROUND_S = 0.1
 _MAX_NEWS = 1_000
 _WRITE_EVERY_S = 2.0
 _TIDY_EVERY_S = 5.0
-_KEEPING_ON = (State.UP, State.UNHEALTHY, State.DOWN)
+_KEEPING_ON = (ServiceState.UP, ServiceState.UNHEALTHY, ServiceState.DOWN)
 
 
 class ServiceFailed(CorralError):
@@ -54,17 +54,19 @@ class Supervisor:
         self._services = list(services)
         self._run_dir = data_dir / "run"
         self._log_dir = data_dir / "log"
-        self._kept = {service.name: Kept(service, self._log_dir / f"{service.name}.log") for service in services}
+        self._entries = {
+            service.name: SupervisedService(service, self._log_dir / f"{service.name}.log") for service in services
+        }
         # What has changed, for whoever wants to tell it. Telling may take as long as a pipe is full; we do not wait.
         self.news: deque[ServiceStatus] = deque(maxlen=_MAX_NEWS)
-        self._records = Records(self._run_dir)
-        self._warden = Warden()
+        self._records = ProcessRecords(self._run_dir)
+        self._reaper = Reaper()
         self._asking = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="check")
         self._lock = threading.RLock()
         self._moved = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
-        self.hurry = threading.Event()
+        self.stop_now = threading.Event()
         self._began = datetime.now(UTC)
         self._told: list[ServiceStatus] = []
         self._written = self._tidied = 0.0
@@ -80,7 +82,7 @@ class Supervisor:
         """These are to be up, and what they need before them. What has failed before is tried anew."""
         with self._lock:
             for name in with_needs(names, self._services):
-                self._kept[name].want()
+                self._entries[name].want()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
                 self._thread.start()
@@ -93,7 +95,7 @@ class Supervisor:
             with self._moved:
                 # As it was told: whoever goes on after this finds the same in the file.
                 told = {each.name: each.state for each in self._told}
-                failed = next((each for each in wanted if told.get(each.service.name) is State.FAILED), None)
+                failed = next((each for each in wanted if told.get(each.service.name) is ServiceState.FAILED), None)
                 if failed is not None:
                     raise _failure(failed)
                 if all(told.get(each.service.name) in _KEEPING_ON for each in wanted):
@@ -102,32 +104,32 @@ class Supervisor:
 
     def ask(self, name: str) -> bool:
         """Is it well? Asked now, whatever was found a moment ago."""
-        kept = self._kept[name]
-        if kept.has_ended:
+        entry = self._entries[name]
+        if entry.has_ended:
             return False
-        health = kept.ask()
+        health = entry.ask()
         with self._lock:
-            kept.found(health)
+            entry.record_health(health)
         return health.is_well
 
-    def state(self, name: str) -> State:
+    def state(self, name: str) -> ServiceState:
         with self._lock:
-            return self._kept[name].state
+            return self._entries[name].state
 
     def status(self) -> list[ServiceStatus]:
         with self._lock:
-            return [each.status() for each in self._in_order(self._kept)]
+            return [each.status() for each in self._in_order(self._entries)]
 
     def is_running(self, name: str) -> bool:
         """A process that we started, whatever it answers."""
-        kept = self._kept[name]
-        return kept.child is not None and kept.child.exit_code is None
+        entry = self._entries[name]
+        return entry.child is not None and entry.child.exit_code is None
 
     def want_anew(self, name: str) -> None:
         """Look for it as if for the first time, without waiting for the end of a pause."""
         with self._lock:
-            self._kept[name].look(time.monotonic())
-            self._kept[name].unwant()
+            self._entries[name].notice_exit(time.monotonic())
+            self._entries[name].unwant()
         self.want([name])
 
     def stop(self, names: Iterable[str] | None = None) -> None:
@@ -135,33 +137,33 @@ class Supervisor:
 
         All stop at the same time, except that a service outlives those that need it.
         """
-        left = self._in_order(self._kept if names is None else names)
+        left = self._in_order(self._entries if names is None else names)
         with self._lock:
-            for kept in left:
-                kept.unwant()  # at once: nothing is restarted while others still stop
-        stops: dict[str, Stopping] = {}
+            for entry in left:
+                entry.unwant()  # at once: nothing is restarted while others still stop
+        stops: dict[str, StopSequence] = {}
         while left:
-            for kept in [each for each in left if not self._is_needed(each, left)]:
-                self._stop_step(kept, stops)
-            left = [kept for kept in left if kept.child is not None or kept.service.name not in stops]
+            for entry in [each for each in left if not self._is_needed(each, left)]:
+                self._stop_step(entry, stops)
+            left = [entry for entry in left if entry.child is not None or entry.service.name not in stops]
             if left:
                 time.sleep(STOP_POLL_S)
 
-    def _is_needed(self, kept: Kept, by: Iterable[Kept]) -> bool:
-        name = kept.service.name
-        return any(name in with_needs(other.service.needs, self._services) for other in by if other is not kept)
+    def _is_needed(self, entry: SupervisedService, by: Iterable[SupervisedService]) -> bool:
+        name = entry.service.name
+        return any(name in with_needs(other.service.needs, self._services) for other in by if other is not entry)
 
-    def _stop_step(self, kept: Kept, stops: "dict[str, Stopping]") -> None:
+    def _stop_step(self, entry: SupervisedService, stops: "dict[str, StopSequence]") -> None:
         """Send TERM the first time; later, notice that the process has ended, or kill it when its time is up."""
-        stopping = stops.get(kept.service.name)
+        stopping = stops.get(entry.service.name)
         if stopping is None:
             with self._lock:
-                kept.stopping()
+                entry.mark_stopping()
             self._tell()
-            stops[kept.service.name] = stopping = Stopping(kept.child, kept.service.stop_s)
-        if stopping.is_over(hurry=self.hurry.is_set()):
+            stops[entry.service.name] = stopping = StopSequence(entry.child, entry.service.stop_s)
+        if stopping.is_over(stop_now=self.stop_now.is_set()):
             with self._lock:
-                kept.stopped()
+                entry.mark_stopped()
             self._tell()
 
     def close(self) -> None:
@@ -172,12 +174,12 @@ class Supervisor:
             self._thread.join()
             self._thread = None
         self._asking.shutdown(wait=False, cancel_futures=True)
-        self._warden.close()
+        self._reaper.close()
         self._records.leave()
 
-    def _in_order(self, names: Iterable[str]) -> list[Kept]:
+    def _in_order(self, names: Iterable[str]) -> list[SupervisedService]:
         wanted = set(names)
-        return [self._kept[name] for name in self._order if name in wanted]
+        return [self._entries[name] for name in self._order if name in wanted]
 
     # -- the thread -------------------------------------------------------------------------------------
 
@@ -192,85 +194,87 @@ class Supervisor:
     def _round(self) -> None:
         now = time.monotonic()
         with self._lock:
-            for kept in self._in_order(self._kept):
-                kept.look(now)
-                if kept.is_wanted and not kept.has_failed:
-                    needs_are_up = all(self._kept[need].state in _KEEPING_ON for need in kept.service.needs)
-                    needs_are_up = needs_are_up and not self._is_ahead(kept.service.after, now)
-                    self._act(kept, now, needs_are_up=needs_are_up)
+            for entry in self._in_order(self._entries):
+                entry.notice_exit(now)
+                if entry.is_wanted and not entry.has_failed:
+                    needs_are_up = all(self._entries[need].state in _KEEPING_ON for need in entry.service.needs)
+                    needs_are_up = needs_are_up and not self._is_ahead(entry.service.after, now)
+                    self._act(entry, now, needs_are_up=needs_are_up)
                     # What it needs may be what it is asked by.
-                    if needs_are_up or kept.child is not None:
-                        self._check(kept, now)
+                    if needs_are_up or entry.child is not None:
+                        self._check(entry, now)
         self._tell()
         if now - self._tidied >= _TIDY_EVERY_S:
             self._tidied = now
-            self._warden.keep()
-            for kept in self._kept.values():
-                logs.rotate(kept.log)
+            self._reaper.keep()
+            for entry in self._entries.values():
+                logs.rotate(entry.log)
 
     def _is_ahead(self, names: Iterable[str], now: float) -> bool:
         """Whether one of these is still starting and has not had its head start yet."""
-        starting = [self._kept[name] for name in names if self._kept[name].is_wanted]
+        starting = [self._entries[name] for name in names if self._entries[name].is_wanted]
         return any(
-            each.state is State.WAITING
-            or (each.state is State.STARTING and each.child is not None and now - each.child.began < HEAD_START_S)
+            each.state is ServiceState.WAITING
+            or (
+                each.state is ServiceState.STARTING and each.child is not None and now - each.child.began < HEAD_START_S
+            )
             for each in starting
         )
 
-    def _act(self, kept: Kept, now: float, *, needs_are_up: bool) -> None:
-        seen = kept.seen(now, needs_are_up=needs_are_up)
-        step = next_step(kept.service, seen)
-        if step is Step.ADOPT:
-            kept.adopted()
-        elif step is Step.START:
-            self._start(kept)
-        elif step is Step.FAIL and kept.child is not None:
-            kept.too_late()
-        kept.enter(shown_state(kept.seen(now, needs_are_up=needs_are_up), step))
+    def _act(self, entry: SupervisedService, now: float, *, needs_are_up: bool) -> None:
+        seen = entry.observe(now, needs_are_up=needs_are_up)
+        step = next_step(entry.service, seen)
+        if step is NextAction.ADOPT:
+            entry.mark_adopted()
+        elif step is NextAction.START:
+            self._start(entry)
+        elif step is NextAction.FAIL and entry.child is not None:
+            entry.too_late()
+        entry.enter(display_state(entry.observe(now, needs_are_up=needs_are_up), step))
 
-    def _start(self, kept: Kept) -> None:
+    def _start(self, entry: SupervisedService) -> None:
         try:
             self.claim()
-            logs.rotate(kept.log)
-            kept.service.prepare()
+            logs.rotate(entry.log)
+            entry.service.prepare()
             child = spawn(
-                kept.service.name,
-                kept.service.command,
-                environment=_environment_of(kept.service),
-                log=kept.log,
+                entry.service.name,
+                entry.service.command,
+                environment=_environment_of(entry.service),
+                log=entry.log,
                 records=self._records,
-                guard=self._warden,
+                guard=self._reaper,
             )
         except AlreadySupervised as error:
-            kept.could_not_start(error.message, for_good=True)
+            entry.could_not_start(error.message, for_good=True)
         except OSError as error:  # no process, memory or descriptor left, for now
-            kept.could_not_start(f"it cannot be started: {error.strerror or error}")
+            entry.could_not_start(f"it cannot be started: {error.strerror or error}")
         else:
-            kept.started(child)
+            entry.mark_started(child)
 
-    def _check(self, kept: Kept, now: float) -> None:
+    def _check(self, entry: SupervisedService, now: float) -> None:
         """Ask for its health where that is due, without waiting for the answer."""
-        if not kept.check_is_due(now):
+        if not entry.check_is_due(now):
             return
         with contextlib.suppress(RuntimeError):  # we are closing
-            asked: Future[None] = self._asking.submit(self._asked, kept, kept.checks)
-            kept.asking(asked, now)
+            asked: Future[None] = self._asking.submit(self._run_check, entry, entry.checks)
+            entry.mark_checking(asked, now)
 
-    def _asked(self, kept: Kept, number: int) -> None:
+    def _run_check(self, entry: SupervisedService, number: int) -> None:
         try:
-            health = kept.ask()
+            health = entry.ask()
         except Exception as error:
-            log.error("a check could not be made", service=kept.service.name, exc_info=error)
-            health = Health(is_well=False, problem=f"it could not be asked ({type(error).__name__})")
+            log.error("a check could not be made", service=entry.service.name, exc_info=error)
+            health = ServiceHealth(is_well=False, problem=f"it could not be asked ({type(error).__name__})")
         with self._moved:
-            if kept.checks == number:  # nothing has happened to it meanwhile
-                kept.found(health)
+            if entry.checks == number:  # nothing has happened to it meanwhile
+                entry.record_health(health)
             self._moved.notify_all()
 
     def _tell(self) -> None:
         """Write down how it stands, at once where something has changed."""
         with self._moved:
-            status = [each.status() for each in self._in_order(self._kept)]
+            status = [each.status() for each in self._in_order(self._entries)]
             before = {each.name: each for each in self._told}
             changed = [each for each in status if _differs(each, before.get(each.name))]
             now = time.monotonic()
@@ -285,7 +289,7 @@ class Supervisor:
 
 def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
     told = (new.state, new.pid, new.problem)
-    return new.state is not State.IDLE if old is None else told != (old.state, old.pid, old.problem)
+    return new.state is not ServiceState.IDLE if old is None else told != (old.state, old.pid, old.problem)
 
 
 def _environment_of(service: Service) -> dict[str, str]:
@@ -294,11 +298,11 @@ def _environment_of(service: Service) -> dict[str, str]:
     return {**(inherited if service.inherits else {}), **service.environment()}
 
 
-def _failure(kept: Kept) -> CorralError:
-    problem = kept.problem or "it was not well in time"
-    said = logs.tail(kept.log, 3) if kept.ever_started else []
+def _failure(entry: SupervisedService) -> CorralError:
+    problem = entry.problem or "it was not well in time"
+    said = logs.tail(entry.log, 3) if entry.ever_started else []
     more = f"; its last words: {' / '.join(said)}" if said else ""
-    hint = f"see {kept.log}" if kept.ever_started else None
-    if kept.is_misconfigured:
-        return BadConfiguration([f"{kept.service.name}: {problem}{more}; {hint}"])
-    return ServiceFailed(f"{kept.service.name}: {problem}{more}", hint=hint)
+    hint = f"see {entry.log}" if entry.ever_started else None
+    if entry.is_misconfigured:
+        return BadConfiguration([f"{entry.service.name}: {problem}{more}; {hint}"])
+    return ServiceFailed(f"{entry.service.name}: {problem}{more}", hint=hint)

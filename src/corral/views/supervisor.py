@@ -4,12 +4,12 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from corral.supervisor.plan import State
+from corral.supervisor.plan import ServiceState
 
 
 class ServiceRead(BaseModel):
     name: str
-    state: State
+    state: ServiceState
     since: datetime = Field(description="in this state")
     is_ours: bool = Field(description="started by the supervisor; otherwise it is used and never stopped")
     pid: int | None

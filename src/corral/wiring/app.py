@@ -20,12 +20,12 @@ from corral.engine.background.sweep import Sweeper
 from corral.engine.hosts.limiter import InProcessHolder
 from corral.engine.hosts.permits import Permits
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
-from corral.engine.node.assign import Limits
-from corral.engine.node.change_signal import Pulse
-from corral.engine.node.heartbeat_record import Roll
+from corral.engine.node.assign import WorkerLimits
+from corral.engine.node.change_signal import ChangeSignal
+from corral.engine.node.heartbeat_record import NodeHeartbeat
 from corral.engine.node.node import Node
 from corral.engine.node.options import NodeOptions
-from corral.engine.node.sources import Asked, Source
+from corral.engine.node.sources import MessageSource, RunSource
 from corral.engine.oneshot import Errands
 from corral.engine.usecases.crawls import Crawls
 from corral.engine.usecases.field_maps import FieldMaps
@@ -53,7 +53,7 @@ _FOLLOW_S = 2.0  # after a change of the defaults
 class WorkPlan:
     """Where a process that executes runs takes them from."""
 
-    source: Source
+    source: RunSource
     processes: int | None = None  # for a single run; None for a node that takes any run
 
 
@@ -66,7 +66,7 @@ class App:
     jobs: Jobs
     submitter: Submitter
     sessions: Sessions
-    pulse: Pulse
+    pulse: ChangeSignal
     artifacts: ArtifactFolder
     tidying: Tidying
     node: Node | None
@@ -77,12 +77,12 @@ class App:
     crawls: Crawls
     errands: Errands
     door: StandaloneLimiter | None = None  # who keeps the gates where there is no node
-    asked: Asked | None = None  # where runs are named by messages
+    asked: MessageSource | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
     broker: "Broker | None" = None
     permits: Permits = field(default_factory=Permits)  # of what this process fetches itself
-    roll: Roll | None = None
-    limits: Limits = field(default_factory=lambda: Limits(0, 0))  # of the node
+    roll: NodeHeartbeat | None = None
+    limits: WorkerLimits = field(default_factory=lambda: WorkerLimits(0, 0))  # of the node
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -144,7 +144,7 @@ class App:
 class _RunNotifier:
     """Tells the node here, or other processes, of runs that wait or have to stop."""
 
-    pulse: Pulse
+    pulse: ChangeSignal
     node: Node | None
     hints: "CeleryHints | None"
 
@@ -153,7 +153,7 @@ class _RunNotifier:
         if self.hints is not None and waiting:
             self.hints.tell([hint_of(run) for run in waiting])
         elif self.node is not None:
-            self.node.look()
+            self.node.wake()
 
     def abort(self, run_id: str) -> None:
         self.pulse.beat()
@@ -171,7 +171,7 @@ def assemble(
     hints: "CeleryHints | None",
     door: StandaloneLimiter | None = None,
 ) -> App:
-    pulse = Pulse()
+    pulse = ChangeSignal()
     egress = EgressPolicy(settings.egress_allow)
     vault = vault_of(settings)
     processes = None if work is None else work.processes
@@ -214,7 +214,13 @@ def assemble(
 
 
 def _make_node(
-    settings: Settings, store: Store, options: NodeOptions, pulse: Pulse, learning: Learning, *, source: Source
+    settings: Settings,
+    store: Store,
+    options: NodeOptions,
+    pulse: ChangeSignal,
+    learning: Learning,
+    *,
+    source: RunSource,
 ) -> Node:
     lessons = Lessons(store.recipes, learning.flush)
     return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.kept, source=source)

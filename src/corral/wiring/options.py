@@ -10,7 +10,7 @@ from corral.domain.hosts.pace import PaceRules
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.retry import RetryPolicy
-from corral.engine.node.assign import Limits
+from corral.engine.node.assign import WorkerLimits
 from corral.engine.node.memory import default_limit_mib
 from corral.engine.node.options import NodeOptions
 from corral.fetch.browser.launch_args import find_chromium
@@ -47,7 +47,7 @@ def node_options(
     workers, most_mib = processes or settings.workers, settings.worker_max_memory_mib
     return NodeOptions(
         workers=workers,
-        limits=Limits(settings.runs_per_process, min(settings.browser_concurrency, settings.runs_per_process)),
+        limits=WorkerLimits(settings.runs_per_process, min(settings.browser_concurrency, settings.runs_per_process)),
         grace_s=settings.shutdown_grace_seconds,
         timeouts_s={
             Strategy.HTTP: settings.http_timeout_seconds,

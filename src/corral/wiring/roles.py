@@ -17,11 +17,11 @@ from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.engine.hosts.permits import Permits
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
-from corral.engine.node.heartbeat_record import Roll
+from corral.engine.node.heartbeat_record import NodeHeartbeat
 from corral.engine.node.node import Node
-from corral.engine.node.sources import Asked, Oldest, OnlyRun, Source
+from corral.engine.node.sources import MessageSource, PollingSource, RunSource, SingleRunSource
 from corral.log import configure_logging, hide
-from corral.runtime.loop_monitor import watched_loop
+from corral.runtime.loop_monitor import monitor_loop
 from corral.runtime.node_locks import Presence
 from corral.runtime.private_files import make_data_folder
 from corral.settings import Settings, Transport
@@ -43,7 +43,7 @@ from corral.wiring.vault import check_vault_keys
 class _NodePlan:
     """The runs that the node of this process executes, and how it presents itself to the others."""
 
-    make_source: Callable[[Store], Source]
+    make_source: Callable[[Store], RunSource]
     queues: Sequence[Queue]
     role: NodeRole
     transport: Transport = Transport.EMBEDDED
@@ -69,7 +69,7 @@ async def open_node(
     settings: Settings, queues: Sequence[Queue] = EVERY_QUEUE, role: NodeRole = NodeRole.EMBEDDED
 ) -> AsyncIterator[App]:
     """For a process that claims runs from the database, with or without the API."""
-    plan = _NodePlan(lambda store: Oldest(store, queues), queues, role)
+    plan = _NodePlan(lambda store: PollingSource(store, queues), queues, role)
     async with _open(settings, plan, is_api=False) as app:
         yield app
 
@@ -77,7 +77,7 @@ async def open_node(
 @asynccontextmanager
 async def open_celery_node(settings: Settings, queues: Sequence[Queue]) -> AsyncIterator[App]:
     """A node that Celery messages tell of runs; it reports to the broker which runs it executes."""
-    plan = _NodePlan(lambda store: Asked(store, queues), queues, NodeRole.WORKER, Transport.CELERY)
+    plan = _NodePlan(lambda store: MessageSource(store, queues), queues, NodeRole.WORKER, Transport.CELERY)
     async with _open(settings, plan, is_api=False) as app:
         assert app.asked is not None
         yield app
@@ -86,7 +86,7 @@ async def open_celery_node(settings: Settings, queues: Sequence[Queue]) -> Async
 @asynccontextmanager
 async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1) -> AsyncIterator[App]:
     """For a command that executes one run itself and takes no other."""
-    plan = _NodePlan(lambda store: OnlyRun(store, run_id), (), NodeRole.SINGLE, processes=processes)
+    plan = _NodePlan(lambda store: SingleRunSource(store, run_id), (), NodeRole.SINGLE, processes=processes)
     async with _open(settings, plan, is_api=False) as app:
         yield app
 
@@ -102,7 +102,7 @@ async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> 
     try:
         keys = await check_vault_keys(settings, store)
         host_access = permits if plan is not None or is_api else UNLIMITED
-        async with watched_loop("client" if plan is None else "node"), prober(settings, host_access) as probe:
+        async with monitor_loop("client" if plan is None else "node"), prober(settings, host_access) as probe:
             work = None if plan is None or source is None else WorkPlan(source, plan.processes)
             app = assemble(settings, store, probe, keys, work=work, hints=hints, door=door)
             app.permits, app.broker = permits, broker
@@ -120,13 +120,13 @@ async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> 
         await store.close()
 
 
-def _register(app: App, plan: _NodePlan, source: Source | None) -> None:
+def _register(app: App, plan: _NodePlan, source: RunSource | None) -> None:
     assert app.node is not None
-    if isinstance(source, Asked):
-        source.wake = app.node.look
+    if isinstance(source, MessageSource):
+        source.wake = app.node.wake
         app.asked = source
     card = worker_card(app.settings, app.node.owner, plan.queues, plan.transport, plan.role)
-    app.roll = Roll(app.store.nodes, card, app.node)
+    app.roll = NodeHeartbeat(app.store.nodes, card, app.node)
 
 
 def _prepare_process(settings: Settings) -> None:
@@ -151,7 +151,7 @@ def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]"
 async def _present(settings: Settings, store: Store, node: Node | None) -> AsyncIterator[None]:
     """In this folder; what nodes held that died here is to be had at once."""
     presence = Presence(settings.data_dir / "nodes")
-    gone = presence.gone()
+    gone = presence.find_gone()
     for owner in gone:
         await store.runs.expire(owner)
     if gone:

@@ -16,7 +16,7 @@ from corral.domain.errors import BadConfiguration, StorageUnavailable
 from corral.runtime.forked_work import run_apart
 from corral.settings import Settings
 from corral.supervisor import checks
-from corral.supervisor.plan import WELL, Adopts, Health, Service
+from corral.supervisor.plan import WELL, Adopts, Service, ServiceHealth
 from corral.wiring.redis import OwnRedis, program_environment, redis_program
 
 REDIS, POSTGRES, API = "redis", "postgres", "api"
@@ -166,7 +166,7 @@ class Installation:
 
     # -- Redis ------------------------------------------------------------------------------------------
 
-    def _redis_health(self, pid: int | None) -> Health:
+    def _redis_health(self, pid: int | None) -> ServiceHealth:
         """Of ours, by its password; before there is one, whether somebody else's answers without."""
         health = checks.redis_health(self._own_redis.given_url if pid is None else self.broker)
         if pid is None and health.is_well:
@@ -203,7 +203,7 @@ class Installation:
             self._controls[url] = app.control
         return self._controls[url]
 
-    def _worker_health(self, pid: int | None) -> Health:
+    def _worker_health(self, pid: int | None) -> ServiceHealth:
         """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
         if pid is not None:
             name = f"corral-{pid}@{os.uname().nodename}"
@@ -211,18 +211,18 @@ class Installation:
         if not (broker := checks.redis_health(self.broker)).is_well:
             return broker
         if not checks.has_listeners(self.broker):
-            return Health(is_well=False, problem="no worker answers")
+            return ServiceHealth(is_well=False, problem="no worker answers")
         if self._other_installation() is not None:
-            return Health(is_well=False, problem="those who answer work for another installation")
+            return ServiceHealth(is_well=False, problem="those who answer work for another installation")
         return self._asked(self._ping)
 
-    def worker_here(self) -> Health:
+    def worker_here(self) -> ServiceHealth:
         """Whether a worker of this machine answers, whatever its process."""
         return self._asked(lambda: self._ping(pattern=f"*@{os.uname().nodename}", matcher="glob"))
 
-    def _asked(self, ping: Callable[[], list[str]]) -> Health:
+    def _asked(self, ping: Callable[[], list[str]]) -> ServiceHealth:
         if not (broker := checks.redis_health(self.broker)).is_well:
-            return Health(is_well=False, problem=f"it cannot be asked: {broker.problem}")
+            return ServiceHealth(is_well=False, problem=f"it cannot be asked: {broker.problem}")
         # Asked a few times for a short while each: one that begins to listen meanwhile is heard at once.
         for _ in range(round(checks.CELERY_S / _PING_S) - 1):
             if checks.celery_health(ping).is_well:

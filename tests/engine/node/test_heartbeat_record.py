@@ -10,7 +10,7 @@ from corral.domain.errors import StorageUnavailable
 from corral.domain.ids import Owner
 from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.engine.node import heartbeat_record
-from corral.engine.node.heartbeat_record import Roll
+from corral.engine.node.heartbeat_record import NodeHeartbeat
 
 INFO = NodeInfo(Owner("a" * 32), "here", 1, NodeRole.WORKER, "embedded", ("http",), 5, "1")
 
@@ -58,7 +58,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_it_is_seen_again_and_again_says_that_it_stops_and_leaves() -> None:
     store = Record()
-    on_record = Roll(store, INFO, store)
+    on_record = NodeHeartbeat(store, INFO, store)
     on_record.start()
     await store.until_seen(3)
     on_record.say_stopping()
@@ -75,7 +75,7 @@ async def test_it_is_seen_again_and_again_says_that_it_stops_and_leaves() -> Non
 
 async def test_a_storage_that_is_away_ends_nothing_and_is_told_when_it_is_back() -> None:
     store = Record(fails=True)
-    on_record = Roll(store, INFO, store)
+    on_record = NodeHeartbeat(store, INFO, store)
     on_record.start()
     await asyncio.sleep(0.08)
     assert store.seen == []
@@ -87,7 +87,7 @@ async def test_a_storage_that_is_away_ends_nothing_and_is_told_when_it_is_back()
 
 async def test_a_storage_that_never_answers_keeps_nobody_from_leaving() -> None:
     store = Record(hangs=True)
-    on_record = Roll(store, INFO, store)
+    on_record = NodeHeartbeat(store, INFO, store)
     on_record.start()
     await asyncio.sleep(0.02)
     began = time.monotonic()

@@ -19,15 +19,15 @@ ENTER = (
 
 def test_only_those_who_died_are_gone(tmp_path: Path) -> None:
     presence = Presence(tmp_path / "nodes")
-    assert presence.gone() == []
+    assert presence.find_gone() == []
     presence.enter(Owner("me"))
     command = [sys.executable, "-c", ENTER, str(tmp_path / "nodes")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"
-        assert Presence(tmp_path / "nodes").gone() == []
+        assert Presence(tmp_path / "nodes").find_gone() == []
         other.kill()
-    assert Presence(tmp_path / "nodes").gone() == ["other"]
+    assert Presence(tmp_path / "nodes").find_gone() == ["other"]
     presence.forget(Owner("other"))
     presence.leave(Owner("me"))
     assert list((tmp_path / "nodes").iterdir()) == []
@@ -37,7 +37,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_fail(tmp_path: Path)
     (tmp_path / "nodes").write_text("a file")
     presence = Presence(tmp_path / "nodes")
     presence.enter(Owner("me"))
-    assert presence.gone() == []
+    assert presence.find_gone() == []
     presence.leave(Owner("me"))
 
 

@@ -11,7 +11,7 @@ from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.domain.runs.run import EVERY_LANE, Lanes, NewRun
-from corral.engine.node.sources import LEFT_IN_QUEUE, NOT_CLAIMED, Asked, Errand, Oldest
+from corral.engine.node.sources import LEFT_IN_QUEUE, NOT_CLAIMED, MessageSource, PollingSource, RunDelivery
 from corral.runtime.new_ids import new_owner
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
@@ -36,7 +36,7 @@ class Told:
     def __init__(self, app: App, queues: tuple[Queue, ...] = EVERY_QUEUE) -> None:
         self.now = Now()
         self.said: list[tuple[str, str]] = []
-        self.asked = Asked(app.store, queues, clock=self.now)
+        self.asked = MessageSource(app.store, queues, clock=self.now)
 
     def name(self, *runs: NewRun) -> None:
         for run in runs:
@@ -49,7 +49,7 @@ class Told:
         def ended(how: str) -> None:
             self.said.append((run_id, how))
 
-        self.asked.ask(Errand(run_id, taken_up, ended))
+        self.asked.ask(RunDelivery(run_id, taken_up, ended))
 
     async def claim(self, room: int = 10, lanes: Lanes = EVERY_LANE) -> list[str]:
         return [lease.run_id for lease in await self.asked.claim(ME, room, lanes, ANY_HOST)]
@@ -143,7 +143,7 @@ async def test_a_lane_that_is_full_does_not_keep_others_waiting_and_none_starves
 async def test_whoever_serves_one_queue_leaves_the_others_alone(app: App) -> None:
     page, light = by_browser(), drill()
     await put(app, page, light)
-    browsers, http = Oldest(app.store, (Queue.BROWSER,)), Oldest(app.store, (Queue.HTTP,))
+    browsers, http = PollingSource(app.store, (Queue.BROWSER,)), PollingSource(app.store, (Queue.HTTP,))
     assert [lease.run_id for lease in await browsers.claim(ME, 10, EVERY_LANE, ANY_HOST)] == [page.id]
     assert [lease.run_id for lease in await browsers.claim(ME, 10, EVERY_LANE, ANY_HOST)] == []
     assert [lease.run_id for lease in await http.claim(ME, 10, EVERY_LANE, ANY_HOST)] == [light.id]

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from corral.domain.runs.run import RunState
-from corral.engine.node.sources import Oldest
+from corral.engine.node.sources import PollingSource
 from corral.settings import Settings
 from corral.store.open import open_store
 from corral.wiring.app import App
@@ -52,7 +52,7 @@ async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None
         await put(app, *[drill("sleep", seconds=60) for _ in range(30)])
         stopping = asyncio.create_task(node_of(app).stop())
         await until(lambda: _all_completed(app, ids))
-        node_of(app).hurry()
+        node_of(app).stop_now()
         await stopping
         assert (await app.store.runs.count_live())["running"] == 0
         await sound(app)
@@ -107,7 +107,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
             await asyncio.sleep(delay_s)
             return leases
 
-        node._source = Oldest(With(app.store, runs=With(app.store.runs, claim=slow)))
+        node._source = PollingSource(With(app.store, runs=With(app.store.runs, claim=slow)))
         [run_id] = await put(app, drill("sleep", seconds=60))
         while (await app.store.runs.get(run_id)).state is not RunState.RUNNING:
             under_way.clear()

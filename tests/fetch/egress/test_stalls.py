@@ -3,12 +3,12 @@ import time
 
 from structlog.testing import capture_logs
 
-from corral.runtime.loop_monitor import watched_loop
+from corral.runtime.loop_monitor import monitor_loop
 
 
 async def test_a_loop_that_stood_still_is_told() -> None:
     with capture_logs() as lines:
-        async with watched_loop("worker"):
+        async with monitor_loop("worker"):
             await asyncio.sleep(0.1)
             time.sleep(0.6)
             await asyncio.sleep(0.1)
@@ -18,7 +18,7 @@ async def test_a_loop_that_stood_still_is_told() -> None:
 
 async def test_a_loop_that_runs_is_not() -> None:
     with capture_logs() as lines:
-        async with watched_loop("worker"):
+        async with monitor_loop("worker"):
             for _ in range(10):
                 await asyncio.sleep(0.01)
     assert [line for line in lines if line["ms"] < 250] == []
@@ -26,7 +26,7 @@ async def test_a_loop_that_runs_is_not() -> None:
 
 async def test_many_stalls_within_a_minute_are_one_line() -> None:
     with capture_logs() as lines:
-        async with watched_loop("worker"):
+        async with monitor_loop("worker"):
             for _ in range(3):
                 await asyncio.sleep(0.1)
                 time.sleep(0.4)

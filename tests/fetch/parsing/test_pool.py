@@ -16,7 +16,7 @@ from corral.extract.page_reader import ReadAnswer, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
-from corral.fetch.parsing.messages import Limits
+from corral.fetch.parsing.messages import ReaderLimits
 from corral.fetch.parsing.pool import ParsePool
 from corral.fetch.parsing.process import ReadingBroke
 from corral.fetch.robots import Robots
@@ -28,7 +28,7 @@ from tests.slack import SLACK
 
 # What is promised of a machine that has nothing else to do is 0.25 s.
 MAX_LAG_S = 0.25 * SLACK
-QUICK = Limits(cpu_s=1.0)
+QUICK = ReaderLimits(cpu_s=1.0)
 TITLE = FieldSpec("title")
 # Every paragraph is compared with all that stand before it.
 PARAGRAPHS = b"<title>t</title>" + b"<p>a</p>" * 60_000
@@ -100,7 +100,7 @@ async def test_twenty_megabytes_of_text_are_read() -> None:
 
 async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_replaced() -> None:
     request = a_request(b'<a href="/x">y</a>' * 500_000)
-    async with parsing(Limits(address_bytes=300 * 2**20, resident_bytes=100 * 2**20)) as pool:
+    async with parsing(ReaderLimits(address_bytes=300 * 2**20, resident_bytes=100 * 2**20)) as pool:
         before = pool.pids
         failed = await pool.read(request, 60)
         assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
@@ -112,7 +112,7 @@ async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_repla
 
 async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for_it() -> None:
     request = a_request(b'<a href="/x">y</a>' * 300_000, TITLE)
-    async with parsing(Limits(resident_bytes=300 * 2**20)) as pool:
+    async with parsing(ReaderLimits(resident_bytes=300 * 2**20)) as pool:
         pids = [pool.pids[1]]
         for _ in range(3):
             answer = await pool.read(request, 60)
@@ -128,7 +128,7 @@ async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for
 
 async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
     request = a_request(PARAGRAPHS, TITLE, FieldSpec("bomb", css=BOMB), FieldSpec("first", css="p"))
-    async with parsing(Limits(selector_s=0.5)) as pool, measured_lag() as lag:
+    async with parsing(ReaderLimits(selector_s=0.5)) as pool, measured_lag() as lag:
         answer = await pool.read(request, 20)
     assert isinstance(answer, ReadAnswer)
     assert answer.record == {"title": "t", "bomb": None, "first": "a"}
@@ -139,7 +139,7 @@ async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
 
 async def test_a_page_full_of_such_selectors_is_given_up() -> None:
     fields = [FieldSpec(f"bomb {number}", css=BOMB, all=True) for number in range(20)]
-    async with parsing(Limits(selector_s=0.3)) as pool:
+    async with parsing(ReaderLimits(selector_s=0.3)) as pool:
         failed = await pool.read(a_request(PARAGRAPHS, *fields), 20)
     assert isinstance(failed, Failed)
     assert (failed.code, failed.detail) == ("limit", "parse")
@@ -197,7 +197,7 @@ async def test_the_process_behind_the_readers_is_replaced_too() -> None:
 
 async def test_pages_sent_together_pay_for_nobody_but_themselves() -> None:
     """One too slow, one too large to go with the others, the rest ordinary, each with a title of its own."""
-    async with parsing(Limits(cpu_s=0.1)) as pool:
+    async with parsing(ReaderLimits(cpu_s=0.1)) as pool:
         bodies = [b"<title>page %d</title><p class=price>9.50</p>" % number for number in range(20)]
         bodies[3] = SLOW
         bodies[11] = bodies[11] + b"x" * 70_000
@@ -212,7 +212,7 @@ async def test_pages_sent_together_pay_for_nobody_but_themselves() -> None:
 
 
 async def test_a_reader_is_retired_after_so_many_pages() -> None:
-    async with parsing(Limits(pages_per_reader=3)) as pool:
+    async with parsing(ReaderLimits(pages_per_reader=3)) as pool:
         seen = set()
         for _ in range(9):
             assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
@@ -222,7 +222,7 @@ async def test_a_reader_is_retired_after_so_many_pages() -> None:
 
 
 async def test_a_new_reader_is_there_at_once() -> None:
-    async with parsing(Limits(pages_per_reader=1)) as pool:
+    async with parsing(ReaderLimits(pages_per_reader=1)) as pool:
         started = time.monotonic()
         for _ in range(10):
             await pool.read(a_request(ORDINARY))
@@ -243,7 +243,7 @@ async def test_waiting_for_a_reader_counts_as_time_of_the_run() -> None:
 
 
 async def test_a_full_queue_makes_wait_and_loses_nothing() -> None:
-    async with parsing(Limits(max_waiting=2), size=2) as pool:
+    async with parsing(ReaderLimits(max_waiting=2), size=2) as pool:
         answers = await asyncio.gather(*(pool.read(a_request(b"<title>%d</title>" % n), 30) for n in range(50)))
     titles = [answer.title for answer in answers if isinstance(answer, ReadAnswer)]
     assert titles == [str(number) for number in range(50)]
@@ -337,7 +337,7 @@ async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: 
 
     monkeypatch.setitem(ROUTES, "/many", route)
     fields = [{"name": "title"}, {"name": "bomb", "css": BOMB}]
-    async with parsing(Limits(selector_s=0.5)) as pool, browsing(hostile.port, reader=pool) as browser:
+    async with parsing(ReaderLimits(selector_s=0.5)) as pool, browsing(hostile.port, reader=pool) as browser:
         outcome = await browser.execute(a_task(hostile.url("/many"), fields=fields, timeout_s=60))
     assert isinstance(outcome, Fetched)
     assert outcome.records == ({"title": "t", "bomb": None},)

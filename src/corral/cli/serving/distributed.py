@@ -108,7 +108,7 @@ class _Signals:
             self._first = number
             self.asked.set()
         else:
-            self._supervisor.hurry.set()
+            self._supervisor.stop_now.set()
 
 
 # -- how it is shown -----------------------------------------------------------------------------------

@@ -14,6 +14,6 @@ async def up_embedded(settings: Settings, listener: Listener, *, as_json: bool) 
     said = announcement(settings, listener, "up" if as_json else "is up", as_json=as_json)
     async with open_node(settings) as app:
         assert app.node is not None
-        stop.on_haste = app.node.hurry
+        stop.on_haste = app.node.stop_now
         await serve_api(app, listener, stop, announce=said)
     return stop.exit_code

@@ -76,7 +76,7 @@ async def _demo(settings: Settings, listener: Listener, site_port: int | None, *
         said = announcement(adapted, listener, role, as_json=as_json, site=site.url)
         async with open_node(adapted) as app:
             assert app.node is not None
-            stop.on_haste = app.node.hurry
+            stop.on_haste = app.node.stop_now
             beside = _shown(app, site, listener.url, as_json=as_json)
             await serve_api(app, listener, stop, announce=said, beside=beside)
     return stop.exit_code

@@ -80,7 +80,7 @@ async def _work(settings: Settings, queues: Sequence[Queue], *, as_json: bool) -
     stop.listen()
     async with open_node(settings, queues, NodeRole.WORKER) as app:
         assert app.node is not None
-        stop.on_haste = app.node.hurry
+        stop.on_haste = app.node.stop_now
         if await first_of(_has_workers(app), stop):
             _announce(settings, app.node.worker_count, queues, as_json=as_json)
             await stop.wait()

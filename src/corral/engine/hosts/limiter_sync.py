@@ -20,11 +20,11 @@ from corral.domain.hosts.pace import Pace
 from corral.domain.ids import Owner
 from corral.domain.ports.stores import HostStore
 from corral.domain.runs.outcome import Outcome
+from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.host_state import HostState
 from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.hosts.quotas import HostQuotas
 from corral.engine.hosts.run_room import Crowds, RunRooms
-from corral.engine.node.pool import Held
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class LimiterSync:
         """For one claim, where this node holds so many runs of each host."""
         return RunRooms(self.limiter, held, self._crowds)
 
-    def without_waiting(self, outcomes: list[tuple[Held, Outcome]]) -> list[tuple[Held, Outcome]]:
+    def without_waiting(self, outcomes: list[tuple[HeldLease, Outcome]]) -> list[tuple[HeldLease, Outcome]]:
         """The real outcomes; what a worker sent back because of a gate goes to the queue."""
         parked = []
         for held, outcome in outcomes:

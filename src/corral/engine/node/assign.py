@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import CRAWL, WITH_ITEMS, Lease
-from corral.engine.node.pool import Held, Key, WorkerPool, WorkerProcess
+from corral.engine.held_lease import HeldLease
+from corral.engine.node.pool import Key, WorkerPool, WorkerProcess
 from corral.engine.worker import messages as wire
 
 # The executor keeps to the limit itself; this is how much later the node steps in, and then kills.
@@ -20,7 +21,7 @@ _ISOLATION_S = 30.0
 
 
 @dataclass(slots=True)
-class Limits:
+class WorkerLimits:
     """How many runs a worker executes at once; a page in a browser costs a hundred times one over HTTP."""
 
     runs: int
@@ -30,7 +31,7 @@ class Limits:
 
 class Assignment:
     def __init__(
-        self, pool: WorkerPool, limits: Limits, timeouts_s: Mapping[str, float], is_fenced: Callable[[], bool]
+        self, pool: WorkerPool, limits: WorkerLimits, timeouts_s: Mapping[str, float], is_fenced: Callable[[], bool]
     ) -> None:
         self._pool = pool
         self._is_fenced = is_fenced
@@ -62,7 +63,7 @@ class Assignment:
         isolated = self._pool.isolated
         return int(not self._suspects and (isolated is None or not isolated.held))
 
-    def held_by_host(self) -> Counter[str]:
+    def count_by_host(self) -> Counter[str]:
         """How many runs of each host are executed here, or are about to be."""
         leases = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
         every = (lease.run.host_key for lease in [*leases, *self._waiting, *self._suspects])
@@ -149,14 +150,14 @@ class Assignment:
     def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.StartRun:
         timeout_s = self._timeout_s(lease)
         now = time.monotonic()
-        worker.held[lease.key] = Held(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
+        worker.held[lease.key] = HeldLease(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
         return wire.start_run(lease.task(timeout_s))
 
     def _timeout_s(self, lease: Lease) -> float:
         own_s = lease.run.payload.read(CommonPayload).timeout_s
         return own_s or self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
 
-    def unassigned(self) -> list[Key]:
+    def waiting_keys(self) -> list[Key]:
         return [lease.key for lease in [*list(self._waiting), *list(self._suspects)]]
 
     # -- taking back -------------------------------------------------------------------------------

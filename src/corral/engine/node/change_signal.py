@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 
-class Pulse:
+class ChangeSignal:
     def __init__(self) -> None:
         self._event = asyncio.Event()
 

@@ -18,13 +18,13 @@ _STARTING_S = 0.5  # while there is no process yet, or none any more
 _LEAVE_WITHIN_S = 1.0
 
 
-class Worked(Protocol):
+class WorkerCounter(Protocol):
     @property
     def worker_count(self) -> int: ...
 
 
-class Roll:
-    def __init__(self, store: NodeStore, info: NodeInfo, node: Worked) -> None:
+class NodeHeartbeat:
+    def __init__(self, store: NodeStore, info: NodeInfo, node: WorkerCounter) -> None:
         self._store = store
         self._info = info
         self._node = node

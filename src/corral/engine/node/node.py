@@ -17,14 +17,15 @@ from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import Lanes, Lease, Run
 from corral.domain.runs.settlement import Settlement
+from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.limiter_sync import LimiterSync
 from corral.engine.node.assign import Assignment, by_browser
-from corral.engine.node.change_signal import Pulse
+from corral.engine.node.change_signal import ChangeSignal
 from corral.engine.node.memory import MemoryLimit
 from corral.engine.node.options import NodeOptions
-from corral.engine.node.pool import Held, Key, PoolEvents, WorkerPool, WorkerProcess, losses_of
-from corral.engine.node.renewer import LEASE_S, Renewer, Snapshot
-from corral.engine.node.sources import Oldest, Source
+from corral.engine.node.pool import Key, PoolEvents, WorkerPool, WorkerProcess, losses_of
+from corral.engine.node.renewer import LEASE_S, HeldLeases, Renewer
+from corral.engine.node.sources import PollingSource, RunSource
 from corral.engine.node.steps import Steps
 from corral.engine.worker.attempt import cancelled_itself, out_of_time, settlement_of
 from corral.runtime.new_ids import new_owner
@@ -51,13 +52,13 @@ class Node:
         store: EngineStore,
         policy: RetryPolicy,
         options: NodeOptions,
-        pulse: Pulse,
+        pulse: ChangeSignal,
         note: Callable[[Run, Outcome, float], None] = lambda *_: None,
         *,
         teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
-        source: Source | None = None,
+        source: RunSource | None = None,
     ) -> None:
-        self._source = source or Oldest(store)
+        self._source = source or PollingSource(store)
         self._note = note
         self._teach = teach
         self.owner = new_owner()
@@ -66,16 +67,16 @@ class Node:
         self._options = options
         self._pulse = pulse
         hosts = store.hosts
-        self._sync = LimiterSync(hosts, self.owner, options.host_rules, self._until_stored, self._write, wake=self.look)
+        self._sync = LimiterSync(hosts, self.owner, options.host_rules, self._until_stored, self._write, wake=self.wake)
         self.limiter = self._sync.limiter
-        stepped = Steps(store, self._until_stored, self._write, self.look, self._lost_from_thread).reported
+        stepped = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.limiter.hear)
         self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
-        self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._lost_from_thread)
+        self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._cancel_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
         self._wake = asyncio.Event()
-        self._settling: dict[Key, Held] = {}
+        self._settling: dict[Key, HeldLease] = {}
         self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
         self._ended: list[Settlement] = []  # of a busy node, for a moment: many are written for the price of one
         self._gathering: asyncio.TimerHandle | None = None
@@ -99,7 +100,7 @@ class Node:
         self._dispatching = self._spawn(self._dispatch())
         self._spawn(self._watch())
 
-    def look(self) -> None:
+    def wake(self) -> None:
         """A hint that there may be work."""
         self._wake.set()
 
@@ -124,7 +125,7 @@ class Node:
     def worker_pids(self) -> list[int]:
         return [worker.process.pid for worker in self._pool.workers.values()]
 
-    def hurry(self) -> None:
+    def stop_now(self) -> None:
         """A second request to stop: do not wait for the grace period."""
         self._hurry.set()
 
@@ -140,7 +141,7 @@ class Node:
         while self.executing and not self._hurry.is_set() and time.monotonic() < grace_ends:
             await self._pulse.wait(0.05)
         if leases := self._assignment.take_all():
-            self._write(self._released(leases, "shutdown"))
+            self._write(self._release(leases, "shutdown"))
         if self._writes:
             await asyncio.wait(self._writes, timeout=max(0.0, last_writes_end - time.monotonic()))
         await self._pool.stop()
@@ -187,13 +188,13 @@ class Node:
     async def _claim(self, room: int) -> int:
         """How many were there to be had."""
         try:
-            leases = await self._claimed(room)
+            leases = await self._claim_leases(room)
         except StorageError as error:
             self._storage_failed(error)
             return await asyncio.sleep(_STORAGE_PAUSE_S, 0)
         self.storage_problem = None
         if not self._claiming and leases:
-            self._write(self._released(leases, "shutdown"))
+            self._write(self._release(leases, "shutdown"))
             return 0
         self._hand_out_keys(leases)
         self._assignment.add(leases)
@@ -201,11 +202,11 @@ class Node:
             self._pulse.beat()
         return len(leases)
 
-    async def _claimed(self, room: int) -> list[Lease]:
+    async def _claim_leases(self, room: int) -> list[Lease]:
         browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
         crawls = max(0, self._assignment.crawl_room(self._options.crawls))
         lanes = Lanes(max(0, browsers), crawls, suspects=self._assignment.isolation_room())
-        hosts = self._sync.room(self._assignment.held_by_host())
+        hosts = self._sync.room(self._assignment.count_by_host())
         claimed = await self._source.claim(self.owner, room, lanes, hosts)
         self._host_ready_s = hosts.ready_in_s
         return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
@@ -223,14 +224,14 @@ class Node:
 
     # -- what the workers say --------------------------------------------------------------------
 
-    def _on_outcomes(self, outcomes: list[tuple[Held, Outcome]]) -> None:
+    def _on_outcomes(self, outcomes: list[tuple[HeldLease, Outcome]]) -> None:
         now, ended = datetime.now(UTC), time.monotonic()
         settlements = []
         for held, outcome in self._sync.without_waiting(outcomes):
             took_s = ended - held.started
             self._settling[held.lease.key] = held
             self._unasked.add(held.lease.key)
-            self._noted(held.lease.run, outcome, took_s)
+            self._note_outcome(held.lease.run, outcome, took_s)
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
         self._assignment.fill()
         self._ended += settlements
@@ -248,7 +249,7 @@ class Node:
             self._write(self._settle(settlements))
             self._wake.set()
 
-    def _noted(self, run: Run, outcome: Outcome, took_s: float) -> None:
+    def _note_outcome(self, run: Run, outcome: Outcome, took_s: float) -> None:
         """A bug in what others make of an outcome must not cost it its settling."""
         try:
             self._note(run, outcome, took_s)
@@ -259,7 +260,7 @@ class Node:
         try:
             if self._teach is not None and any(each.recipe for each in settlements):
                 settlements = await self._teach(settlements)
-            landed = await self._settled(settlements)
+            landed = await self._store_settlements(settlements)
             for settlement, is_ours in zip(settlements, landed, strict=True):
                 if is_ours:
                     failure = settlement.transition.failure
@@ -273,13 +274,13 @@ class Node:
         self._wake.set()
         self._pulse.beat()
 
-    async def _settled(self, settlements: list[Settlement]) -> list[bool]:
+    async def _store_settlements(self, settlements: list[Settlement]) -> list[bool]:
         try:
             return await self._until_stored(lambda: self._ask_to_settle(settlements))
         except CorralError as error:
             # The database is well and refuses this: trying again would be for ever.
             if len(settlements) > 1:
-                return [(await self._settled([each]))[0] for each in settlements]
+                return [(await self._store_settlements([each]))[0] for each in settlements]
             lease = settlements[0].lease
             log.error("outcome refused by the database", run=lease.run_id, reason=error.message)
             refused = Failed(FailureCode.UNKNOWN, f"the outcome cannot be stored: {error.message}"[:500], "bug")
@@ -295,7 +296,7 @@ class Node:
             self._unasked |= keys
             raise
 
-    def _on_aborted(self, aborted: list[Held]) -> None:
+    def _on_aborted(self, aborted: list[HeldLease]) -> None:
         """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""
         ended = [(held, out_of_time(time.monotonic() - held.started)) for held in aborted if held.timed_out]
         ended += [(held, cancelled_itself()) for held in aborted if held.cancelled_at is None]
@@ -320,14 +321,14 @@ class Node:
         losses = losses_of(worker, held, exit_status, cause)
         self._write(self._until_stored(lambda: self._store.runs.lose(losses)))
 
-    def _after_our_own_kill(self, held: list[Held]) -> None:
+    def _after_our_own_kill(self, held: list[HeldLease]) -> None:
         """We killed the worker because one run would not stop; the others are not to blame."""
         late = [each for each in held if each.timed_out]
         leases = [each.lease for each in held if not each.timed_out and each.cancelled_at is None]
         if late:
             self._on_outcomes([(each, out_of_time(time.monotonic() - each.started)) for each in late])
         if leases:
-            self._write(self._released(leases, "worker restarted"))
+            self._write(self._release(leases, "worker restarted"))
 
     async def _watch(self) -> None:
         """Deadlines of runs, workers that say nothing, leases that may have lapsed."""
@@ -343,15 +344,15 @@ class Node:
             self._memory.enforce()
             if self._renewer.has_lapsed and (leases := self._assignment.take_all()):
                 log.warning("no lease could be renewed in time; stopping what runs", runs=len(leases))
-                self._write(self._released(leases, "storage lost"))
+                self._write(self._release(leases, "storage lost"))
             self._assignment.fill()
             self._assignment.tend_isolation(time.monotonic())
 
     # -- leases that were taken away ---------------------------------------------------------------
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> HeldLeases:
         """For the renewer's thread. What waits to be settled is ours until that is written."""
-        return Snapshot(tuple(self._pool.workers.values()), (*self._assignment.unassigned(), *list(self._settling)))
+        return HeldLeases(tuple(self._pool.workers.values()), (*self._assignment.waiting_keys(), *list(self._settling)))
 
     async def _cancel_lost(self, keys: set[Key]) -> None:
         """Stop those of them that are ours no longer; a run that was resumed and claimed anew meanwhile is."""
@@ -361,13 +362,13 @@ class Node:
             return  # the renewer will find out
         self._assignment.cancel_keys(keys - held)
 
-    def _lost_from_thread(self, keys: set[Key]) -> None:
+    def _cancel_from_thread(self, keys: set[Key]) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._assignment.cancel_keys, keys)
 
     # -- plumbing ----------------------------------------------------------------------------------
 
-    async def _released(self, leases: Sequence[Lease], reason: str) -> None:
+    async def _release(self, leases: Sequence[Lease], reason: str) -> None:
         await self._until_stored(lambda: self._store.runs.release(leases, reason))
 
     async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
@@ -386,7 +387,7 @@ class Node:
 
     def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         self._tasks.add(task := asyncio.get_running_loop().create_task(work))
-        task.add_done_callback(self._finished)
+        task.add_done_callback(self._on_task_done)
         return task
 
     def _write(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -394,7 +395,7 @@ class Node:
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 
-    def _finished(self, task: asyncio.Task[Any]) -> None:
+    def _on_task_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task of the node failed", exc_info=error)

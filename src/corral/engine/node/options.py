@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corral.domain.hosts.limiter import HostRules
-from corral.engine.node.assign import Limits
+from corral.engine.node.assign import WorkerLimits
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
     workers: int
-    limits: Limits  # per worker
+    limits: WorkerLimits  # per worker
     grace_s: float
     timeouts_s: dict[str, float]  # per strategy, where the run does not say
     config: dict[str, Any] = field(repr=False)  # what the workers are told

@@ -16,11 +16,11 @@ import structlog
 from corral.domain.crawl.item import BatchReport
 from corral.domain.runs.loss import DeathCause, Loss, assign_blame, cause_of_exit
 from corral.domain.runs.outcome import Outcome
-from corral.domain.runs.run import Lease
+from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.messages import SlotLoan, SlotRequest, ToLimiter
 from corral.engine.worker import messages as wire
 from corral.engine.worker.marker import SharedMark
-from corral.runtime.process import OomKills, linked, process_state
+from corral.runtime.process import OomKills, make_link, process_state
 
 log = structlog.get_logger()
 
@@ -36,17 +36,6 @@ GONE_ROUNDS = 10
 Key = tuple[str, int]
 
 
-@dataclass(slots=True)
-class Held:
-    """A lease that a worker is executing."""
-
-    lease: Lease
-    started: float  # monotonic
-    deadline: float
-    cancelled_at: float | None = None
-    timed_out: bool = False
-
-
 @dataclass(slots=True, eq=False)
 class WorkerProcess:
     number: int
@@ -54,7 +43,7 @@ class WorkerProcess:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     beat: socket.socket
-    held: dict[Key, Held] = field(default_factory=dict)
+    held: dict[Key, HeldLease] = field(default_factory=dict)
     stderr: deque[bytes] = field(default_factory=deque)
     silent_rounds: int = 0  # since its last heartbeat
     mark: SharedMark | None = None  # which run it is in
@@ -94,11 +83,11 @@ def lend_all(worker: WorkerProcess, message: ToLimiter) -> None:
 class PoolEvents:
     """What the pool tells its node."""
 
-    outcomes: Callable[[list[tuple[Held, Outcome]]], None]
-    aborted: Callable[[list[Held]], None]
+    outcomes: Callable[[list[tuple[HeldLease, Outcome]]], None]
+    aborted: Callable[[list[HeldLease]], None]
     died: Callable[[WorkerProcess, str, DeathCause], None]
     ready: Callable[[], None]
-    reported: Callable[[WorkerProcess, Held, BatchReport], None] = lambda *_: None
+    reported: Callable[[WorkerProcess, HeldLease, BatchReport], None] = lambda *_: None
     limiter: Callable[[WorkerProcess, ToLimiter], None] = lend_all
 
 
@@ -222,7 +211,7 @@ class WorkerPool:
 
     async def _spawn(self, number: int) -> WorkerProcess:
         mark, mark_fd = SharedMark.create()
-        ours, theirs = linked()
+        ours, theirs = make_link()
         beat, their_beat = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         fds = (theirs.fileno(), their_beat.fileno(), mark_fd)
         try:
@@ -279,13 +268,13 @@ class WorkerPool:
             async with asyncio.timeout(0.5):
                 await drain
         drain.cancel()
-        status, signal_name = _ended(code)
+        status, signal_name = _describe_exit(code)
         cause = worker.cause or cause_of_exit(signal_name, oom_kills=self._oom.count_new())
         return worker.killed_for or status, cause, was_ready
 
     def _sort(self, worker: WorkerProcess, frame: list[wire.FromWorker]) -> None:
-        outcomes: list[tuple[Held, Outcome]] = []
-        aborted: list[Held] = []
+        outcomes: list[tuple[HeldLease, Outcome]] = []
+        aborted: list[HeldLease] = []
         for message in frame:
             if isinstance(message, wire.SendReport):
                 if (held := worker.held.get((message.run_id, message.epoch))) is not None:
@@ -316,7 +305,7 @@ class WorkerPool:
                 kept -= len(worker.stderr.popleft())
 
 
-def losses_of(worker: WorkerProcess, held: Sequence[Held], exit_status: str, cause: DeathCause) -> list[Loss]:
+def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str, cause: DeathCause) -> list[Loss]:
     """What the death of this worker means for each of the runs that it held."""
     keys = [each.lease.key for each in held]
     executing = None if worker.mark is None else worker.mark.find(keys)
@@ -337,7 +326,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _ended(code: int) -> tuple[str, str | None]:
+def _describe_exit(code: int) -> tuple[str, str | None]:
     """For people, and the name of the signal where it was one."""
     if code >= 0:
         return f"exited with {code}", None

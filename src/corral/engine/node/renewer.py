@@ -21,7 +21,7 @@ SELF_FENCE_S = 7.0
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class HeldLeases:
     """What is held right now: by each worker, and by the node itself before and after its worker."""
 
     workers: tuple[WorkerProcess, ...]
@@ -33,7 +33,7 @@ class Renewer:
         self,
         store: RunStore,
         owner: Owner,
-        snapshot: Callable[[], Snapshot],
+        snapshot: Callable[[], HeldLeases],
         lost: Callable[[set[Key]], None],
     ) -> None:
         self._store = store
@@ -82,7 +82,7 @@ class Renewer:
                 self._stop.wait(left_s)
                 return
             for fd, _ in poll.poll(left_s * 1000):
-                if _drained(by_fd[fd]):
+                if _drain(by_fd[fd]):
                     by_fd[fd].silent_rounds = 0
                 else:
                     poll.unregister(fd)
@@ -90,7 +90,7 @@ class Renewer:
             if time.monotonic() >= until:
                 return
 
-    def _renew(self, snapshot: Snapshot) -> None:
+    def _renew(self, snapshot: HeldLeases) -> None:
         now = time.monotonic()
         keys: list[Key] = list(snapshot.by_node)
         for worker in snapshot.workers:
@@ -106,7 +106,7 @@ class Renewer:
             self._lost(set(keys) - held)
 
 
-def _drained(worker: WorkerProcess) -> bool:
+def _drain(worker: WorkerProcess) -> bool:
     """Read away what has gathered; False where the worker has closed its end."""
     heard = False
     while True:

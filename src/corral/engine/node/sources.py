@@ -19,7 +19,7 @@ _PATIENCE_S = 5.0
 _REMEMBERED = 10_000
 
 
-class Source(Protocol):
+class RunSource(Protocol):
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]: ...
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
@@ -27,7 +27,7 @@ class Source(Protocol):
         ...
 
 
-class Oldest:
+class PollingSource:
     """Whatever is due, by band and age."""
 
     def __init__(self, store: EngineStore, queues: Sequence[Queue] = EVERY_QUEUE) -> None:
@@ -42,7 +42,7 @@ class Oldest:
         return await self._helpers.claim(owner, room if Queue.HTTP in self._queues else 0)
 
 
-class OnlyRun:
+class SingleRunSource:
     """The one that a person waits for."""
 
     def __init__(self, store: EngineStore, run_id: str) -> None:
@@ -57,19 +57,19 @@ class OnlyRun:
         return await self._helpers.claim(owner, room)
 
 
-class Errand(NamedTuple):
+class RunDelivery(NamedTuple):
     """A message that names a run, and how to report what became of it: taken up, and later ended."""
 
     run_id: str
-    taken_up: Callable[[], None]
-    ended: Callable[[str], None]
+    report_start: Callable[[], None]
+    report_end: Callable[[str], None]
 
 
 NOT_CLAIMED = "not claimed: executed by another node, ended, or not due"
 LEFT_IN_QUEUE = "left in the database: older runs come first"
 
 
-class Asked(Oldest):
+class MessageSource(PollingSource):
     """Wakes up for messages, and reports to the broker which of the runs they name are executed here.
 
     The order of the database decides what is claimed, never a message: one may be lost, late or doubled, and an older
@@ -81,8 +81,8 @@ class Asked(Oldest):
     ) -> None:
         super().__init__(store, queues)
         self._clock = clock
-        self._waiting: OrderedDict[str, list[tuple[Errand, float]]] = OrderedDict()  # by run, with its arrival
-        self._executing: dict[Key, list[Errand]] = {}
+        self._waiting: OrderedDict[str, list[tuple[RunDelivery, float]]] = OrderedDict()  # by run, with its arrival
+        self._executing: dict[Key, list[RunDelivery]] = {}
         self._keys: dict[str, Key] = {}  # of the runs executed here
         self._ended: OrderedDict[str, None] = OrderedDict()  # runs executed here whose messages may still come
         self.heard = 0  # messages, ever
@@ -96,12 +96,12 @@ class Asked(Oldest):
     def has_executing(self) -> bool:
         return bool(self._keys)
 
-    def ask(self, errand: Errand) -> None:
+    def ask(self, errand: RunDelivery) -> None:
         self.heard += 1
         run_id = errand.run_id
         if run_id in self._keys:
             self._executing[self._keys[run_id]].append(errand)
-            errand.taken_up()
+            errand.report_start()
         elif run_id in self._ended:
             _decline(errand, NOT_CLAIMED)
         else:
@@ -117,7 +117,7 @@ class Asked(Oldest):
             errands = [errand for errand, _ in self._waiting.pop(lease.run_id, ())]
             self._executing[lease.key] = errands
             for errand in errands:
-                errand.taken_up()
+                errand.report_start()
         if len(leases) < room:
             for run_id in heard_before:
                 self._give_up(run_id, NOT_CLAIMED)
@@ -141,7 +141,7 @@ class Asked(Oldest):
         """Report the end of what is executed no longer."""
         for key in self._executing.keys() - set(still):
             for errand in self._executing.pop(key):
-                errand.ended("executed")
+                errand.report_end("executed")
             if self._keys.get(key[0]) == key:
                 del self._keys[key[0]]
             self._ended[key[0]] = None
@@ -149,6 +149,6 @@ class Asked(Oldest):
             self._ended.popitem(last=False)
 
 
-def _decline(errand: Errand, why: str) -> None:
-    errand.taken_up()
-    errand.ended(why)
+def _decline(errand: RunDelivery, why: str) -> None:
+    errand.report_start()
+    errand.report_end(why)

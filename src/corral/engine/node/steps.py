@@ -14,7 +14,8 @@ from corral.domain.crawl.summary import left_out_by
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.empty_fields import FieldCount
 from corral.domain.runs.run import CRAWL, CRAWL_HELPER, Lease
-from corral.engine.node.pool import Held, Key, WorkerProcess
+from corral.engine.held_lease import HeldLease
+from corral.engine.node.pool import Key, WorkerProcess
 from corral.engine.worker import messages
 
 log = structlog.get_logger()
@@ -22,7 +23,7 @@ log = structlog.get_logger()
 _MAX_REASONS = 200
 
 
-class UntilStored(Protocol):
+class BatchWriter(Protocol):
     async def __call__(
         self, write: Callable[[], Awaitable[Batch | None]], *, makes_room: bool = True
     ) -> Batch | None: ...
@@ -32,21 +33,21 @@ class Steps:
     def __init__(
         self,
         store: EngineStore,
-        until_stored: UntilStored,
+        until_stored: BatchWriter,
         write: Callable[[Coroutine[Any, Any, Any]], None],
-        look: Callable[[], None] = lambda: None,
+        wake: Callable[[], None] = lambda: None,
         lost: Callable[[set[Key]], None] = lambda _: None,
     ) -> None:
-        self._look = look
+        self._wake = wake
         self._lost = lost
         self._store = store
         self._until_stored = until_stored
         self._write = write
 
-    def reported(self, worker: WorkerProcess, held: Held, report: BatchReport) -> None:
-        self._write(self._stepped(worker, held.lease, report))
+    def take_report(self, worker: WorkerProcess, held: HeldLease, report: BatchReport) -> None:
+        self._write(self._write_report(worker, held.lease, report))
 
-    async def _stepped(self, worker: WorkerProcess, lease: Lease, report: BatchReport) -> None:
+    async def _write_report(self, worker: WorkerProcess, lease: Lease, report: BatchReport) -> None:
         plan = plan_of(lease.run.payload)
         try:
             # A crawl that gets on is no reason to look for more runs.
@@ -69,9 +70,9 @@ class Steps:
         if step is None:  # it is ours no longer, which the renewer would find out a moment later
             self._lost({lease.key})
         else:
-            worker.send([messages.send_batch(lease, step._replace(left_s=_left_s(lease, plan)))])
+            worker.send([messages.send_batch(lease, step._replace(left_s=_time_left_s(lease, plan)))])
             if step.helpers:
-                self._look()
+                self._wake()
 
     async def _empty_fields(self, run_id: str, plan: CrawlPlan) -> dict[str, int]:
         """Counted from what is stored: what a worker remembers is lost with it."""
@@ -93,7 +94,7 @@ def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
     return dict(found.most_common(_MAX_REASONS))
 
 
-def _left_s(lease: Lease, plan: CrawlPlan) -> float | None:
+def _time_left_s(lease: Lease, plan: CrawlPlan) -> float | None:
     """Of its time, counted from its very first start: dying does not win it any."""
     started_at = lease.run.started_at
     began = None if started_at is None else started_at.timestamp()

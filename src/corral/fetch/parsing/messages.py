@@ -42,7 +42,7 @@ MAX_FIELDS = 256  # fields with a greater index cannot be skipped
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReaderLimits:
     """What one page may cost its reader, and how long a reader is kept."""
 
     cpu_s: float = 5.0
@@ -54,7 +54,7 @@ class Limits:
     max_waiting: int = 64
     answer_bytes: int = 48 * MIB
 
-    def for_links(self, max_links: int) -> "Limits":
+    def for_links(self, max_links: int) -> "ReaderLimits":
         """With room for pages of so many links."""
         more = max(0, max_links - MAX_LINKS)
         return replace(
@@ -69,7 +69,7 @@ class Limits:
         return ",".join(map(str, astuple(self)))
 
     @classmethod
-    def parse(cls, text: str) -> "Limits":
+    def parse(cls, text: str) -> "ReaderLimits":
         cpu_s, selector_s, wall_s, *counts = text.split(",")
         return cls(float(cpu_s), float(selector_s), float(wall_s), *map(int, counts))
 

@@ -15,7 +15,7 @@ from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.coarse_timeout import CoarseTimeout
 from corral.fetch.faults import fault
-from corral.fetch.parsing.messages import MAX_FIELDS, Limits, Question
+from corral.fetch.parsing.messages import MAX_FIELDS, Question, ReaderLimits
 from corral.fetch.parsing.process import (
     TOGETHER_BYTES,
     CannotRead,
@@ -80,7 +80,7 @@ class ParsePool:
     def __init__(
         self,
         size: int = 1,
-        limits: Limits | None = None,
+        limits: ReaderLimits | None = None,
         *,
         max_value_chars: int = DEFAULT_CHARS,
         max_links: int = MAX_LINKS,
@@ -88,7 +88,7 @@ class ParsePool:
         self._max_value_chars = max_value_chars
         self._max_links = max_links
         self._size = min(size, _MAX_PROCESSES)
-        self._limits = (limits or Limits()).for_links(max_links)
+        self._limits = (limits or ReaderLimits()).for_links(max_links)
         self._jobs: asyncio.Queue[_Job] = asyncio.Queue(self._limits.max_waiting)
         self._keepers: dict[_Keeper, asyncio.Task[None]] = {}
 
@@ -107,7 +107,7 @@ class ParsePool:
                 # Given up by its run, a job is left out when its turn comes.
                 return await job.answer
         except TimeoutError:
-            return fault("timeout:total", f"{_named(request)} had arrived and was not read in time")
+            return fault("timeout:total", f"{_short_url(request)} had arrived and was not read in time")
 
     @property
     def pids(self) -> list[int]:
@@ -126,7 +126,7 @@ class ParsePool:
 class _Keeper:
     """One process, always with a reader that is ready; takes the jobs in their order."""
 
-    def __init__(self, jobs: asyncio.Queue[_Job], limits: Limits) -> None:
+    def __init__(self, jobs: asyncio.Queue[_Job], limits: ReaderLimits) -> None:
         self._jobs = jobs
         self._limits = limits
         self._left: _Job | None = None  # taken from the queue, and too large to go with the others
@@ -198,7 +198,7 @@ class _Keeper:
         if ended is not None:
             # Where all were read it ended between two pages, and the first is as good as any: it is tried again.
             blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
-            log.warning("a page ended its reader", url=_named(blamed.request), reader=str(ended))
+            log.warning("a page ended its reader", url=_short_url(blamed.request), reader=str(ended))
             outcome = self._of_ending(blamed, ended)
             if outcome is not None:
                 blamed.tell(outcome)
@@ -224,14 +224,14 @@ class _Keeper:
         self._reader = None
         for pause_s in _RESTART_PAUSES_S:
             try:
-                return await self._started()
+                return await self._start_reader()
             except CannotRead as problem:
                 log.warning("no page can be read for now", reason=str(problem))
                 await self._drop()
                 await asyncio.sleep(pause_s)
-        return await self._started()
+        return await self._start_reader()
 
-    async def _started(self) -> Reader:
+    async def _start_reader(self) -> Reader:
         is_first = self._process is None
         if self._process is None:
             self._process = await ParseProcess.start(self._limits)
@@ -250,8 +250,8 @@ class _Keeper:
 
 def refusal(request: ReadRequest, why: str, answer: ReadAnswer | None = None) -> Failed:
     stats = {"encoding": answer.encoding, "replacements": answer.replacements} if answer and answer.encoding else {}
-    return fault(answer.refused_as if answer else "limit:parse", f"{why} ({_named(request)})", **stats)
+    return fault(answer.refused_as if answer else "limit:parse", f"{why} ({_short_url(request)})", **stats)
 
 
-def _named(request: ReadRequest) -> str:
+def _short_url(request: ReadRequest) -> str:
     return request.url[:_MAX_NAME_CHARS]

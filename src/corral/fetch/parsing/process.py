@@ -14,7 +14,7 @@ from typing import cast
 
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing import messages as wire
-from corral.runtime.process import linked
+from corral.runtime.process import make_link
 
 _START_S = 20.0
 _FORK_S = 5.0
@@ -62,7 +62,7 @@ class ParseProcess:
         self._note_fd = note_fd
 
     @classmethod
-    async def start(cls, limits: wire.Limits) -> "ParseProcess":
+    async def start(cls, limits: wire.ReaderLimits) -> "ParseProcess":
         ours, theirs = socket.socketpair()
         note_fd = os.memfd_create("corral-note")
         arguments = [str(theirs.fileno()), str(note_fd), str(os.getpid()), str(limits)]
@@ -93,12 +93,12 @@ class ParseProcess:
 
     async def fork(self, *, is_first: bool) -> "Reader":
         """A new reader. The first one is there once everything has been loaded."""
-        ours, theirs = linked()
+        ours, theirs = make_link()
         # Here, not by the reader: one that dies at once would leave the number of the one before.
         os.pwrite(self._note_fd, wire.note.pack(0), wire.READ_AT)
         try:
             socket.send_fds(self._control, [b"F"], [theirs.fileno()])
-            pid = await self._told(wire.STARTED, _START_S if is_first else _FORK_S)
+            pid = await self._wait_for_control(wire.STARTED, _START_S if is_first else _FORK_S)
             if pid is None:
                 raise CannotRead("a parsing process ended while starting")
             pidfd = os.pidfd_open(pid)
@@ -115,16 +115,16 @@ class ParseProcess:
 
     async def exit_code(self) -> int | None:
         """Of the reader that ended last; None where this process is gone, too."""
-        return await self._told(wire.ENDED, _EXIT_S)
+        return await self._wait_for_control(wire.ENDED, _EXIT_S)
 
     def selector_at(self) -> int:
-        return self._noted(0)
+        return self._read_note(0)
 
     def pages_read(self) -> int:
         """By the reader that ended last."""
-        return self._noted(wire.READ_AT)
+        return self._read_note(wire.READ_AT)
 
-    def _noted(self, place: int) -> int:
+    def _read_note(self, place: int) -> int:
         return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, place))[0])
 
     async def end(self) -> None:
@@ -134,10 +134,10 @@ class ParseProcess:
             self._process.kill()
         await self._process.wait()
 
-    async def _told(self, kind: bytes, within_s: float) -> int | None:
+    async def _wait_for_control(self, kind: bytes, within_s: float) -> int | None:
         try:
             async with asyncio.timeout(within_s):
-                data = await _received(self._control, wire.control_frame.size)
+                data = await _receive(self._control, wire.control_frame.size)
         except (TimeoutError, OSError):
             return None
         said, value = wire.control_frame.unpack(data) if data else (b"", 0)
@@ -277,7 +277,7 @@ class _Watch:
             self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
 
 
-async def _received(link: socket.socket, size: int) -> bytes | None:
+async def _receive(link: socket.socket, size: int) -> bytes | None:
     """Exactly so many bytes; None where the other side is gone before."""
     if size == 0:
         return b""

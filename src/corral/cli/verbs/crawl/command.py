@@ -265,7 +265,7 @@ async def _crawl(
     processes = plan.workers if isinstance(plan.workers, int) else 1
     async with open_single_run(settings, run.id, processes=processes) as app:
         assert app.node is not None
-        stop.on_haste = app.node.hurry
+        stop.on_haste = app.node.stop_now
         has_ended = await first_of(running.watched(app, run.id, plan), stop)
         if not has_ended and await running.paused(app, run.id):
             running.say_how_to_go_on(run.id)

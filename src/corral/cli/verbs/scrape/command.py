@@ -139,7 +139,7 @@ async def _scrape(settings: Settings, job: Job, output: Output) -> int:
         return exits.INTERRUPTED
     async with open_single_run(settings, run.id) as app:
         assert app.node is not None
-        stop.on_haste = app.node.hurry
+        stop.on_haste = app.node.stop_now
         ended = await _executed(app, run, stop)
         run = await app.store.runs.get(run.id)
         found = await _records(app, run.id)

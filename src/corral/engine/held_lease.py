@@ -1,0 +1,16 @@
+"""A lease in the hands of a worker process, as the node sees it."""
+
+from dataclasses import dataclass
+
+from corral.domain.runs.run import Lease
+
+
+@dataclass(slots=True)
+class HeldLease:
+    """A run that a worker executes."""
+
+    lease: Lease
+    started: float  # on the monotonic clock
+    deadline: float
+    cancelled_at: float | None = None
+    timed_out: bool = False
