@@ -63,8 +63,7 @@ class Node:
         self._teach = teach
         self.owner = new_owner()
         self._store = store
-        self._policy = policy
-        self._options = options
+        self._policy, self._options = policy, options
         self._pulse = pulse
         hosts = store.hosts
         self._sync = LimiterSync(hosts, self.owner, options.host_rules, self._until_stored, self._write, wake=self.wake)
