@@ -1,4 +1,4 @@
-"""What is wrong with an answer: by its status, or because it only looks like content. The same for every executor."""
+"""Failures behind an answer: by its status, or because it is no content. Shared by all executors."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,12 +10,12 @@ from corral.extract.page_reader import ReadAnswer
 
 
 def failure_behind(page: ClassifierInput, missing: tuple[str, ...], stats: dict[str, Any]) -> Failed | None:
-    """None for an answer that is what was asked for. What gave another one away goes into the statistics."""
+    """Classify an answer; None if it is the requested content. The evidence goes into the statistics."""
     return _add_verdict(*page_classifier.failure_behind(page, missing), stats)
 
 
 def failure_read(answer: ReadAnswer, stats: dict[str, Any]) -> Failed | None:
-    """The same, of a page that was judged where it was read."""
+    """Return the failure that the reader found."""
     return _add_verdict(answer.failure, answer.verdict, stats)
 
 

@@ -1,4 +1,4 @@
-"""A body put together piece by piece, with every size judged before the next piece is taken."""
+"""A body that is read piece by piece, with all size limits checked before the next piece."""
 
 from corral.domain.runs.outcome import Failed
 from corral.fetch.codings import CODINGS, Corrupt, Unpacker, unpacker
@@ -9,7 +9,7 @@ _OLD_NAMES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class BodyFault(Exception):
-    """Carries the Failed out of the reading loop."""
+    """Carries a Failed out of the reading loop."""
 
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure.message)
@@ -17,11 +17,11 @@ class BodyFault(Exception):
 
 
 class BodyFull(Exception):
-    """The cap is reached and the caller wants what came before it."""
+    """The size limit is reached, and the caller accepts a truncated body."""
 
 
 def content_coding(values: list[str]) -> str | None:
-    """The one coding of a body (None for none), or BodyFault where it is unknown or stacked."""
+    """Return the content coding of a body, or None; BodyFault if it is unknown or stacked."""
     codings = [part.strip().lower() for value in values for part in value.split(",")]
     codings = [coding for coding in codings if coding not in ("", "identity")]
     if not codings:
@@ -33,7 +33,7 @@ def content_coding(values: list[str]) -> str | None:
 
 
 class Body:
-    """Feed it raw pieces; it decodes them and stops at the caps."""
+    """Decodes raw pieces and stops at the limits."""
 
     def __init__(self, coding: str | None, max_bytes: int, limits: FetchLimits, *, truncate: bool) -> None:
         self._max_bytes = max_bytes
@@ -57,10 +57,10 @@ class Body:
             self._overflow()
 
     def finish(self) -> None:
-        # An empty body needs no coding; anything else must end where its format says.
+        # An empty body may lack its coding; any other must be complete.
         if self._unpacker is not None and self.raw_bytes and not self._unpacker.is_whole:
             raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
-        self._unpacker = None  # its window may be larger than the page
+        self._unpacker = None  # frees its window, which may be larger than the page
 
     def _unpack(self, source: Unpacker, data: bytes) -> None:
         try:

@@ -1,16 +1,16 @@
-"""Time limits for what is done thousands of times a second: looked at now and then, instead of a timer for each."""
+"""Timeouts for operations that run thousands of times a second: checked together, instead of one timer each."""
 
 import asyncio
 from types import TracebackType
 from weakref import WeakKeyDictionary
 
-_LOOK_EVERY_S = 0.05
-# Whoever asks for less wants it kept to the point.
+_CHECK_EVERY_S = 0.05
+# Shorter timeouts are exact.
 _EXACT_BELOW_S = 2.0
 
 
 class _Ticker:
-    """The limits of one event loop."""
+    """The timeouts of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -20,17 +20,17 @@ class _Ticker:
     def watch(self, timeout: asyncio.Timeout, ends_at: float) -> None:
         self._ends_at[timeout] = ends_at
         if self._timer is None:
-            self._timer = self._loop.call_later(_LOOK_EVERY_S, self._look)
+            self._timer = self._loop.call_later(_CHECK_EVERY_S, self._check)
 
     def forget(self, timeout: asyncio.Timeout) -> None:
         self._ends_at.pop(timeout, None)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
         for timeout in [each for each, ends_at in self._ends_at.items() if ends_at <= now]:
             del self._ends_at[timeout]
             timeout.reschedule(now)
-        self._timer = self._loop.call_later(_LOOK_EVERY_S, self._look) if self._ends_at else None
+        self._timer = self._loop.call_later(_CHECK_EVERY_S, self._check) if self._ends_at else None
 
 
 _tickers: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Ticker]" = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""The content codings that are taken, each unpacked a bounded step at a time. What is taken of it, the body judges."""
+"""The supported content codings, each decoded in bounded steps. `body` checks the limits."""
 
 import sys
 import zlib
@@ -16,29 +16,29 @@ CODINGS = ("gzip", "deflate", "br", "zstd")
 ACCEPT_ENCODING = ", ".join(CODINGS)
 
 _STEP_BYTES = 256 * 1024
-# An empty gzip member is twenty bytes; without a bound a body could hold half a million of them.
+# An empty gzip member has twenty bytes; without a limit a body could hold half a million of them.
 _MAX_MEMBERS = 1000
 # RFC 9659: no sender may need more than 8 MB. Brotli's own bound is 16 MiB.
 _ZSTD_OPTIONS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
 
 
 class Corrupt(Exception):
-    """What came is not what its coding says. The text says what is wrong with it."""
+    """The data does not match its coding. The message says why."""
 
 
 class Unpacker(Protocol):
     @property
     def is_whole(self) -> bool:
-        """True where the stream has ended as its format says."""
+        """True if the stream is complete."""
         ...
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
-        """What the next piece adds, in steps, or Corrupt. Whoever stops asking has spent one step too many at most."""
+        """Decode the next piece in steps, or raise Corrupt. A caller that stops wastes at most one step."""
         ...
 
 
 class _Zlib:
-    """gzip, in as many members as there are; and deflate, which has one."""
+    """gzip with any number of members, and deflate, which has one."""
 
     def __init__(self, coding: str) -> None:
         self._is_gzip = coding == "gzip"
@@ -56,14 +56,14 @@ class _Zlib:
                     return
                 yield self._inflater.decompress(data, _STEP_BYTES)
                 data = self._inflater.unconsumed_tail or self._inflater.unused_data
-            # Output may wait inside after the input is used up.
+            # The decoder may hold output after the input is used up.
             while not self.is_whole and self._inflater and (rest := self._inflater.decompress(b"", _STEP_BYTES)):
                 yield rest
         except zlib.error:
             raise Corrupt("the compressed stream is corrupt") from None
 
     def _next_member(self, data: bytes) -> bool:
-        """Start on the next stream; False where what follows a finished one is padding, ignored."""
+        """Start the next stream; False if only padding follows, which is ignored."""
         is_first = self._inflater is None
         if not self._is_gzip:
             if is_first:
@@ -89,10 +89,10 @@ class _Brotli:
     def unpack(self, data: bytes) -> Iterator[bytes]:
         try:
             while True:
-                # More than its end is refused by the decoder: unlike after gzip, nobody pads.
+                # The decoder refuses data after the end: unlike gzip, brotli is never padded.
                 step = self._decoder.process(data, output_buffer_limit=_STEP_BYTES)
                 yield step
-                data = b""  # what it has not used, it keeps
+                data = b""  # the decoder keeps its unused input
                 if self._decoder.is_finished() or (not step and self._decoder.can_accept_more_data()):
                     return
         except brotli.error:
@@ -100,7 +100,7 @@ class _Brotli:
 
 
 class _Zstd:
-    """One frame after the other; those to be skipped hold nothing. A dictionary is one we do not have."""
+    """Frames one after another; skippable frames hold no data. Dictionaries are not supported."""
 
     def __init__(self) -> None:
         self._frame = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
@@ -117,13 +117,13 @@ class _Zstd:
                     self._members = _one_more(self._members)
                     self._frame = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
                 yield self._frame.decompress(data, _STEP_BYTES)
-                data = self._frame.unused_data if self._frame.eof else b""  # what it has not used, it keeps
+                data = self._frame.unused_data if self._frame.eof else b""  # the decoder keeps its unused input
         except zstd.ZstdError:
             raise Corrupt("the compressed stream is corrupt, or needs a dictionary or too much memory") from None
 
 
 def unpacker(coding: str) -> Unpacker:
-    """For one of `CODINGS`."""
+    """Return a decoder for one of `CODINGS`."""
     if coding == "br":
         return _Brotli()
     return _Zstd() if coding == "zstd" else _Zlib(coding)

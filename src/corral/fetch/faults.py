@@ -1,4 +1,4 @@
-"""The faults of the web as values, one line each. Messages never carry a resolved address."""
+"""Failures of fetching as values, one line each. Messages never contain a resolved address."""
 
 from typing import Any
 
@@ -23,22 +23,22 @@ _MESSAGES = {
     "policy:proxy_sealed": "the proxy's user and password cannot be opened; set the job's proxy_policy again",
     "policy:egress": "the host leads to an address that is not allowed",
     "policy:scheme": "only http and https are fetched",
-    "policy:url": "the URL is not one that is fetched",
+    "policy:url": "the URL cannot be fetched",
     "policy:robots": "robots.txt of the site disallows this page",
-    "policy:robots_unreachable": "robots.txt of the site cannot be had, so nothing of it is crawled",
+    "policy:robots_unreachable": "robots.txt of the site cannot be fetched, so the site is not crawled",
     "policy:out_of_scope": "the redirect leads out of the crawl",
-    "policy:no_recipe": "no recipe is known for this page and these fields; a run by browser records one",
-    "extraction:shape_changed": "the site answers otherwise than its recipe says",
+    "policy:no_recipe": "no recipe is known for this page and these fields; a browser run records one",
+    "extraction:shape_changed": "the answer of the site does not match its recipe",
     "limit:redirects": "too many redirects",
     "limit:body_too_large": "the body is larger than allowed",
-    "limit:disk": "there is no room for the file",
-    "limit:parse": "the document is too much to be read",
+    "limit:disk": "there is no disk space for the file",
+    "limit:parse": "the document takes too much time or memory to parse",
     "bad_response:headers": "the answer has too many, too large or malformed headers",
     "bad_response:protocol": "the answer is not valid HTTP",
     "bad_response:encoding": "the content encoding is broken, unknown or stacked",
-    "bad_response:xml_dtd": "the XML document comes with declarations of its own (a DTD), which are not trusted",
-    "bad_response:sitemap": "this is no sitemap",
-    "bad_response:location": "the redirect does not say where to",
+    "bad_response:xml_dtd": "the XML document has a DTD, which is not trusted",
+    "bad_response:sitemap": "the document is not a sitemap",
+    "bad_response:location": "the redirect has no valid Location",
 }
 
 
@@ -47,7 +47,7 @@ def is_fault(name: str) -> bool:
 
 
 def fault(name: str, more: str = "", **stats: Any) -> Failed:
-    """`fault("network:dns")`; `more` is appended to the sentence for people."""
+    """Build a failure by name, as in `fault("network:dns")`; `more` is appended to the message."""
     code, _, detail = name.partition(":")
     message = _MESSAGES[name] + (f": {more}" if more else "")
     return Failed(code=FailureCode(code), detail=detail, message=message[:1000], stats=stats)

@@ -1,4 +1,4 @@
-"""A good or bad answer, read whole."""
+"""An HTTP answer of any status, with its whole body."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Response:
     chain: tuple[str, ...] = ()  # the URLs before the last
     truncated: bool = False
     timings: dict[str, int] = field(default_factory=dict)
-    cache: str | None = None  # hit, revalidated or miss, where there is a cache
+    cache: str | None = None  # hit, revalidated or miss; None without a cache
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key == name), None)

@@ -1,4 +1,4 @@
-"""Where a sealed session is opened: inside a worker, for the one run that needs it, and never written down."""
+"""Opens sealed sessions inside a worker, for the run that needs one; the content is never stored."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from corral.secrets.vault import Keyring, SealBroken
 
 
 class SessionKeys:
-    """What this worker was told to open sessions with; told again when there is a new key."""
+    """The vault keys of this worker; the node sends them again when there is a new one."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._ring = Keyring.parse(texts)
@@ -32,7 +32,7 @@ class SessionKeys:
 
 
 class WithSession:
-    """An executor whose runs may be logged in."""
+    """An executor for runs with a session."""
 
     def __init__(self, inner: Executor, keys: SessionKeys) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ class WithSession:
 
 
 def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
-    """The task with its login open, where it needs or has one."""
+    """Return the task with its session opened, if it needs or has one."""
     if not isinstance(task.session, SealedSession):
         return fault("blocked:no_session") if task.payload.read(CommonPayload).requires_auth else task
     if not task.payload.read(CommonPayload).needs_login:
@@ -63,7 +63,7 @@ def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
 
 
 def _redact(outcome: Outcome, state: SessionState) -> Outcome:
-    """What goes into events and logs holds no value of the session, whatever the page or an error made of it."""
+    """Remove all values of the session from what goes into events and logs."""
     secrets = state.secrets()
     if isinstance(outcome, Failed):
         fields: dict[str, Any] = {"message": outcome.message, "traceback": outcome.traceback, "stats": outcome.stats}
@@ -73,7 +73,7 @@ def _redact(outcome: Outcome, state: SessionState) -> Outcome:
 
 
 def mark_expired_session(outcome: Outcome) -> Outcome:
-    """A page that asks for a login although we came with one: the login is over."""
+    """Turn a demand for a login, in a run with a session, into the failure of an expired session."""
     if not isinstance(outcome, Failed) or outcome.code is not FailureCode.BLOCKED:
         return outcome
     if outcome.http_status != 401 and outcome.detail != "login_wall":
@@ -83,12 +83,12 @@ def mark_expired_session(outcome: Outcome) -> Outcome:
 
 
 def credentials_of(task: Task, target: Target) -> dict[str, str]:
-    """The headers by which the target knows us; none for a target that is not ours to be known by."""
+    """Return the session headers for a target; empty for a target outside the session."""
     return task.session.headers_for(target, time.time()) if isinstance(task.session, SessionState) else {}
 
 
 def browser_state(task: Task) -> dict[str, Any] | None:
-    """Cookies and storage as Playwright takes them. Headers are the matter of browser_headers."""
+    """Return cookies and storage in the format of Playwright. `browser/headers` handles the headers."""
     state = task.session
     if not isinstance(state, SessionState):
         return None

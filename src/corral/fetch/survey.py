@@ -1,4 +1,4 @@
-"""A page fetched as a run would fetch it, and surveyed for a person who writes a job."""
+"""Fetches a page as a run would, and surveys it for a person who writes a job."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ OpenExecutor = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
 
 
 class SurveyExecutor:
-    """Answers with two records: the fields as a run finds them, and the survey of the page they were found on."""
+    """Returns two records: the fields as a run finds them, and the survey of their page."""
 
     def __init__(self, open_executor: OpenExecutor, reader: PageReader) -> None:
         self._open_executor = open_executor
@@ -41,7 +41,7 @@ class SurveyExecutor:
 
 
 class _LastRead:
-    """Remembers what was read last: a page in a browser is read until it is ready."""
+    """Remembers the last request: a page in a browser is read several times until it is ready."""
 
     def __init__(self, inner: PageReader) -> None:
         self._inner = inner
@@ -54,7 +54,7 @@ class _LastRead:
 
 @asynccontextmanager
 async def as_it_is(executor: Executor) -> AsyncIterator[Executor]:
-    """For an executor that leaves nothing behind."""
+    """Wrap an executor that needs no cleanup."""
     yield executor
 
 

@@ -287,7 +287,7 @@ CANNOT_START = Failed(FailureCode.UNKNOWN, "the browser did not start", "browser
     "failure",
     [
         CANNOT_START,
-        Failed(FailureCode.POLICY, "this installation cannot fetch by browser", "strategy_unavailable"),
+        Failed(FailureCode.POLICY, "this installation has no usable browser", "strategy_unavailable"),
         Failed(FailureCode.BLOCKED, "the target answered 403", "http_403", 403),
     ],
 )

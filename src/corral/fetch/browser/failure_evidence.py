@@ -80,4 +80,6 @@ async def _keep(folder: ArtifactFolder, kind: ArtifactKind, data: bytes, kept: l
     try:
         kept.append(await asyncio.to_thread(folder.keep, kind, data))
     except OSError as error:
-        log.warning("an artifact could not be kept", kind=kind.value, reason=error.strerror)
+        log.warning(
+            "artifact_write_failed", message="an artifact could not be stored", kind=kind.value, reason=error.strerror
+        )

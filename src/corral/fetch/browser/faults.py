@@ -1,4 +1,4 @@
-"""What goes wrong in a browser, as values. The first line that matches Chromium's error decides."""
+"""Failures in a browser as values. The first pattern that matches Chromium's error decides."""
 
 import re
 from typing import Any
@@ -9,8 +9,8 @@ from corral.fetch.faults import fault
 _MESSAGES = {
     "timeout:browser": "the page did not load within its time budget",
     "timeout:total": "no browser was ready within the time budget",
-    "limit:browser": "the page used up what a browser run may use",
-    "policy:strategy_unavailable": "this installation cannot fetch by browser",
+    "limit:browser": "the page exceeded a limit of browser runs",
+    "policy:strategy_unavailable": "this installation has no usable browser",
     "unknown:browser_crash": "the browser or its page crashed",
     "unknown:browser_launch": "the browser did not start",
 }

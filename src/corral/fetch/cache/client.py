@@ -1,4 +1,4 @@
-"""Pages fetched over HTTP, or had from disk where that is as good. What is as good, domain.net.http_cache decides."""
+"""Fetches pages over HTTP or from disk, by the rules of domain.net.http_cache."""
 
 import asyncio
 import hashlib
@@ -52,7 +52,7 @@ class CacheRequest:
 
 
 class PageCache:
-    """`policy` names what this installation may reach: with another policy, other answers."""
+    """`policy` identifies the egress policy: a change of the policy invalidates the cache."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class PageCache:
         return await self._refetch(request, key, page, fetch_live)
 
     async def peek(self, request: CacheRequest) -> Response | None:
-        """What a replay would answer; nothing is fetched, and nothing is used up."""
+        """Return the page that a replay would use, without fetching anything."""
         if self._disk is None or self._mode is not CacheMode.REPLAY:
             return None
         try:
@@ -101,30 +101,32 @@ class PageCache:
         known = validators(page) if page is not None and matches(page, self._request_headers(request)) else {}
         answer = await fetch_live(known)
         if isinstance(answer, Response) and answer.status == 304 and known and page is not None:
-            # After a redirect it speaks of another page than ours.
+            # After a redirect the 304 is about another page.
             current = None if answer.chain else refresh(page, answer.headers, time.time())
             if current is not None:
-                await self._keep(key, current)
+                await self._store(key, current)
                 again = _from_disk(current, CacheUse.REVALIDATED)
                 return replace(again, raw_bytes=answer.raw_bytes, timings=answer.timings)
             answer = await fetch_live({})
         if isinstance(answer, Failed):
             return answer
         if not answer.truncated:
-            await self._keep(key, self._page(request, answer))
+            await self._store(key, self._page(request, answer))
         return replace(answer, cache=CacheUse.MISS.value)
 
     def _page(self, request: CacheRequest, answer: Response) -> StoredPage:
         headers, sent = storable_headers(answer.headers), self._request_headers(request)
         return StoredPage(answer.url, answer.status, headers, answer.body, answer.chain, time.time(), sent)
 
-    async def _keep(self, key: str, page: StoredPage) -> None:
+    async def _store(self, key: str, page: StoredPage) -> None:
         if self._disk is None or not should_store(page, self._mode):
             return
         try:
             await asyncio.to_thread(self._disk.write, key, page)
         except OSError as error:
-            log.warning("a page could not be kept in the cache", reason=error.strerror)
+            log.warning(
+                "cache_write_failed", message="a page could not be stored in the HTTP cache", reason=error.strerror
+            )
 
     def _request_headers(self, request: CacheRequest) -> Headers:
         """Return the headers in which two requests for one URL may differ; all others are always the same."""

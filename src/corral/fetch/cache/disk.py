@@ -1,5 +1,7 @@
-"""Answers on disk, one file each. Written beside and renamed, so that a reader finds all of one or none of it;
-several processes share the folder, and what a crash or anybody else damaged is as if it were not there."""
+"""Cached answers, one file each. A file is written under another name and renamed, so that readers see it whole.
+
+Several processes share the folder. A damaged file counts as missing.
+"""
 
 import contextlib
 import hashlib
@@ -20,13 +22,13 @@ _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PART = ".part"
 _PART_LEFT_S = 3600.0
-# Room is made down to this share; and looked after each time a process has written that much of the whole.
+# Eviction frees space down to this share. A process checks the size each time it has written 1/16 of the limit.
 _FREED_TO = 0.9
-_LOOK_SHARE = 16
+_CHECK_SHARE = 16
 
 
 class TooLarge(Exception):
-    """The stored body is larger than the reader takes."""
+    """The stored body is larger than the reader accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,10 @@ class DiskCache:
     def __init__(self, root: Path, max_bytes: int) -> None:
         self._root = root
         self._max_bytes = max_bytes
-        self._unlooked_bytes = max_bytes  # the first write looks what others have left
+        self._unchecked_bytes = max_bytes  # the first write checks the size
 
     def read(self, key: str, max_body_bytes: int) -> StoredPage | None:
-        """None where there is nothing usable; TooLarge before a byte of the body is read."""
+        """Return a stored page or None; TooLarge is raised before the body is read."""
         path = self._path(key)
         try:
             with os.fdopen(os.open(path, _READ), "rb") as file:
@@ -56,11 +58,11 @@ class DiskCache:
             path.unlink(missing_ok=True)
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # the least recently used goes first
+            os.utime(path)  # eviction removes the least recently used first
         return page
 
     def write(self, key: str, page: StoredPage) -> None:
-        """OSError where it cannot be; nothing is left of it then."""
+        """Store a page. On OSError nothing is left behind."""
         data = _serialize(page)
         path = self._path(key)
         path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -68,14 +70,14 @@ class DiskCache:
         try:
             with os.fdopen(os.open(part, _WRITE_NEW, 0o600), "wb") as file:
                 file.write(data)
-            # Not synced: what a power cut leaves of it does not pass the check when it is read.
+            # Not synced: a file that a power cut damaged fails its checksum when it is read.
             part.replace(path)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        self._unlooked_bytes += len(data)
-        if self._unlooked_bytes > self._max_bytes / _LOOK_SHARE:
-            self._unlooked_bytes = 0
+        self._unchecked_bytes += len(data)
+        if self._unchecked_bytes > self._max_bytes / _CHECK_SHARE:
+            self._unchecked_bytes = 0
             self._make_room()
 
     def _path(self, key: str) -> Path:
@@ -93,7 +95,7 @@ class DiskCache:
             total -= file.bytes
 
     def _files(self) -> list[_File]:
-        """What lies there; parts that nobody finished are removed on the way."""
+        """List the stored files; removes unfinished parts."""
         found = []
         for folder, _, names in os.walk(self._root):
             for name in names:

@@ -1,4 +1,4 @@
-"""Names to addresses, asked once, checked whole."""
+"""Resolves names; every address of an answer is checked."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class PinnedAddress:
-    """Where a host may be dialled. Every address was checked; the first is preferred."""
+    """The checked addresses of a host; the first is preferred."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class PinnedAddress:
 
 
 class Resolver:
-    """Own threads: a resolver that hangs must not take the loop's other threads with it."""
+    """Resolves in its own threads: a resolver that hangs must not block the loop's other threads."""
 
     def __init__(self, policy: EgressPolicy, limits: FetchLimits) -> None:
         self._policy = policy
@@ -46,7 +46,7 @@ class Resolver:
         ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
         if isinstance(ips, Failed):
             return ips
-        # One forbidden answer condemns the name: a name that points inside once will do so again.
+        # One forbidden address fails the name: a name that points to a private address once will do so again.
         if not is_trusted(target, trusted_hosts) and not all(self._may_dial(ip, target.port) for ip in ips):
             return fault("policy:egress", target.host)
         return PinnedAddress(target.host, target.port, ips[:_MAX_ADDRESSES])
@@ -55,7 +55,7 @@ class Resolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _may_dial(self, ip: str, port: int) -> bool:
-        """Judged as often as names are asked for: whether an address is ours takes a socket to find out."""
+        """Check an address. Cached per lookup: only a socket tells whether an address is our own."""
         known = self._judged.get((ip, port))
         if known is not None and known[0] > time.monotonic():
             return known[1]
@@ -87,18 +87,18 @@ class Resolver:
 
 
 def _addresses(host: str) -> tuple[str, ...]:
-    # RFC 6761: names under localhost are this machine, also where the resolver does not know it.
+    # RFC 6761: names under localhost are this machine, even if the resolver does not know them.
     name = "localhost" if host.endswith(".localhost") else host
     try:
         answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
-    # A zone id, as in fe80::1%eth0, is kept off: the address is refused either way.
+    # Drop a zone id, as in fe80::1%eth0: the address is refused either way.
     return tuple(dict.fromkeys(str(answer[4][0]).partition("%")[0] for answer in answers))
 
 
 def is_own_address(ip: str) -> bool:
-    """True for an address of this machine: a datagram sent to it would also come from it. Sends nothing."""
+    """True for an address of this machine: a datagram to it would also come from it. Sends nothing."""
     family = socket.AF_INET6 if ":" in ip else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,6 +1,6 @@
-"""Through a proxy of somebody else's: dialled like any target, told an address that was checked, never a name.
+"""Connections through the proxy of a job: dialled like any target, and sent a checked address, never a name.
 
-Whatever goes wrong with it is `network:proxy`. Nothing is ever fetched without it instead.
+Every problem with the proxy is `network:proxy`. There is no fallback to a direct connection.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ _SOCKS_REFUSALS = {1: "a fault of its own", 2: "not allowed there", 3: "no netwo
 
 
 async def tunnel(resolve: Resolve, proxy: OpenProxy, ip: str, port: int, within_s: float) -> Streams | Failed:
-    """A connection to the address by way of the proxy."""
+    """Open a connection to the address through the proxy."""
     pinned = await resolve(proxy.target)
     if isinstance(pinned, Failed):
-        # Our own refusal stays what it is; a proxy without an address is a proxy that cannot be used.
+        # A refusal by our policy stays one; a proxy without an address is unusable.
         return pinned if pinned.code is FailureCode.POLICY else _unusable("its name could not be resolved")
     try:
         async with asyncio.timeout(within_s):
@@ -47,7 +47,7 @@ async def _connect(proxy: OpenProxy, pinned: PinnedAddress, ip: str, port: int) 
         pinned.port,
         limit=64 * 1024,
         ssl=ssl.create_default_context() if is_tls else None,
-        # Its certificate is for the name it was given by, whatever address was checked.
+        # The certificate is for the name of the proxy, not for its address.
         server_hostname=pinned.host if is_tls else None,
     )
     is_open = False
@@ -82,7 +82,7 @@ async def _by_connect(
 async def _by_socks(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: OpenProxy, ip: str, port: int
 ) -> Failed | None:
-    """RFC 1928 and 1929."""
+    """Connect by SOCKS5 (RFC 1928 and 1929)."""
     knows_us = proxy.user is not None and proxy.password is not None
     writer.write(b"\x05\x01" + (b"\x02" if knows_us else b"\x00"))
     await writer.drain()

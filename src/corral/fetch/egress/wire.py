@@ -1,4 +1,4 @@
-"""One request to one pinned address, through wreq; its exceptions become faults here and nowhere else."""
+"""Sends one request to a pinned address with wreq, and turns its exceptions into failures."""
 
 import asyncio
 import re
@@ -34,16 +34,16 @@ WIRE_ERRORS: tuple[type[Exception], ...] = (
     exceptions.TimeoutError,
 )
 
-# wreq has few exception classes; what happened stands in their text. The first line that matches decides.
+# wreq has few exception classes; their text says what happened. The first pattern that matches decides.
 _BY_TEXT = (
     (r"kind: Connect, source: Some\(TimedOut|ConnectError\([^)]*TimedOut", "timeout:connect"),
     (r"kind: Body, source: TimedOut", "timeout:gap"),
     (r"TimedOut", "timeout:first_byte"),
     (r"ConnectionRefused", "network:refused"),
     (r"dns error", "network:dns"),
-    # In the middle of a piece, or where the size of the next one should be.
+    # The connection ended inside a chunk, or before the size of the next one.
     (r"IncompleteBody|UnexpectedEof.*Body|Body, Custom \{ kind: UnexpectedEof", "network:incomplete"),
-    # HTTP/2: given up by the other side; or by us, over a body of another length or a head that is too large.
+    # HTTP/2: reset by the peer; or by us, because of a wrong body length or a header block that is too large.
     (r"Reset\(StreamId\(\d+\), \w+, Remote\)", "network:reset"),
     (r"Body, Error \{ kind: Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "network:incomplete"),
     (r"SendRequest.*Reset\(StreamId\(\d+\), PROTOCOL_ERROR, Library\)", "bad_response:headers"),
@@ -59,7 +59,7 @@ _BY_TEXT = (
 _COMPILED = tuple((re.compile(pattern), name) for pattern, name in _BY_TEXT)
 _header_names: dict[bytes | memoryview, str] = {}
 _MAX_NAMES = 1024
-# A body that announces no more is taken in one piece: it cannot become more than that.
+# A body with a smaller Content-Length is read at once: it cannot grow beyond that.
 _SMALL_BYTES = 256 * 1024
 _TLS_REASON = re.compile(r'reason: "([A-Z0-9_]+)"')
 
@@ -89,14 +89,14 @@ def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
 
 @cache
 def _runtime() -> wreq.Runtime:
-    """One thread for all clients of a process: its event loop takes no more from it, and several wake each other up."""
+    """One thread for all clients of a process: the event loop cannot use more, and several threads wake each other."""
     return wreq.Runtime(workers=1)
 
 
 def open_client(
     pinned: PinnedAddress, limits: FetchLimits, user_agent: str, *, verifies_tls: bool = True
 ) -> wreq.Client:
-    """A client that can dial the pinned addresses for this host, and does nothing by itself."""
+    """Open a client that dials only the pinned addresses, without redirects, cookies or decoding of its own."""
     dns = wreq.DnsOptions()
     dns.add_resolve(pinned.host, [ip_address(ip) for ip in pinned.ips])
     return wreq.Client(
@@ -114,7 +114,7 @@ def open_client(
         connect_timeout=timedelta(seconds=limits.connect_s),
         read_timeout=timedelta(seconds=limits.first_byte_s),
         pool_idle_timeout=timedelta(seconds=30),
-        pool_max_idle_per_host=64,  # fewer than run at once would mean dialling anew for nearly every page
+        pool_max_idle_per_host=64,  # with fewer than the concurrent requests, nearly every page would open a connection
         http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
         http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
         **tls_options(verifies_tls=verifies_tls),
@@ -143,12 +143,12 @@ async def send(client: wreq.Client, request: HopRequest, limits: FetchLimits) ->
 
 def _check_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimits) -> Head | Failed:
     peer = answer.remote_addr
-    # Second wall: the pin is in the client, this proves that it held.
+    # Second check: the client pins the address, this proves it.
     if peer is None or _ip_of(str(peer)) not in pinned.ips:
         return fault("policy:egress", pinned.host)
     headers = answer.headers
     names, values = headers.keys(), headers.values()
-    # Several times as quick as one by one; but a name that came twice is named once.
+    # Several times faster than one by one; but keys() lists a repeated name once.
     pairs = zip(names, values, strict=True) if len(names) == len(values) else headers
     decoded = tuple([(_header_name(name), str(value, "latin-1")) for name, value in pairs])
     size = sum([len(name) + len(value) + 4 for name, value in decoded])
@@ -160,13 +160,13 @@ def _check_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimit
 
 @lru_cache(maxsize=1024)
 def _ip_of(peer: str) -> str:
-    """Of an address with its port, as in 192.0.2.1:80 or [2001:db8::1]:80."""
+    """Return the address of `192.0.2.1:80` or `[2001:db8::1]:80`."""
     ip = ip_address(peer.rpartition(":")[0].strip("[]"))
     return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
 def _header_name(raw: memoryview) -> str:
-    # Servers send the same few names with every answer.
+    # Servers send the same few names in every answer.
     name = _header_names.get(raw)
     if name is None:
         name = str(raw, "ascii", "replace").lower()
@@ -179,7 +179,7 @@ def _header_name(raw: memoryview) -> str:
 async def read_body(
     head: Head, max_bytes: int, limits: FetchLimits, *, truncate: bool, first_byte_s: float | None = None
 ) -> Body | Failed:
-    """The body within its caps. The connection is given up where the body is."""
+    """Read the body within its limits. The caller closes the connection of a body that was not read to its end."""
     try:
         coding = content_coding([value for name, value in head.headers if name == "content-encoding"])
         _refuse_by_length(head, max_bytes, truncate=truncate)
@@ -192,7 +192,7 @@ async def read_body(
             coding is None
             and announced is not None
             and announced <= _SMALL_BYTES
-            and _sees_to_gaps(limits, first_byte_s)
+            and _client_limits_gaps(limits, first_byte_s)
         ):
             body.feed(await head.answer.bytes())
         else:
@@ -209,18 +209,18 @@ async def read_body(
     return body
 
 
-def _sees_to_gaps(limits: FetchLimits, first_byte_s: float | None) -> bool:
-    """Whether the client itself waits no longer for a piece of the body than we would."""
+def _client_limits_gaps(limits: FetchLimits, first_byte_s: float | None) -> bool:
+    """True if the client's own read timeout is at most the allowed gap."""
     return first_byte_s is None and limits.first_byte_s <= limits.gap_s
 
 
 async def _pour(answer: wreq.Response, body: Body, gap_s: float) -> None:
     clock = asyncio.get_running_loop().time
-    async with asyncio.timeout(gap_s) as patience, answer.stream() as pieces:
+    async with asyncio.timeout(gap_s) as timeout, answer.stream() as pieces:
         async for piece in pieces:
             if isinstance(piece, memoryview):
                 body.feed(piece)
-            patience.reschedule(clock() + gap_s)
+            timeout.reschedule(clock() + gap_s)
 
 
 def _refuse_by_length(head: Head, max_bytes: int, *, truncate: bool) -> None:
@@ -229,7 +229,7 @@ def _refuse_by_length(head: Head, max_bytes: int, *, truncate: bool) -> None:
         raise BodyFault(
             fault(
                 "limit:body_too_large",
-                f"it announces {announced} bytes, more than {max_bytes}",
+                f"Content-Length is {announced} bytes, more than {max_bytes}",
                 announced_bytes=announced,
                 decoded_bytes=0,
                 ratio=0,
@@ -238,7 +238,7 @@ def _refuse_by_length(head: Head, max_bytes: int, *, truncate: bool) -> None:
 
 
 def fault_of(error: Exception, *, in_body: bool = False) -> Failed:
-    """What a wreq exception means. Its text is never shown: it names the resolved address."""
+    """Return the failure for a wreq exception, without its text: that contains the resolved address."""
     text = str(error)
     if isinstance(error, exceptions.TlsError):
         return _tls_fault(text)

@@ -1,4 +1,4 @@
-"""Where the credentials of a job's proxy are opened: inside a worker, for the one run, and never written down."""
+"""Opens the credentials of a job's proxy inside a worker, for one run; they are never stored in clear text."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ from corral.secrets.vault import SealBroken
 
 
 class WithProxy:
-    """An executor whose runs may go through a proxy."""
+    """An executor for runs with a proxy."""
 
     def __init__(self, inner: Executor, keys: SessionKeys) -> None:
         self._inner = inner
@@ -29,7 +29,7 @@ class WithProxy:
 
 
 def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
-    """The task with its proxy open, where it has one."""
+    """Return the task with its proxy opened, if it has one."""
     policy = task.payload.read(CommonPayload).proxy
     if policy is None:
         return task
@@ -41,7 +41,7 @@ def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
 
 
 def _redact(outcome: Outcome, proxy: OpenProxy) -> Outcome:
-    """That it went through a proxy, and nothing that the proxy knows us by."""
+    """Record the proxy in the statistics, and remove its credentials from the outcome."""
     fields: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.shown}}
     if isinstance(outcome, Failed):
         fields |= {"message": outcome.message, "traceback": outcome.traceback}

@@ -1,7 +1,7 @@
-"""A loopback proxy for programs that dial by themselves: every connection of theirs is checked and pinned as ours are.
+"""A loopback proxy for programs that open their own connections, such as Chromium: it checks and pins each of them.
 
-Each run has credentials of its own, so that what one run may reach says nothing about the next. A connection carries
-one request: a second one for another host would ride to the address of the first.
+Each run has its own credentials, so that runs with different trusted hosts stay apart. A connection carries one
+request: a second one, for another host, would reach the address of the first.
 """
 
 import asyncio
@@ -45,20 +45,22 @@ class ProxyLimits:
 
 @dataclass(slots=True, eq=False)
 class ProxyPass:
-    """One run's right to use the proxy, and what came of it."""
+    """The right of one run to use the proxy, with its usage."""
 
     trusted_hosts: frozenset[str]
-    upstream: OpenProxy | None = field(default=None, repr=False)  # where its connections go on to
+    upstream: OpenProxy | None = field(default=None, repr=False)  # proxy of the job
     idle_s: float = 30.0
     username: str = field(default_factory=lambda: secrets.token_hex(8))
     password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     bytes_in: int = 0
     bytes_out: int = 0
     requests: int = 0
-    exceeded: str | None = None  # which budget of the run is used up
+    exceeded: str | None = None  # the budget that is used up
     on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # called once
-    faults: dict[tuple[str, int], Failed] = field(default_factory=dict, repr=False)  # by host and port, the first one
-    unreadable: Failed | None = field(default=None, repr=False)  # the last refusal of an address that names no host
+    faults: dict[tuple[str, int], Failed] = field(
+        default_factory=dict, repr=False
+    )  # the first failure by host and port
+    unreadable: Failed | None = field(default=None, repr=False)  # last refusal of a URL that could not be parsed
     tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
 
     def exceed(self, budget: str) -> None:
@@ -68,16 +70,16 @@ class ProxyPass:
                 self.on_exceeded(budget)
 
     def note(self, target: Target, failure: Failed) -> None:
-        self.faults.setdefault((target.host, target.port), failure)  # as many as requests at most, which are bounded
+        self.faults.setdefault((target.host, target.port), failure)  # bounded by the number of requests
 
     @property
     def refused(self) -> list[str]:
-        """The hosts this run was kept from."""
+        """The hosts that the policy refused to this run."""
         return [f"{host}:{port}" for (host, port), why in self.faults.items() if why.code is FailureCode.POLICY]
 
 
 class _Exhausted(Exception):
-    """The run has no budget left; its connections end."""
+    """The budget of the run is used up; its connections end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,12 @@ class ForwardProxy:
         self._port = 0
 
     async def start(self) -> None:
-        """Once, however many ask for it at the same time."""
+        """Start the server; concurrent calls start it once."""
         async with self._starting:
             if self._server is None:
                 limit = self._limits.max_head_bytes
                 starting = asyncio.start_server(self._serve, "127.0.0.1", 0, limit=limit)
-                # In a context of its own: it serves every run, not only the one that happened to start it.
+                # In its own context: the server outlives the run that starts it.
                 self._server = await asyncio.create_task(starting, context=Context())
                 self._port = self._server.sockets[0].getsockname()[1]
 
@@ -133,7 +135,7 @@ class ForwardProxy:
         return granted
 
     def revoke(self, granted: ProxyPass) -> None:
-        """End a run's right, and with it its connections."""
+        """End the pass of a run and its connections."""
         self._passes.pop(granted.username, None)
         for task in granted.tasks:
             task.cancel()
@@ -169,7 +171,7 @@ class ForwardProxy:
     async def _converse(self, client: _Peer, task: asyncio.Task[None]) -> None:
         for _ in range(_MAX_CHALLENGES):
             try:
-                # An idle connection is one that Chromium opened ahead of need.
+                # Chromium opens connections in advance; a silent one is no error.
                 head = await _within(self._limits.idle_s, client.reader.readuntil(b"\r\n\r\n"))
             except asyncio.LimitOverrunError:
                 await client.send(answer(431, "Request Header Fields Too Large"))
@@ -224,7 +226,7 @@ class ForwardProxy:
             granted.tasks.discard(task)
 
     async def _forward(self, granted: ProxyPass, request: ProxyRequest, target: Target, client: _Peer) -> Failed | None:
-        """None once the answer has begun; before that, why there is none."""
+        """Relay one request; returns a failure only before the answer has begun."""
         upstream = await self._dial(granted, target)
         if isinstance(upstream, Failed):
             return upstream
@@ -240,7 +242,7 @@ class ForwardProxy:
             upstream.writer.close()
         return None
 
-    # -- the way out -----------------------------------------------------------------------------------
+    # -- outgoing connections --------------------------------------------------------------------------
 
     async def _dial(self, granted: ProxyPass, target: Target) -> _Peer | Failed:
         if target.port == self._port and target.host in ("127.0.0.1", "localhost"):
@@ -276,7 +278,7 @@ class ForwardProxy:
             return fault("network:refused")
         except OSError:
             return fault("network:unreachable")
-        # Second wall: what we asked for was checked, this proves that we got it.
+        # Second check: the target was checked, this proves that the connection reaches it.
         if not _is_same(str((writer.get_extra_info("peername") or ("",))[0]), ip):
             writer.transport.abort()
             return fault("policy:egress", target.host)
@@ -285,7 +287,7 @@ class ForwardProxy:
     async def _exchange(
         self, granted: ProxyPass, request: ProxyRequest, target: Target, client: _Peer, upstream: _Peer
     ) -> Failed | None:
-        """Send the one request of this connection and begin its answer."""
+        """Send the request of this connection and the head of its answer."""
         try:
             head = request.head_for(target)
             self._spend(granted, spend_sent=len(head))
@@ -319,13 +321,13 @@ class ForwardProxy:
         return fault("bad_response:protocol", f"more than {_MAX_INTERIM} interim answers")
 
     async def _relay(self, granted: ProxyPass, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
-        """Until one side ends, or neither has said anything for too long."""
+        """Relay until one side closes or both are silent for `idle_s`."""
         clock = asyncio.get_running_loop().time
 
         async def pump(source: _Peer, sink: _Peer, spend: Callable[[int], None]) -> None:
             while piece := await source.reader.read(_PIECE_BYTES):
                 spend(len(piece))
-                patience.reschedule(clock() + granted.idle_s)
+                timeout.reschedule(clock() + granted.idle_s)
                 await sink.send(piece)
 
         def spend_sent(size: int) -> None:
@@ -334,9 +336,9 @@ class ForwardProxy:
         def spend_received(size: int) -> None:
             self._spend(granted, spend_received=size)
 
-        async with asyncio.timeout(granted.idle_s) as patience:
+        async with asyncio.timeout(granted.idle_s) as timeout:
             down = pump(upstream, client, spend_received)
-            # After its one request a client can only hang up; whatever else it says is not carried anywhere.
+            # After its request a client can only close; anything else it sends is dropped.
             up = client.reader.read(1) if answer_only else pump(client, upstream, spend_sent)
             tasks = {asyncio.ensure_future(down), asyncio.ensure_future(up)}
             try:

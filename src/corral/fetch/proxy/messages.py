@@ -1,4 +1,4 @@
-"""What the forward proxy reads and says, as bytes: requests parsed strictly, answers without what is ours to say."""
+"""The messages of the forward proxy: strict parsing of requests, and answers without hop-by-hop headers."""
 
 import re
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class ProxyRequest:
 
     @property
     def body_bytes(self) -> int | None:
-        """What follows the head; None where that cannot be told for sure."""
+        """The length of the body; None if it is ambiguous."""
         lengths = self.values("content-length")
         if self.values("transfer-encoding") or len(lengths) > 1:
             return None
@@ -50,10 +50,10 @@ class ProxyRequest:
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
     def _codings(self) -> list[str]:
-        """What both take: a browser asks for some whose bombs nobody here could weigh, and for fewer without TLS."""
-        asked = [each.partition(";")[0] for value in self.values("accept-encoding") for each in value.split(",")]
-        taken = {each.strip().lower() for each in asked}
-        return [coding for coding in CODINGS if coding in taken]
+        """Return the codings that browser and egress share: only those whose decoded size can be bounded."""
+        accepted = [each.partition(";")[0] for value in self.values("accept-encoding") for each in value.split(",")]
+        names = {each.strip().lower() for each in accepted}
+        return [coding for coding in CODINGS if coding in names]
 
 
 def read_request(head: bytes) -> ProxyRequest | None:
@@ -83,16 +83,16 @@ def _is_ours(name: str) -> bool:
 
 
 def _drop_own_headers(lines: list[bytes]) -> list[bytes]:
-    """A target's headers without those that are ours to say. A folded line shares the fate of the one before."""
-    kept: list[bytes] = []
-    keeps = False
+    """Drop the headers of a target that only we may set. A folded line goes with the line before it."""
+    result: list[bytes] = []
+    is_passed = False
     for line in lines:
         if not line.startswith((b" ", b"\t")):
             name = line.partition(b":")[0].decode("latin-1").strip().lower()
-            keeps = not _is_ours(name) or name in ("trailer", "expect")
-        if keeps:
-            kept.append(line)
-    return kept
+            is_passed = not _is_ours(name) or name in ("trailer", "expect")
+        if is_passed:
+            result.append(line)
+    return result
 
 
 def answer(status: int, reason: str, *headers: str, closes: bool = True) -> bytes:
@@ -106,15 +106,15 @@ def refusal(failure: Failed) -> bytes:
 
 
 def fault_named(value: str | None) -> Failed | None:
-    """The failure that a refusal of ours names in its header."""
+    """Return the failure that our proxy named in its header."""
     return fault(value) if value is not None and is_fault(value) else None
 
 
 def final_head(head: bytes, max_headers: int) -> bytes | Failed:
-    """A target's answer head as it is passed on; empty for an interim one. What plain HTTP refuses is refused here."""
+    """Return the answer head to pass on; empty for an interim answer. Refuses what the HTTP client refuses too."""
     lines = head[:-4].split(b"\r\n")
     status = _STATUS_LINE.fullmatch(lines[0])
-    # We asked for no upgrade, and a 407 of the target would be taken for ours.
+    # No upgrade was requested, and the browser would take a 407 of the target for one of the proxy.
     if status is None or status[1] in (b"101", b"407"):
         return fault("bad_response:protocol")
     if len(lines) - 1 > max_headers:
@@ -130,7 +130,7 @@ def final_head(head: bytes, max_headers: int) -> bytes | Failed:
 
 
 def _contradiction(status: bytes, lines: list[bytes]) -> Failed | None:
-    """Where browsers take the likelier of two meanings, or none."""
+    """Refuse an ambiguous head, which browsers read in different ways."""
     lengths = {length.strip() for value in _values(lines, b"content-length") for length in value.split(b",")}
     if len(lengths) > 1 or not all(length.isdigit() for length in lengths):
         return fault("bad_response:protocol", "its Content-Length is none")
@@ -147,8 +147,8 @@ def _bad_place(places: list[bytes]) -> Failed | None:
     try:
         scheme = _SCHEME.match(places[0].decode("utf-8"))
     except UnicodeDecodeError:
-        return fault("bad_response:location", "it is not valid UTF-8")
-    # Chromium gives such a redirect up without a word.
+        return fault("bad_response:location", "the Location header is not valid UTF-8")
+    # Chromium drops such a redirect silently.
     return fault("policy:scheme") if scheme and scheme[1].lower() not in ("http", "https") else None
 
 

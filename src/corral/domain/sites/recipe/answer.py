@@ -1,4 +1,4 @@
-"""Where in a JSON answer a value that a page shows comes from."""
+"""Find the place in a JSON answer from which a page takes a value."""
 
 import re
 from collections import deque
@@ -11,7 +11,7 @@ from corral.domain.json_path import Path, Where, at, display_text, is_name
 from corral.domain.sites.recipe.text import NumberFormat, Ref, Template, number_of, paths_of, render_template
 
 _MAX_LEAVES = 20_000
-_MAX_PLACES = 50  # of one value in one answer
+_MAX_PATHS = 50  # per value and answer
 _MAX_DEPTH = 24
 _MAX_COMPOSED_CHARS = 300
 _MAX_SPAN = 8
@@ -27,11 +27,11 @@ _STYLES = (("", "."), (",", "."), (".", ","), (" ", ","), ("'", "."), ("", ","))
 
 @dataclass(frozen=True, slots=True)
 class ValueSource:
-    """How a field is written from an answer; with `each`, once per element of that array."""
+    """How to build a field from an answer; with `each`, once per element of that array."""
 
     source: Template
     each: Path | None
-    cost: tuple[int, ...]  # the less the better: foreign text, other names, places in arrays, length
+    cost: tuple[int, ...]  # lower is better: added text, other names, array indexes, length
 
 
 def slot_for(text: str, slots: Mapping[str, str]) -> str | None:
@@ -43,7 +43,7 @@ def plain_name(name: str) -> str:
 
 
 class RecordedAnswer:
-    """One answer with its values looked up by how they would read on a page."""
+    """A JSON answer, with its values indexed by the text that a page would display."""
 
     def __init__(self, document: Any, slots: Mapping[str, str]) -> None:
         self._document = document
@@ -54,7 +54,7 @@ class RecordedAnswer:
         self._walk()
 
     def _walk(self) -> None:
-        """Breadth first, so that of equal values the shortest paths are kept."""
+        """Index the values breadth first: of equal values the shortest paths remain."""
         waiting: deque[tuple[Path, Any]] = deque([((), self._document)])
         left = _MAX_LEAVES
         while waiting and left > 0:
@@ -95,7 +95,7 @@ class RecordedAnswer:
             yield from self._compose(text, within)
 
     def _compose(self, text: str, within: Path) -> Iterator[Template]:
-        """A text of several values, with nothing of its own but punctuation and the sign of a currency."""
+        """Compose a text of several values, joined only by punctuation and currency signs."""
         pieces = self._pieces(text, within)
         if not pieces:
             return
@@ -115,7 +115,7 @@ class RecordedAnswer:
                 yield tuple(parts)
 
     def _pieces(self, text: str, within: Path) -> list[tuple[int, int, list[Ref]]]:
-        """From left to right the longest stretches that are values of the answer."""
+        """Split the text, from left to right, into the longest parts that are values of the answer."""
         atoms = list(_ATOM.finditer(text))
         pieces = []
         place = 0
@@ -141,7 +141,7 @@ class RecordedAnswer:
         return found
 
     def _match_list(self, name: str, values: list[str]) -> ValueSource | None:
-        """An array of which every element reads like the value in its place."""
+        """Find an array whose elements read like the values, in order."""
         found = []
         for array in self._arrays:
             stable = self._stable(array)
@@ -161,7 +161,7 @@ class RecordedAnswer:
         return None if path is None else Ref(path, ref.number)
 
     def _stable(self, path: Path) -> Path | None:
-        """Places in arrays that mean something on another page too: the one the URL names, or the first."""
+        """Replace array indexes by steps that hold on other pages: the element that the URL names, or the first."""
         steps: list[Any] = []
         for depth, step in enumerate(path):
             if isinstance(step, int):
@@ -186,7 +186,7 @@ class RecordedAnswer:
 
 def _keep(places: dict[Any, list[Path]], key: Any, path: Path) -> None:
     known = places.setdefault(key, [])
-    if len(known) < _MAX_PLACES:
+    if len(known) < _MAX_PATHS:
         known.append(path)
 
 
@@ -195,7 +195,7 @@ def _below(paths: Iterable[Path], within: Path) -> Iterator[Path]:
 
 
 def _homes(path: Path) -> set[Path]:
-    """Values that are shown together stand near each other."""
+    """Return the parents of a value: values displayed together are close to each other."""
     return {path[:-1], path[:-2]} if path else {()}
 
 
@@ -204,12 +204,12 @@ def _relative(part: str | Ref, depth: int) -> str | Ref:
 
 
 def _is_foreign(text: str) -> bool:
-    """True for text that a page may add to a value without changing what it says."""
+    """True for text that a page may add to a value without changing its meaning."""
     return all(_CURRENCY.fullmatch(word) for word in WORDS.findall(text))
 
 
 def _readings(text: str) -> Iterator[tuple[Decimal, NumberFormat]]:
-    """What a written number may mean, by every way of writing that gives exactly this text."""
+    """Return every number, with its format, that is written exactly like this text."""
     for group, point in _STYLES:
         whole, has_point, rest = text.partition(point)
         plain = whole.replace(group, "") if group else whole
@@ -226,7 +226,7 @@ def _rank_source(name: str, text: str, template: Template, each: Path | None) ->
     keys = {plain_name(step) for path in paths for step in path if isinstance(step, str)}
     is_named = plain_name(name) in keys
     foreign = sum(len(part) for part in template if isinstance(part, str))
-    # A value as short as "5" is found everywhere; it counts where its name says so too.
+    # A value as short as "5" occurs everywhere; it counts only if a key has the name of the field.
     if not is_named and sum(map(len, WORDS.findall(text))) < WEAK_CHARS:
         return None
     places = sum(isinstance(step, int) for path in paths for step in path)

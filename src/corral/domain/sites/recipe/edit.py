@@ -1,4 +1,4 @@
-"""A recipe as a person writes it: what could never work for its pages is refused before it is kept."""
+"""Checks for a recipe that a person edited: one that cannot work for its pages is refused."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from corral.domain.sites.site import fields_key
 
 
 def check_edit(stored: StoredRecipe, document: Any, policy: EgressPolicy) -> dict[str, Any]:
-    """The document to keep, or BadInput naming what is wrong with it."""
+    """Return the document to store, or raise BadInput naming the problem."""
     recipe = recipe_of(stored.url_pattern, document)
     _check_fields(stored, recipe)
-    for place, call in enumerate(recipe.calls):
-        _check_slots(call.url, stored.url_pattern, f"document.calls.{place}.url")
-        _check_body(call.body, stored.url_pattern, f"document.calls.{place}.body")
-        _check_host(call.url, policy, f"document.calls.{place}.url")
+    for index, call in enumerate(recipe.calls):
+        _check_slots(call.url, stored.url_pattern, f"document.calls.{index}.url")
+        _check_body(call.body, stored.url_pattern, f"document.calls.{index}.body")
+        _check_host(call.url, policy, f"document.calls.{index}.url")
     return recipe.document()
 
 
@@ -27,7 +27,7 @@ def _check_fields(stored: StoredRecipe, recipe: Recipe) -> None:
         raise BadInput(
             f"the jobs of this recipe ask for {', '.join(wanted)[:200]}",
             field="document.fields",
-            hint="say where each of them stands, and nothing else",
+            hint="give the source of each of these fields, and no others",
         )
 
 
@@ -49,7 +49,7 @@ def _check_body(value: Any, pattern: str, field: str) -> None:
 
 
 def _has(pattern: str, slot: str) -> bool:
-    """Whether the pages of a pattern have this part; whether it holds a number only the page tells."""
+    """True if the pages of a pattern have this part; whether it holds a number depends on the page."""
     kind, _, rest = slot.partition(".")
     before, _, fragment = pattern.partition("#")
     path, _, query = before.partition("?")

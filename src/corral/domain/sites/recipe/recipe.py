@@ -1,4 +1,4 @@
-"""A recipe: the calls that fill a page and where each field stands in their answers. Pure: nothing is fetched here."""
+"""Recipes: the API calls that fill a page, and where each field is in their answers. Pure: nothing is fetched here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ MAX_FIELDS = 200
 _MAX_TEXT = 8192
 _MAX_PATTERN = 2048
 _MAX_DEPTH = 32
-# Whatever identifies somebody is never a part of a recipe, so what may be sent is listed, not what may not.
+# An allow list: headers that identify a visitor must never become part of a recipe.
 HEADERS = frozenset({"accept", "content-type", "x-requested-with"})
 METHODS = frozenset({"GET", "POST"})
-# Parts of a query that say where a reader came from, and change nothing.
+# Tracking parameters, which do not change the page.
 _TRACKING = frozenset({"gclid", "fbclid", "msclkid", "ref"})
 
 
@@ -48,7 +48,7 @@ class CallTemplate:
 
 @dataclass(frozen=True, slots=True)
 class FieldSource:
-    """Which call a field comes from, and how it is written; with `each`, once per element of that array."""
+    """The call and the template of a field; with `each`, applied to every element of that array."""
 
     call: int
     value: Template
@@ -65,7 +65,7 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShapeChange:
-    """What is not where the recipe says."""
+    """A field that is not where the recipe expects it."""
 
     field: str
     what: str
@@ -87,7 +87,7 @@ class Recipe:
         }
 
     def requests(self, target: Target) -> list[ReplayRequest] | ShapeChange:
-        """The calls for this page."""
+        """Return the calls to make for this page."""
         if not matches(self.url_pattern, target):
             return ShapeChange("url", f"the recipe is for {self.url_pattern}")
         slots = slots_of(target)
@@ -101,7 +101,7 @@ class Recipe:
         return made
 
     def read(self, answers: Sequence[Any], target: Target) -> dict[str, Any] | ShapeChange:
-        """What the fields are, from the answers to the requests in their order; None where one is empty."""
+        """Read the fields from the answers, given in the order of the requests; empty fields are None."""
         slots = slots_of(target)
         values: dict[str, Any] = {}
         for name, source in self.fields.items():
@@ -115,13 +115,13 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRecipe:
-    """What a browser run taught about a site, on its way to the store."""
+    """A recipe that a browser run recorded, to be stored."""
 
     host: str
     fields_key: str
     url_pattern: str
     document: dict[str, Any]
-    memory_key: str  # under which the site's memory knows these fields
+    memory_key: str  # key of these fields in the site memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,24 +131,24 @@ class StoredRecipe:
     url_pattern: str
     fields_key: str
     document: dict[str, Any]
-    pinned: bool  # by a person: no browser run overwrites it
+    pinned: bool  # by a person: browser runs do not overwrite it
     version: int
     created_at: datetime
     updated_at: datetime
-    failed_shape: str | None = None  # what its calls looked like when a replay last failed
+    failed_shape: str | None = None  # shape of its calls when a replay last failed
 
     @property
     def is_offered(self) -> bool:
-        """False once it has failed, until a recording of another shape, or a person, replaces it."""
+        """False after a failure, until a person or a recording of another shape replaces the recipe."""
         return self.failed_shape is None or self.failed_shape != shape_of(self.document)
 
     def payload(self) -> dict[str, Any]:
-        """What a run carries of it."""
+        """Return the part that is copied into a run."""
         return {"id": self.id, "version": self.version, "url_pattern": self.url_pattern, **self.document}
 
 
 def recipe_key(fields: Iterable[FieldSpec]) -> str:
-    """Like the key of the site's memory; where a field has a selector, that is a part of what is asked."""
+    """Return the key of a set of fields: that of the site memory, with the selectors of the fields."""
     return fields_key(
         spec.name
         if not (spec.selector or spec.attr or spec.all or spec.regex)
@@ -158,13 +158,13 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
 
 
 def _beyond_css(spec: FieldSpec) -> str:
-    """Each kind marked by its own sign: keys that were written before it was there stay as they are."""
+    """Mark each kind of selector with its own sign; the keys of fields without one stay stable."""
     said = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
     return "".join(f"\x1e{mark}{text}" for mark, text in said if text)
 
 
 def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | None:
-    """The recipe to take for a page: a pinned one before others, then the one that says most about the URL."""
+    """Choose the recipe for a page: pinned ones first, then the most specific URL pattern."""
     fitting = [recipe for recipe in recipes if recipe.is_offered and matches(recipe.url_pattern, target)]
     return min(fitting, key=lambda each: (not each.pinned, each.url_pattern.count("*"), each.id), default=None)
 
@@ -194,14 +194,14 @@ def _literal(segment: str) -> str:
 
 
 def _page_pairs(target: Target) -> list[tuple[str, str]]:
-    """What of the query makes it another page, as patterns write it."""
+    """Return the query parameters that select a page, as patterns write them."""
     pairs = query_pairs(target.query)
     kept = [pair for pair in pairs if pair[0] not in _TRACKING and not pair[0].startswith("utm_")]
     return sorted((_literal(name), _literal(value)) for name, value in kept)
 
 
 def pattern_of(target: Target, varying: Iterable[str]) -> str:
-    """The target's path, query and fragment with `*` for the parts named by these slots."""
+    """Return the target's path, query and fragment with `*` for the parts that these slots name."""
     free = {".".join(slot.split(".")[:2]) for slot in varying}
 
     def pattern_segments(kind: str, text: str) -> str:
@@ -240,7 +240,7 @@ def _same(pattern: str, found: list[str]) -> bool:
 
 
 def recipe_of(url_pattern: str, document: Any) -> Recipe:
-    """The recipe a document describes, or BadInput naming what is wrong with it."""
+    """Parse a recipe, or raise BadInput naming the problem."""
     calls, fields = _entry(document, "calls", list, "document"), _entry(document, "fields", dict, "document")
     _nothing_else(document, {"calls", "fields"}, "document")
     _check_pattern(url_pattern)
@@ -248,7 +248,7 @@ def recipe_of(url_pattern: str, document: Any) -> Recipe:
         raise BadInput(f"a recipe has 1 to {MAX_CALLS} calls", field="document.calls")
     if not 1 <= len(fields) <= MAX_FIELDS:
         raise BadInput(f"a recipe has 1 to {MAX_FIELDS} fields", field="document.fields")
-    parsed = tuple(_call_of(call, f"document.calls.{place}") for place, call in enumerate(calls))
+    parsed = tuple(_call_of(call, f"document.calls.{index}") for index, call in enumerate(calls))
     sources = {
         name: _source_of(cell, len(parsed), f"document.fields.{_escape_name(name)}") for name, cell in fields.items()
     }
@@ -256,7 +256,7 @@ def recipe_of(url_pattern: str, document: Any) -> Recipe:
 
 
 def _escape_name(name: str) -> str:
-    """A key as it may stand in an error: whatever it is, that can be written."""
+    """Make a key safe for an error message."""
     return name[:80].encode("ascii", "backslashreplace").decode()
 
 
@@ -267,11 +267,11 @@ def _check_pattern(pattern: str) -> None:
 
 def _entry(document: Any, key: str, kind: type, field: str, *, default: Any = None) -> Any:
     if not isinstance(document, dict):
-        raise BadInput("this has to be an object", field=field)
+        raise BadInput("expected an object", field=field)
     value = document.get(key, default)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         names = {list: "a list", dict: "an object", str: "a text", int: "a whole number"}
-        raise BadInput(f"{key} has to be {names[kind]}", field=f"{field}.{key}")
+        raise BadInput(f"{key} must be {names[kind]}", field=f"{field}.{key}")
     if isinstance(value, str) and len(value) > _MAX_TEXT:
         raise BadInput(f"{key} has more than {_MAX_TEXT} characters", field=f"{field}.{key}")
     return value
@@ -280,7 +280,7 @@ def _entry(document: Any, key: str, kind: type, field: str, *, default: Any = No
 def _nothing_else(document: dict[str, Any], known: set[str], field: str) -> None:
     unknown = sorted(document.keys() - known)
     if unknown:
-        raise BadInput(f"there is no {_escape_name(unknown[0])!r} here", field=f"{field}.{_escape_name(unknown[0])}")
+        raise BadInput(f"unknown key {_escape_name(unknown[0])!r}", field=f"{field}.{_escape_name(unknown[0])}")
 
 
 def _call_of(cell: Any, field: str) -> CallTemplate:
@@ -299,7 +299,7 @@ def _call_of(cell: Any, field: str) -> CallTemplate:
 
 
 def _check_url(url: str, field: str) -> None:
-    """Slots may stand anywhere but in the host: where a recipe sends its calls is not up to a page's URL."""
+    """Refuse slots in the host: the URL of a page must not decide where a recipe sends its calls."""
     rest = url.removeprefix("{origin}")
     is_own = rest != url
     whole = f"http://host.invalid{rest}" if is_own else url
@@ -326,8 +326,8 @@ def _check_body(value: Any, field: str, depth: int) -> None:
         for key, each in value.items():
             _check_body(each, f"{field}.{_escape_name(key)}", depth - 1)
     elif isinstance(value, list):
-        for place, each in enumerate(value):
-            _check_body(each, f"{field}.{place}", depth - 1)
+        for index, each in enumerate(value):
+            _check_body(each, f"{field}.{index}", depth - 1)
     elif isinstance(value, str):
         check_slots(value.replace(":number}", "}"), field)
 

@@ -1,4 +1,4 @@
-"""From what a browser saw to a recipe: the calls whose answers hold the values that were extracted from the page."""
+"""Derive a recipe from the calls of a page: those whose answers hold the extracted values."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from corral.domain.sites.recipe.text import escape, fragment_of, paths_of, segme
 
 _MAX_COMBINED = 8
 _MAX_BODY_DEPTH = 24
-# Small numbers that are rarely what names a page.
+# Parameters with small numbers that rarely identify a page.
 _COUNTING = frozenset({"page", "limit", "offset", "size", "count", "first", "take", "skip", "perpage", "v", "version"})
 _SECRET = re.compile(
     r"(?i)token|secret|session|passw|signature|jwt|api_?key|credential|authoriz|authent|^(?:auth|sid|sig|key)$"
@@ -34,7 +34,7 @@ _SECRET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One JSON call that a page made: what was asked and what was answered, both parsed."""
+    """One JSON call of a page: request body and answer, both parsed."""
 
     method: str
     url: str
@@ -44,7 +44,7 @@ class Call:
 
 
 def derive(page_url: str, calls: Sequence[Call], record: Mapping[str, Any]) -> Recipe | None:
-    """The recipe that fills every field the page had; None where the calls do not hold them."""
+    """Return a recipe that fills every field of the record, or None if the calls do not hold them."""
     wanted = {name: value for name, value in record.items() if value not in (None, "", [], {})}
     if not wanted or 2 * len(wanted) <= len(record) or len(wanted) > MAX_FIELDS:
         return None
@@ -98,7 +98,7 @@ def _plan_call(call: Call, target: Target, slots: Mapping[str, str], wanted: Map
 
 
 def _choose_plans(plans: Sequence[_Plan], wanted: Mapping[str, Any]) -> Sequence[_Plan] | None:
-    """The fewest calls; then those that follow the page's URL; then the plainest paths."""
+    """Choose the fewest calls; then those that depend on the page's URL; then the simplest paths."""
     best = sorted(plans, key=lambda plan: -len(plan.found))[:_MAX_COMBINED]
     for count in (1, 2, 3):
         full = [group for group in combinations(best, count) if wanted.keys() <= _covers(group)]
@@ -134,7 +134,7 @@ def _recipe(plans: Sequence[_Plan], wanted: Mapping[str, Any], target: Target) -
         varying |= _slug_slots(target, wanted)
     recipe = Recipe(pattern_of(target, varying), tuple(plan.call for plan in plans), sources)
     try:
-        # As strictly as if a person had written it; a page must not get in what a person may not.
+        # Parsed as strictly as a recipe that a person writes: a page must not bypass the checks.
         read = recipe_of(recipe.url_pattern, recipe.document())
     except BadInput:
         return None
@@ -145,7 +145,7 @@ def _recipe(plans: Sequence[_Plan], wanted: Mapping[str, Any], target: Target) -
 
 
 def _varying(target: Target) -> dict[str, str]:
-    """The slots that may name what the page is about; `shop` in /shop/17 does not."""
+    """Return the slots that may identify the page; `shop` in /shop/17 does not."""
     paths, hashes = segments(target.path), segments(fragment_of(target))
     kept = {}
     for name, value in slots_of(target).items():
@@ -162,7 +162,7 @@ def _varying(target: Target) -> dict[str, str]:
 
 
 def _slug_slots(target: Target, wanted: Mapping[str, Any]) -> set[str]:
-    """Segments that only repeat a value for readers, as in /shop/17/oak-gate-latch."""
+    """Return the segments that only repeat a value, as in /shop/17/oak-gate-latch."""
     texts = [set(WORDS.findall(value.lower())) for value in wanted.values() if isinstance(value, str)]
     repeated = set()
     for place, segment in enumerate(segments(target.path)):
@@ -174,18 +174,18 @@ def _slug_slots(target: Target, wanted: Mapping[str, Any]) -> set[str]:
 
 def _template(call: Call, target: Target, slots: Mapping[str, str]) -> CallTemplate | None:
     try:
-        asked = parse_target(call.url, max_chars=8192)
+        called = parse_target(call.url, max_chars=8192)
     except BadInput:
         return None
-    pairs = [piece.partition("=") for piece in (asked.query or "").split("&") if piece]
+    pairs = [piece.partition("=") for piece in (called.query or "").split("&") if piece]
     if (
         call.method not in METHODS
         or _is_unfit(call.body)
         or any(_SECRET.search(unquote_plus(name)) for name, _, _ in pairs)
     ):
         return None
-    origin = "{origin}" if asked.origin == target.origin else asked.origin
-    path = "/".join(_segment(piece, slots) for piece in asked.path.split("/"))
+    origin = "{origin}" if called.origin == target.origin else called.origin
+    path = "/".join(_segment(piece, slots) for piece in called.path.split("/"))
     query = "&".join(f"{name}{sign}{_value(name, value, slots)}" for name, sign, value in pairs)
     headers = {name.lower(): value for name, value in call.headers.items() if name.lower() in HEADERS}
     body = None if call.method == "GET" else _body(call.body, slots)
@@ -193,7 +193,7 @@ def _template(call: Call, target: Target, slots: Mapping[str, str]) -> CallTempl
 
 
 def _is_unfit(value: Any) -> bool:
-    """True for a body that is nested too deeply, or has a part by whose name it is a secret."""
+    """True for a body that is nested too deeply or has a key that names a secret."""
     level = [value]
     for _ in range(_MAX_BODY_DEPTH):
         if any(_SECRET.search(key) for inside in level if isinstance(inside, dict) for key in inside):

@@ -1,4 +1,4 @@
-"""What two recordings of one recipe have in common, however the one-time tokens in them differ."""
+"""The shape of a recipe: equal for two recordings that differ only in one-time tokens."""
 
 import hashlib
 import json
@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 _SLOT = re.compile(r"\{[^{}]*\}")
-# A segment of a path that no person wrote: long, or letters and digits mixed, or a long number.
+# A generated path segment: long, or letters mixed with digits, or a long number.
 _VOLATILE = re.compile(r"[^/]{24,}|[0-9]{6,}|(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_\-.=~]{8,}")
 
 
 def shape_of(document: Mapping[str, Any]) -> str:
-    """A key of where the calls go and where the fields stand, without the literal values that the calls send."""
+    """Return a key of the call targets and field sources, without the literal values that the calls send."""
     calls = [(call.get("method", "GET"), _url(str(call["url"])), _body(call.get("body"))) for call in document["calls"]]
     text = json.dumps([calls, document["fields"]], sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def _url(url: str) -> list[Any]:
-    # Slots are written in braces, which urlsplit leaves alone outside of the host.
+    # urlsplit leaves the braces of slots alone outside the host.
     origin, rest = ("{origin}", url[len("{origin}") :]) if url.startswith("{origin}") else ("", url)
     parts = urlsplit(rest)
     path = "/".join("*" if _is_volatile(segment) else segment for segment in parts.path.split("/"))

@@ -1,7 +1,7 @@
-"""The small languages of a recipe: slots filled from a page's URL, paths into JSON, text made of both.
+"""The notation of recipes: slots that a page's URL fills, JSON paths, and templates of both.
 
 A slot is `{path.1}`, `{query.id}` or `{origin}`; a path is `$.items[0].name` or `$.items[id=path.1].name`; the text of
-a field is `{$.price.amount:0.00} {$.price.currency}`. Braces that are meant as such are doubled.
+a field is `{$.price.amount:0.00} {$.price.currency}`. Literal braces are doubled.
 """
 
 import re
@@ -42,7 +42,7 @@ def fragment_of(target: Target) -> str:
 
 
 def slots_of(target: Target) -> dict[str, str]:
-    """Everything a recipe may take from the URL of its page."""
+    """Return everything that a recipe may take from the URL of its page."""
     slots = {"origin": target.origin}
     for kind, text in (("path", target.path), ("hash", fragment_of(target))):
         for place, segment in enumerate(segments(text)):
@@ -54,7 +54,7 @@ def slots_of(target: Target) -> dict[str, str]:
 
 
 def _segment_slots(name: str, segment: str) -> dict[str, str]:
-    """The segment, and what of it may be the id: its only number, or itself without an ending."""
+    """Return the segment and its possible ids: its only number, or the segment without its extension."""
     found = {name: segment}
     numbers = _DIGITS.findall(segment)
     if len(numbers) == 1 and numbers[0] != segment:
@@ -74,19 +74,19 @@ def slots_in(text: str) -> set[str]:
 
 
 def check_slots(text: str, field: str) -> str:
-    """The text, or BadInput where a brace in it is neither a slot nor doubled."""
+    """Return the text; BadInput if a brace is neither a slot nor doubled."""
     for found in _SLOT_REF.finditer(text):
         if found[0] in ("{", "}"):
             raise BadInput(
                 f"{text[:100]!r} has a brace that opens no slot",
                 field=field,
-                hint="slots are {origin}, {path.0}, {query.NAME} and {hash.0}; double a brace that is meant as such",
+                hint="slots are {origin}, {path.0}, {query.NAME} and {hash.0}; write a literal brace twice",
             )
     return text
 
 
 def fill(text: str, slots: Slots, *, quoted: bool) -> str | None:
-    """The text with its slots filled; None where the page has no such part."""
+    """Fill the slots of a text; None if the page lacks one."""
     if not slots_in(text) <= slots.keys():
         return None
 
@@ -100,10 +100,10 @@ def fill(text: str, slots: Slots, *, quoted: bool) -> str | None:
 
 
 def fill_document(value: Any, slots: Slots) -> Any:
-    """A JSON body with the slots in its texts filled; ABSENT where the page has no such part."""
+    """Fill the slots in the strings of a JSON body; ABSENT if the page lacks one."""
     if isinstance(value, dict):
-        made = {key: fill_document(each, slots) for key, each in value.items()}
-        return ABSENT if ABSENT in made.values() else made
+        document = {key: fill_document(each, slots) for key, each in value.items()}
+        return ABSENT if ABSENT in document.values() else document
     if isinstance(value, list):
         listed = [fill_document(each, slots) for each in value]
         return ABSENT if ABSENT in listed else listed
@@ -132,7 +132,7 @@ def number_of(value: Any) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How a page writes a number, said by writing a thousand or nothing: `1,000.00`, `0,0`, `1 000`."""
+    """How a page writes a number, given as an example of a thousand or zero: `1,000.00`, `0,0`, `1 000`."""
 
     decimals: int
     point: str = "."
@@ -210,12 +210,12 @@ def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
     raise BadInput(
         f"{text[start : start + 60]!r} is not a path with an optional number format",
         field=field,
-        hint="for example {$.price.amount:0.00}; double a brace that is meant as such",
+        hint="for example {$.price.amount:0.00}; write a literal brace twice",
     )
 
 
 def render_template(template: Template, document: Any, slots: Slots) -> str | Absent | None:
-    """The text of a field; None where a value in it is empty, ABSENT where the answer has another shape."""
+    """Return the text of a field; None if one of its values is empty, ABSENT if the answer has another shape."""
     pieces: list[str] = []
     for part in template:
         if isinstance(part, str):
