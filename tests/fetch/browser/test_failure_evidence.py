@@ -111,7 +111,7 @@ async def test_evidence_that_takes_too_long_is_given_up(
         await asyncio.sleep(60)
         raise AssertionError
 
-    monkeypatch.setattr("corral.fetch.browser.visit.Visit.screenshot", never)
+    monkeypatch.setattr("corral.fetch.browser.visit.PageVisit.screenshot", never)
     monkeypatch.setattr("corral.fetch.browser.renderer.WITHIN_S", 0.5)
     serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
     started = time.monotonic()

@@ -1,1 +1,1 @@
-"""Chromium by way of Playwright."""
+"""The `browser` strategy: Chromium, driven by Playwright."""

@@ -1,4 +1,4 @@
-"""Documents that are data, not pages: a browser shows them in a page of its own making, so they are read as sent."""
+"""JSON, XML and text documents: a browser displays them in a page of its own, so they are read as sent."""
 
 import time
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import PageReader
 from corral.fetch.proxy.messages import FAULT_HEADER
 
-# Where an XML document says what it is, if not before.
+# The root element of an XML document is within this size.
 _PROLOG_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What is looked for on a page, by whom, and how long."""
+    """How to read a page: its fields, the reader, and the limits."""
 
     asked_url: str
     fields: tuple[FieldSpec, ...]
@@ -34,11 +34,11 @@ class Reading:
     snapshot: PageSnapshot
     request: ReadRequest
     answer: ReadAnswer
-    first_at: float  # when a document was first there to be read
+    first_at: float  # when a document could first be read
 
 
 async def read_as_sent(visit: PageVisit, look: ReadPlan) -> Reading | Failed | None:
-    """What the document says, byte for byte; None where it is a page, or cannot be had in this way."""
+    """Read the document byte for byte; None if it is a page or its body is not available."""
     arrival = visit.arrival
     if arrival is None or arrival.error is not None or FAULT_HEADER in arrival.headers or not _is_data(arrival):
         return None
@@ -61,7 +61,7 @@ def _is_data(arrival: Arrival) -> bool:
 
 
 def _is_page(arrival: Arrival, body: bytes) -> bool:
-    """A page whatever its type says: its scripts have run, and what they made of it is what was asked for."""
+    """True for XHTML: its scripts have run, and their result is the requested page."""
     return is_xml(_content_type(arrival)) and prolog_of(body[:_PROLOG_BYTES].decode("utf-8", "replace")).root == "html"
 
 

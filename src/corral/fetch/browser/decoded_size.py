@@ -1,4 +1,4 @@
-"""How large the bodies of a page become once Chromium has decoded them: a small answer can hold a gigabyte."""
+"""Limits the decoded size of the bodies that Chromium loads: a small answer can hold a gigabyte."""
 
 import itertools
 from collections.abc import Callable, Coroutine
@@ -11,9 +11,9 @@ from corral.domain.runs.outcome import Failed
 from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.faults import fault
 
-# Chromium keeps bodies for whoever watches the network; this watcher needs none of them.
+# Chromium buffers bodies for network listeners; this listener needs none.
 _KEEP_NO_BODIES = {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0}
-# Without flattening the messages of a child arrive inside those of its parent, which is all that Playwright passes on.
+# Without flattening, messages of a child target arrive inside those of its parent: Playwright passes on only these.
 _ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": False}
 _NETWORK = ("Network.responseReceived", "Network.dataReceived", "Network.loadingFinished", "Network.loadingFailed")
 _TARGET = ("Target.attachedToTarget", "Target.receivedMessageFromTarget")
@@ -26,8 +26,8 @@ Later = Callable[[Coroutine[Any, Any, Any]], None]
 class BodyWeights:
     """Counts decoded bytes by request, and reports the first body, or the first run, that has too many.
 
-    The events come from the process or thread that loads: workers, and frames of another site, are targets of their
-    own below the page, and each is watched as the page is.
+    The events come from the target that loads: workers and cross-site frames are targets of their own below the
+    page, and each is watched like the page.
     """
 
     def __init__(self, limits: BrowserLimits, report: Callable[[Failed], None], later: Later) -> None:
@@ -49,7 +49,7 @@ class BodyWeights:
         send("Target.setAutoAttach", _ATTACH)
 
     def _receive(self, send: Send, path: str, method: str, params: Params) -> None:
-        """`path` tells apart the requests of different targets, which may have the same number."""
+        """`path` identifies the target: request ids of different targets may be equal."""
         request = f"{path}{params.get('requestId')}"
         if method == "Network.dataReceived":
             self._weigh(request, int(params.get("dataLength") or 0))

@@ -1,4 +1,4 @@
-"""One Playwright driver with one Chromium: started together, watched, ended together."""
+"""One Playwright driver with one Chromium: started, watched and ended together."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ _WATCH_EVERY_S = 0.5
 
 
 class CannotStart(Exception):
-    """There is no browser to be had: now, or (`is_final`) on this installation as it is."""
+    """No browser can be started now, or, if `is_final`, on this installation at all."""
 
     def __init__(self, message: str, *, is_final: bool) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class Engine:
 
     @property
     def is_worn(self) -> bool:
-        """True once it is time for a new one."""
+        """True once the browser should be replaced."""
         limits = self._limits
         return (
             self.gone.is_set()
@@ -80,11 +80,11 @@ class Engine:
 
     @property
     def pids(self) -> list[int]:
-        """The driver and the browser; the browser's own children come and go."""
+        """Return the driver and the browser, without the browser's own children."""
         return [record.pid for record in (*self._drivers, *self._browsers)]
 
     async def dismiss(self, opening: asyncio.Task[BrowserContext]) -> None:
-        """Close a context; where that cannot be done in time, the browser is beyond help."""
+        """Close a context; if that takes too long, the browser is unusable."""
         if self.gone.is_set():
             opening.cancel()
             return
@@ -94,16 +94,16 @@ class Engine:
         except TimeoutError:
             self.kill()
         except PlaywrightError:
-            pass  # it went with its browser
+            pass  # closed with its browser
 
     def kill(self) -> None:
-        """End the browser now, with every page in it."""
+        """Kill the browser with all its pages."""
         self.gone.set()
         for record in self._browsers:
             record.kill()
 
     async def end(self) -> None:
-        """Close everything, by force where it takes too long. May be called twice."""
+        """Close everything, by force if it takes too long. May be called twice."""
         if self._ending is None:
             self._ending = asyncio.create_task(self._end(), name="browser end")
         await asyncio.shield(self._ending)
@@ -121,7 +121,7 @@ class Engine:
         return {pid: resident_bytes(pid) for pid in pids}
 
     async def _watch(self) -> None:
-        """Playwright tells of a browser that died, not of its own driver, nor of a browser that opens no more pages."""
+        """Watch for what Playwright does not report: a dead driver, and a browser that opens no more pages."""
         while not self.gone.is_set():
             await asyncio.sleep(_WATCH_EVERY_S)
             if not all(record.is_alive for record in (*self._drivers, *self._browsers, *self._zygotes)):
@@ -157,7 +157,7 @@ async def start_engine(proxy_address: str, limits: BrowserLimits, *, headed: boo
 
 
 async def _start_driver(home: BrowserHome) -> Playwright:
-    """The driver takes our whole environment: it is to see where the profile goes, and none of our settings."""
+    """Start the driver, which inherits our environment, with the profile folder and without our settings."""
     before = dict(os.environ)
     os.environ["TMPDIR"] = str(home.path)
     for name in before:
@@ -184,7 +184,7 @@ async def _launch(
         chromium_sandbox=is_sandboxed(),
         env=chromium_environment(home.path, headed=headed),
         headless=not headed,
-        # Without credentials: what the browser asks on its own account is refused.
+        # Without credentials: the proxy refuses requests that the browser makes for itself.
         proxy={"server": proxy_address, "bypass": BYPASS_NOTHING},
         timeout=limits.launch_s * 1000,
     )
@@ -211,7 +211,7 @@ def _zygotes_of(browsers: list[ProcessRecord]) -> list[ProcessRecord]:
 
 
 async def _within(seconds: float, closing: Awaitable[Any]) -> None:
-    # A driver that died leaves its side of the connection in any state; whatever that raises, force comes next.
+    # A dead driver leaves the connection in any state; whatever that raises, killing comes next.
     with contextlib.suppress(Exception):
         async with asyncio.timeout(seconds):
             await closing

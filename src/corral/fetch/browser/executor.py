@@ -1,4 +1,4 @@
-"""By browser. What it takes is loaded at the first page: most workers never see one, and every worker starts."""
+"""The `browser` strategy. Playwright is imported with the first page: most workers never render one."""
 
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ class BrowserExecutor:
     ) -> None:
         self._reader = reader
         self._proxies = proxies
-        self._folder = folder  # for what failed pages looked like; without one nothing is kept
+        self._folder = folder  # for evidence of failed pages; None stores nothing
         self._egress = egress
         self._robots = robots
         self._user_agent = user_agent

@@ -1,6 +1,6 @@
-"""What a page looked like when it failed, kept for a person: a screenshot and its HTML.
+"""Evidence of a failed page for a person: a screenshot and its HTML.
 
-Taken while the run still has time and given up where that is not enough: it never changes what it is evidence of.
+Captured only while the run has time left; capturing never changes the outcome.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ log = structlog.get_logger()
 WITHIN_S = 3.0
 _MAX_SCREENSHOT_BYTES = 4 * MIB  # 1280x720 of noise are 2.7 MiB
 _MAX_HTML_BYTES = 2 * MIB
-# A page whose script does not end answers no question either; what was read of it before will do.
+# A page with an endless script does not answer; the HTML that was read before is used.
 _FRESH_SHARE = 0.3
-# A cookie that is shorter (`accepted`, `en-GB`) opens nothing, and is a word of the page as well.
+# Shorter cookie values (`accepted`, `en-GB`) are no secrets and occur as words of the page.
 _MIN_SECRET_CHARS = 12
 
 
 async def evidence(
     visit: PageVisit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float
 ) -> tuple[Artifact, ...]:
-    """What could be kept in this time. `secrets` and what the site knows us by are left out of the HTML."""
+    """Store what can be captured in time. The HTML loses `secrets` and the identifiers that the site set."""
     if not visit.is_on_the_web:
-        return ()  # before the first page, or on the browser's own about an error
+        return ()  # before the first page, or on an error page of the browser
     kept: list[Artifact] = []
     takers = [
         asyncio.create_task(_keep_screenshot(visit, folder, kept)),
@@ -68,10 +68,10 @@ async def _keep_html(
     if not visit.last_html:
         return
     try:
-        # Of the browser, not of the page: it answers also where the page does not.
+        # The browser takes it, even if the page does not respond.
         known_by = [value for value in await visit.identifiers() if len(value) >= _MIN_SECRET_CHARS]
     except PlaywrightError:
-        return  # what cannot be cleaned is not kept
+        return  # not stored without redaction
     data = without(visit.last_html, [*secrets, *known_by]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
     await _keep(folder, ArtifactKind.HTML, data, kept)
 

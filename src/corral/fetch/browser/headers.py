@@ -1,4 +1,4 @@
-"""Headers of a session in the browser: added to requests to the origin of the job, and to nothing else."""
+"""Session headers in the browser: added only to requests to the origin of the job."""
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
@@ -27,7 +27,7 @@ class FirstPartyHeaders:
 
     async def install(self, session: CDPSession, granted: ProxyPass, later: Later) -> None:
         session.on("Fetch.requestPaused", lambda paused: later(self._resume(session, paused)))
-        # The one who pauses a request is asked for the credentials of the proxy, too.
+        # Whichever client pauses a request also has to answer for the proxy credentials.
         session.on("Fetch.authRequired", lambda asked: later(_authenticate(session, granted, asked)))
         pattern = _WILDCARDS.sub(r"\\\1", self._prefix) + "*"
         patterns = [{"urlPattern": pattern, "requestStage": "Request"}]
@@ -36,7 +36,7 @@ class FirstPartyHeaders:
     async def _resume(self, session: CDPSession, paused: dict[str, Any]) -> None:
         request = paused["request"]
         resumed: dict[str, Any] = {"requestId": paused["requestId"]}
-        # The pattern is matched by Chromium; the check here is the one that counts.
+        # Chromium matches the pattern; this check decides.
         if str(request["url"]).startswith(self._prefix):
             own = {name: value for name, value in request["headers"].items() if name.lower() not in self._headers}
             sent = [*own.items(), *self._headers.values()]

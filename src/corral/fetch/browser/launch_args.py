@@ -1,4 +1,4 @@
-"""With what the browser is started: constants, so that no string of a job can ever become an argument."""
+"""Arguments of the browser: constants, so that no text of a job can become an argument."""
 
 import os
 import shutil
@@ -9,10 +9,10 @@ from typing import Final
 
 from corral.fetch.limits import MIB
 
-BYPASS_NOTHING: Final = "<-loopback>"  # Chromium leaves loopback and link-local addresses out of a proxy by default
+BYPASS_NOTHING: Final = "<-loopback>"  # by default Chromium bypasses the proxy for loopback and link-local addresses
 
-# Chromium takes the last list it is given, so ours repeats Playwright's own. `ScriptStreaming` is the one added: a
-# script that is compiled while it arrives is not reported as data, and nobody could tell how large it becomes.
+# Chromium uses only the last list, so ours repeats Playwright's. It adds `ScriptStreaming`: a script that is compiled
+# while it arrives is not reported as data, so its decoded size could not be limited.
 DISABLED_FEATURES: Final = (
     "AimEnabled",
     "AvoidCorsURLLoaderRestartOnRedirect",
@@ -50,7 +50,7 @@ CHROMIUM_ARGS: Final = (
     "--disable-sync",
     "--dns-prefetch-disable",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    # Second wall: whatever would not go through the proxy cannot find out where to go.
+    # Second check: a request that bypasses the proxy cannot resolve a name.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--metrics-recording-only",
     "--mute-audio",
@@ -60,20 +60,20 @@ CHROMIUM_ARGS: Final = (
     f"--proxy-bypass-list={BYPASS_NOTHING}",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-# Of Playwright's own: without it a page can navigate within itself until its driver, and we, do nothing else.
+# One of Playwright's defaults to drop: with it a page can flood the driver with navigations.
 UNWANTED_ARGS: Final = ("--disable-ipc-flooding-protection",)
 BLOCKED_TYPES: Final = frozenset({"font", "image", "media"})
 VIEWPORT_WIDTH: Final = 1280
 VIEWPORT_HEIGHT: Final = 720
 
-# Would send what the browser asks of this machine around the proxy.
+# Would send requests to this machine around the proxy.
 FORBIDDEN_VARIABLE: Final = "PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"
 HOW_TO_INSTALL: Final = "install the Debian package chromium-headless-shell, or run `playwright install chromium`"
 
 _SCREEN_VARIABLES: Final = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR")
 
-# The headless shell first: it starts and renders several times faster. Binaries before the scripts that wrap them,
-# which add arguments of their own and stay around as a parent.
+# The headless shell first: it starts and renders several times faster. Binaries before their wrapper scripts, which
+# add arguments and remain as a parent process.
 _USUAL_PLACES: Final = (
     "/usr/lib/chromium/chromium-headless-shell",
     "/usr/bin/chromium-headless-shell",
@@ -98,10 +98,10 @@ _OWN_SHELLS: Final = ("*/headless_shell", "*/chrome-headless-shell")
 class BrowserLimits:
     launch_s: float = 10.0
     close_s: float = 5.0
-    max_pages: int = 200  # per browser, as are the next two
+    max_pages: int = 200  # per browser, like the next two
     max_age_s: float = 1800.0
     max_resident_bytes: int = 1024 * MIB
-    # Beyond this some page is to blame: the largest one is ended before the machine suffers.
+    # Above this the largest page is killed to protect the machine.
     kill_resident_bytes: int = 2048 * MIB
     max_at_once: int = 2 * (os.cpu_count() or 1)
     max_content_bytes: int = 10 * MIB  # of a document, decoded
@@ -122,7 +122,7 @@ def is_sandboxed() -> bool:
 
 
 def chromium_environment(home: Path, *, headed: bool = False) -> dict[str, str | float | bool]:
-    """All that the browser sees of ours."""
+    """Return the environment of the browser."""
     path = "/usr/local/bin:/usr/bin:/bin"
     shown = {name: os.environ[name] for name in _SCREEN_VARIABLES if name in os.environ} if headed else {}
     ours = {"HOME": str(home), "TMPDIR": str(home), "XDG_CONFIG_HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
@@ -134,14 +134,14 @@ def has_screen() -> bool:
 
 
 def find_headed_chromium(own: str = "") -> str | None:
-    """A Chromium that can show a window."""
+    """Find a Chromium that can open a window."""
     named = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     candidates = [own, *_SLOWER_PLACES, *named]
     return next((found for found in candidates if found and os.access(found, os.X_OK) and Path(found).is_file()), None)
 
 
 def find_chromium(own: str = "") -> str | None:
-    """The fastest Chromium on this machine; `own` is where Playwright would have put its own."""
+    """Find the fastest Chromium on this machine; `own` is the path of Playwright's own."""
     named = (shutil.which(name) for name in ("chromium-headless-shell", "chrome-headless-shell"))
     slower = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     candidates = [*_own_shells(own), *_USUAL_PLACES, *named, own, *_SLOWER_PLACES, *slower]

@@ -1,4 +1,4 @@
-"""A page to log in on, by a script or by a person, and what the login leaves behind."""
+"""A login page, filled in by a script or a person, and the session that results."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from corral.fetch.proxy.messages import FAULT_HEADER
 
 _STEP_S = 10.0
 _SETTLES_S = 5.0
-_LOOK_EVERY_S = 0.5
+_POLL_EVERY_S = 0.5
 _CHECK = "nothing was stored; check the values given with --fill"
 _SUBMIT = "button[type=submit], input[type=submit], form button:not([type=button])"
 
@@ -35,7 +35,7 @@ class LoginPage:
         self._page = page
         self._filled: list[Locator] = []
         self._form_url: str | None = None
-        self._statuses: list[int] = []  # of the documents since the form was submitted
+        self._statuses: list[int] = []  # of documents since the form was submitted
         self._navigations = 0
         page.on("response", self._on_response)
         page.on("framenavigated", self._on_navigated)
@@ -74,14 +74,14 @@ class LoginPage:
             raise LoginFailed("the login led back to its form", hint=_CHECK)
 
     async def check_target(self, url: str) -> None:
-        """Open the page that the login is for: LoginFailed where it asks for a login all the same.
+        """Open the page that needs the login; LoginFailed if it still asks for one.
 
-        A form can refuse a password in many ways, and leave a cookie with each of them.
+        A form can refuse a password in many ways, and set a cookie with each of them.
         """
         try:
             answer = await self._page.goto(url, timeout=_STEP_S * 1000)
         except PlaywrightError:
-            return  # a page that does not open says nothing about the login
+            return  # a page that does not load says nothing about the login
         if answer is None or FAULT_HEADER in answer.headers:
             return
         with contextlib.suppress(PlaywrightError):
@@ -91,12 +91,12 @@ class LoginPage:
             raise LoginFailed(f"{url} asks for a login although one was submitted", hint=_CHECK)
 
     async def _settle(self) -> None:
-        """Until the answer to the form is there: another page, or a form that has gone."""
+        """Wait for the answer to the form: another page, or the form disappears."""
         with contextlib.suppress(TimeoutError, PlaywrightError):
             async with asyncio.timeout(_SETTLES_S):
-                # Asked of the page again and again: a form that a script takes away sends no event.
+                # Polled: a form that a script removes sends no event.
                 while not self._navigations and await self._asks_for_password():  # noqa: ASYNC110
-                    await asyncio.sleep(_LOOK_EVERY_S / 5)
+                    await asyncio.sleep(_POLL_EVERY_S / 5)
         with contextlib.suppress(PlaywrightError):
             await self._page.wait_for_load_state("networkidle", timeout=_SETTLES_S * 1000)
 
@@ -104,7 +104,7 @@ class LoginPage:
         return await self._first([self._page.locator("input[type=password]")]) is not None
 
     def _on_response(self, response: Response) -> None:
-        with contextlib.suppress(PlaywrightError):  # of a frame that is gone
+        with contextlib.suppress(PlaywrightError):  # the frame is gone
             if response.request.is_navigation_request() and response.frame == self._page.main_frame:
                 self._statuses.append(response.status)
 
@@ -113,18 +113,18 @@ class LoginPage:
             self._navigations += 1
 
     async def until_done(self, done: asyncio.Event) -> dict[str, Any]:
-        """What is there when a person says so or closes the window."""
+        """Return the state when the person confirms or closes the window."""
         state = await self.state()
         while not done.is_set() and self._context.pages:
-            with contextlib.suppress(PlaywrightError):  # closing right now
+            with contextlib.suppress(PlaywrightError):  # the window is closing
                 state = await self.state()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_EVERY_S):
+                async with asyncio.timeout(_POLL_EVERY_S):
                     await done.wait()
         return state
 
     async def state(self) -> dict[str, Any]:
-        """Cookies and storage of everything that was visited, in the shape sessions are given in."""
+        """Return the cookies and storage of all visited sites, in the format of session imports."""
         found = await self._context.storage_state()
         storage = {
             each["origin"]: {item["name"]: item["value"] for item in each["localStorage"]}
@@ -134,23 +134,23 @@ class LoginPage:
 
     async def _first(self, locators: Sequence[Locator]) -> Locator | None:
         for locator in locators:
-            with contextlib.suppress(PlaywrightError):  # a name that is no selector
-                for place in range(min(await locator.count(), 20)):
-                    if await locator.nth(place).is_visible():
-                        return locator.nth(place)
+            with contextlib.suppress(PlaywrightError):  # the name is not a valid selector
+                for index in range(min(await locator.count(), 20)):
+                    if await locator.nth(index).is_visible():
+                        return locator.nth(index)
         return None
 
     async def _do(self, step: Any, what: str, secrets: Sequence[str] = ()) -> None:
         try:
             await step
         except PlaywrightError as error:
-            # Below its first line Playwright repeats the call, with the text that was to be typed.
-            said = without(str(error).strip().partition("\n")[0][:300], secrets)
-            raise LoginFailed(f"{what}: {said}") from None
+            # After the first line Playwright repeats the call with the typed text.
+            message = without(str(error).strip().partition("\n")[0][:300], secrets)
+            raise LoginFailed(f"{what}: {message}") from None
 
 
 def _path(url: str) -> str:
-    """What makes two addresses one page here: a form that comes back often has another query."""
+    """Return the URL without query and fragment: a form that is shown again often has another query."""
     return url.partition("#")[0].partition("?")[0].rstrip("/")
 
 

@@ -1,4 +1,4 @@
-"""Processes of ours as /proc shows them. Where there is no /proc, nothing is found and nothing is ended by force."""
+"""Our processes, read from /proc. Without /proc nothing is found and nothing is killed."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """A process, not a number: the number may be somebody else's by now."""
+    """A process by pid and start time: a pid alone may be reused."""
 
     pid: int
     start_ticks: int
@@ -36,7 +36,7 @@ class ProcessRecord:
         return _start_ticks(self.pid) == self.start_ticks
 
     def kill(self) -> None:
-        """End it, and its group where it leads one."""
+        """Kill the process, and its group if it leads one."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if not self.is_alive:
                 return
@@ -47,18 +47,18 @@ class ProcessRecord:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/PID/stat; None for a process that is gone or only waits to be buried."""
+    """Return field 22 of /proc/PID/stat; None for a process that is gone or a zombie."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    # The second field is the name, in brackets, and may contain anything.
+    # The second field is the name in parentheses, which may contain anything.
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Every process below this one, parents first."""
+    """Return all descendants, parents first."""
     waiting = [pid]
     while waiting:
         below = list(children(waiting.pop()))
@@ -67,7 +67,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def children(pid: int) -> Iterator[int]:
-    # It may go at any moment, in the middle of this too.
+    # The process may end at any moment.
     try:
         threads = list((_PROC / str(pid) / "task").iterdir())
     except OSError:
@@ -78,7 +78,7 @@ def children(pid: int) -> Iterator[int]:
 
 
 def carries(pid: int, marker: str) -> bool:
-    """True where the process was started with this in its environment, as `NAME=value`."""
+    """True if the environment of the process contains this `NAME=value`."""
     try:
         return marker.encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -86,12 +86,12 @@ def carries(pid: int, marker: str) -> bool:
 
 
 def is_renderer(pid: int) -> bool:
-    """True for a Chromium process that holds pages, and whose end costs only those."""
+    """True for a Chromium renderer: killing it ends only its pages."""
     return _has_argument(pid, b"--type=renderer")
 
 
 def is_zygote(pid: int) -> bool:
-    """True for a Chromium process that all its renderers are made from; without one there is no further page."""
+    """True for a Chromium zygote, which forks all renderers: without it no page can open."""
     return _has_argument(pid, b"--type=zygote")
 
 
@@ -103,7 +103,7 @@ def _has_argument(pid: int, argument: bytes) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory of its own: pages that are shared, such as the program text, would be counted once per process."""
+    """Return private memory: shared pages, such as program text, would be counted for every process."""
     try:
         fields = (_PROC / str(pid) / "statm").read_text().split()
     except OSError:

@@ -1,6 +1,6 @@
-"""A folder per worker for all that a browser writes, gone with the worker or, at the latest, when the next one starts.
+"""A folder per worker for all files of a browser, removed with the worker or, at the latest, when the next one starts.
 
-The owner holds a lock on a file beside its folder for as long as it lives; the kernel drops the lock however it dies.
+The owner locks a file beside its folder while it lives; the kernel releases the lock however it dies.
 """
 
 import contextlib
@@ -24,16 +24,16 @@ class BrowserHome:
 
     @property
     def marker(self) -> str:
-        """In the environment of every process that works in here."""
+        """Set in the environment of every process that uses the folder."""
         return f"TMPDIR={self.path}"
 
     def processes(self) -> list[ProcessRecord]:
-        """Our children that work in here: the driver."""
+        """Return our child processes that use the folder: the driver."""
         found = [ProcessRecord.of(pid) for pid in children(os.getpid()) if carries(pid, self.marker)]
         return [record for record in found if record is not None]
 
     def write_down(self, records: list[ProcessRecord]) -> None:
-        """So that whoever finds the folder without its owner can end them."""
+        """Record the processes, so that a sweep can end them if the owner is gone."""
         (self.path / _RECORD).write_text("".join(f"{record}\n" for record in records))
 
     def remove(self) -> None:
@@ -43,7 +43,7 @@ class BrowserHome:
 
 
 def homes_root() -> Path:
-    """Only ours to write in. Where somebody else was first to take the name, a new one that nobody knows."""
+    """Return a private folder. If another user owns the usual name, a new one with a random name."""
     root = Path(tempfile.gettempdir()) / f"corral-browser-{os.geteuid()}"
     with contextlib.suppress(FileExistsError):
         root.mkdir(mode=0o700)
@@ -54,7 +54,7 @@ def homes_root() -> Path:
 
 
 def sweep_homes(root: Path | None = None) -> int:
-    """End and remove what workers that are gone have left behind; how many there were."""
+    """End the processes and remove the folders of dead workers; returns their number."""
     swept = 0
     for lock_path in _locks_in(root):
         lock = _lock_file(lock_path, create=False)
@@ -72,7 +72,7 @@ def sweep_homes(root: Path | None = None) -> int:
 def _locks_in(root: Path | None) -> list[Path]:
     try:
         return sorted((root or homes_root()).glob("*.lock"))
-    except OSError:  # nowhere to write is for the run that wants a browser to complain of
+    except OSError:  # the run that needs a browser reports an unwritable folder
         return []
 
 
@@ -87,7 +87,7 @@ def _end_recorded(home: Path) -> None:
 
 
 def _claim(root: Path) -> tuple[Path, int]:
-    """A lock that is ours, on a name that says whose it is."""
+    """Lock a new file named after this process."""
     us = ProcessRecord.of(os.getpid())
     name = f"{os.getpid()}-{us.start_ticks if us else 0}"
     for attempt in range(100):
@@ -105,7 +105,7 @@ def _lock_file(path: Path, *, create: bool) -> int | None:
     except OSError:
         return None
     try:
-        # Between opening and locking it somebody may have swept it: then the lock is on a file without a name.
+        # A sweep may have removed the file between open and lock: then the lock is worthless.
         if try_lock(lock) and os.path.samestat(os.fstat(lock), path.lstat()):
             return lock
     except OSError:

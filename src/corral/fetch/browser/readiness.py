@@ -1,4 +1,4 @@
-"""When a page is ready to be read, and what its reading means."""
+"""When a page is ready to be read, and the outcome of reading it."""
 
 import asyncio
 import time
@@ -26,25 +26,27 @@ _COST = 100
 _POLL_EVERY_S = 0.15
 _REST_SHARE = 4
 _QUIET_S = 1.0
-# A page that was slow to come, or that comes to a busy machine, is slow to draw what it was sent, too.
+# A page that loads slowly, or on a busy machine, also renders slowly.
 _MAX_QUIET_S = 5.0
 _SLOWER_BY = 3
-# How often a document that is still arriving is looked at: it may be too large already.
+# How often a document that still loads is checked: it may be too large already.
 _LARGE_PAGE_S = 1.0
-# A page that only sends its reader on (a meta refresh, a script) has begun to by then.
+# A page that only redirects (meta refresh, script) has begun to navigate by then.
 _SECOND_LOOK_S = 0.05
-_MAX_SHOWN_CHARS = 500
-_MAX_REFUSED_SHOWN = 20
+_MAX_TYPE_CHARS = 500
+_MAX_REFUSED = 20
 _MAX_HEADERS = 200
 _MAX_HEADER_BYTES = 64 * 1024
 _HTML = ("content-type", "text/html; charset=utf-8")
 
 
 async def wait_until_ready(visit: PageVisit, granted: ProxyPass, look: ReadPlan) -> Reading | Failed | None:
-    """The page once every field is there, or once nothing more is coming; None where there is nothing to read."""
+    """Return the page once every field is there or it has come to rest; None if there is nothing to read."""
     until, max_chars = look.until, look.max_chars
     if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
-        return fault("limit:body_too_large", f"it announces {visit.arrival.announced_bytes} bytes, {max_chars} allowed")
+        return fault(
+            "limit:body_too_large", f"Content-Length is {visit.arrival.announced_bytes} bytes, {max_chars} allowed"
+        )
     if (sent := await read_as_sent(visit, look)) is not None:
         return sent
     reading: Reading | None = None
@@ -63,13 +65,13 @@ async def wait_until_ready(visit: PageVisit, granted: ProxyPass, look: ReadPlan)
                     return reading
         if time.monotonic() > until:
             return reading if reading is not None and _has_arrived(reading) else out_of_time(granted, max_chars)
-        # A large page that never rests must not keep the worker from everything else.
+        # A large page that never rests must not block the worker.
         await asyncio.sleep(max(_POLL_EVERY_S, _REST_SHARE * (time.monotonic() - looked_at)))
     return reading
 
 
 def out_of_time(granted: ProxyPass, max_bytes: int) -> Failed:
-    """A page that brought more than a page may hold was not slow."""
+    """Return the failure of a page that ran out of time: over a limit, or slow."""
     if granted.exceeded is not None:
         return browser_fault("limit:browser", granted.exceeded)
     if granted.bytes_in > max_bytes:
@@ -78,31 +80,31 @@ def out_of_time(granted: ProxyPass, max_bytes: int) -> Failed:
 
 
 def _is_over(visit: PageVisit, granted: ProxyPass) -> bool:
-    """Nothing worth reading will come."""
+    """True if no document will arrive."""
     arrival = visit.arrival
     return granted.exceeded is not None or (arrival is not None and arrival.error is not None)
 
 
 def _has_arrived(reading: Reading) -> bool:
-    """What hangs at the end of a document that has all it was asked for is of no interest."""
+    """True if the document is complete enough: parsed, or with all fields."""
     return reading.snapshot.is_parsed or not reading.answer.missing
 
 
 def _is_ready(visit: PageVisit, reading: Reading) -> bool:
     if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
-        return True  # an error page; its title is all that is asked of it
+        return True  # an error page, of which only the title is read
     quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
-    # Asked for nothing in particular, or for all its links, it is ready when it has come to rest.
+    # Without fields, or in a crawl, a page is ready when it has come to rest.
     is_crawled = reading.request.crawl is not None
     has_all = bool(reading.request.fields) and not reading.answer.missing and not is_crawled
     return has_all or visit.quiet_s() > quiet_s
 
 
 async def read_again(visit: PageVisit, look: ReadPlan, before: Reading, html: str | None = None) -> Reading | Failed:
-    """The page as it is now, with `html` as its document where that is given; as it was before where there is none."""
+    """Read the page again, or `html` in its place; returns `before` if there is no document."""
     snapshot = None if visit.is_navigating else await visit.snapshot()
     if snapshot is not None and html is not None:
         snapshot = replace(snapshot, html=html, size=len(html))
@@ -113,8 +115,8 @@ async def _read(
     arrival: Arrival | None, snapshot: PageSnapshot, look: ReadPlan, before: Reading | None
 ) -> Reading | Failed:
     if snapshot.size > look.max_chars:
-        told = f"the rendered page has {snapshot.size} characters, {look.max_chars} allowed"
-        return fault("limit:body_too_large", told)
+        message = f"the rendered page has {snapshot.size} characters, {look.max_chars} allowed"
+        return fault("limit:body_too_large", message)
     if before is not None and (before.snapshot.html, before.snapshot.url) == (snapshot.html, snapshot.url):
         return replace(before, snapshot=snapshot)
     first_at = before.first_at if before is not None else time.monotonic()
@@ -124,7 +126,7 @@ async def _read(
 
 
 def _request(arrival: Arrival | None, snapshot: PageSnapshot, look: ReadPlan) -> ReadRequest:
-    """The page as the browser has it: its text is HTML in UTF-8, whatever was sent."""
+    """Build the request from the browser's document, which is HTML in UTF-8 whatever the server sent."""
     headers = tuple(arrival.headers.items()) if arrival else ()
     return ReadRequest(
         snapshot.html.encode("utf-8", "replace"),
@@ -150,39 +152,39 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
     if granted.exceeded is not None:
         return browser_fault("limit:browser", granted.exceeded, **stats)
     if arrival is None:
-        return browser_fault("timeout:browser", "it never arrived anywhere", **stats)
+        return browser_fault("timeout:browser", "no document arrived", **stats)
     failure = _failure_of(arrival, granted, stats)
     if failure is not None:
         return _captcha_of(reading, failure) or failure
     if isinstance(reading, Failed):
         return replace(reading, stats={**stats, **reading.stats})
     if reading is None:
-        # Answered without a document, as 204 is; the page stayed where it was.
+        # An answer without a document, such as 204; the page did not change.
         record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields}
         return Fetched(stats, (record,), tuple(record))
     if not reading.snapshot.url.startswith(("http://", "https://")):
-        return fault("policy:scheme", "the page went elsewhere by itself", **stats)
+        return fault("policy:scheme", "the page navigated away from http and https", **stats)
     stats |= reading.answer.notes()
     failure = _failure_behind(arrival, reading, asked_url, stats)
     return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
 
 
 def _captcha_of(reading: Reading | Failed | None, failure: Failed) -> Failed | None:
-    """A captcha that comes with 403 or 429 is a captcha: a person can do something about it."""
-    judged = reading.answer.failure if isinstance(reading, Reading) else None
-    if judged is None or judged.detail != CAPTCHA or failure.http_status is None:
+    """Return a captcha as the failure behind a 403 or 429: a person can solve it."""
+    found = reading.answer.failure if isinstance(reading, Reading) else None
+    if found is None or found.detail != CAPTCHA or failure.http_status is None:
         return None
-    return replace(judged, http_status=failure.http_status, retry_after=failure.retry_after, stats=failure.stats)
+    return replace(found, http_status=failure.http_status, retry_after=failure.retry_after, stats=failure.stats)
 
 
 def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: dict[str, Any]) -> Failed | None:
-    """What it was judged to be when it was read, unless it came from elsewhere than it seemed then."""
-    judged = reading.request
+    """Return the failure that the reader found, or classify again if the status has changed since."""
+    request = reading.request
     status = arrival.status or 200
-    if judged.is_judged and judged.status == status:
+    if request.is_judged and request.status == status:
         return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
-    only_title = wants_title_only(judged.fields)
+    only_title = wants_title_only(request.fields)
     page = ClassifierInput(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title, only_title)
     return failure_behind(page, reading.answer.missing, stats)
 
@@ -195,12 +197,12 @@ def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> 
             failure = browser_fault("limit:browser", refused, is_download=True)
     elif failure is None and arrival.error is not None:
         failure = fault_of_net_error(arrival.error)
-    # Our proxy sees to it, but not inside of a tunnel.
+    # Our proxy checks this, but not inside a tunnel.
     if failure is None and (len(arrival.headers) > _MAX_HEADERS or _size_of(arrival.headers) > _MAX_HEADER_BYTES):
         failure = fault("bad_response:headers", f"{len(arrival.headers)} headers, {_size_of(arrival.headers)} bytes")
     if failure is not None:
         return replace(failure, stats={**stats, **failure.stats})
-    # Without a status the document came from no server: the scheme tells, later.
+    # A document without a status came from no server; the scheme is checked later.
     return failure_of_status(arrival.status or 200, retry_after=arrival.headers.get("retry-after"), stats=stats)
 
 
@@ -209,7 +211,7 @@ def _size_of(headers: Mapping[str, str]) -> int:
 
 
 def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:
-    """Why our own proxy did not let the page through; Chromium knows only that it did not."""
+    """Return why our proxy refused the page; Chromium does not know the reason."""
     if arrival.error is None and FAULT_HEADER not in arrival.headers:
         return None
     try:
@@ -238,7 +240,7 @@ def _stats(
         "timings": timings,
     }
     if granted.refused:
-        stats["refused"] = granted.refused[:_MAX_REFUSED_SHOWN]
+        stats["refused"] = granted.refused[:_MAX_REFUSED]
     if isinstance(reading, Reading):
         stats["content_length"] = len(reading.request.body)
         stats["title"] = reading.answer.title
@@ -247,4 +249,4 @@ def _stats(
 
 
 def _content_type(arrival: Arrival) -> str | None:
-    return arrival.headers.get("content-type", "").split(";")[0].strip().lower()[:_MAX_SHOWN_CHARS] or None
+    return arrival.headers.get("content-type", "").split(";")[0].strip().lower()[:_MAX_TYPE_CHARS] or None

@@ -1,4 +1,4 @@
-"""The JSON calls that filled a page, and the recipe they make: what the browser teaches to those that come after."""
+"""Records the JSON calls of a page and derives a recipe from them, for later runs without a browser."""
 
 import asyncio
 from dataclasses import replace
@@ -21,7 +21,7 @@ from corral.fetch.robots import Robots
 _MAX_CALLS = 50
 _MAX_BYTES = 2 * MIB
 _MAX_TOTAL_BYTES = 8 * MIB
-# The page has been read by now; what was not whole then did not fill it.
+# The page has been read: an answer that is incomplete now did not fill it.
 _READ_WITHIN_S = 1.0
 _TEACH_WITHIN_S = 3.0
 _TEACH_SHARE = 0.8
@@ -30,7 +30,7 @@ _MAX_REFUSED = 3
 
 
 class CallLog:
-    """What a page has fetched for itself since it was loaded."""
+    """The JSON answers that a page has loaded."""
 
     def __init__(self) -> None:
         self._answers: list[Response] = []
@@ -43,7 +43,7 @@ class CallLog:
         self._answers.clear()
 
     async def read(self) -> list[Call]:
-        """The calls whose answers are whole and small enough, in the order they were answered."""
+        """Return the calls with complete and small answers, in the order of the answers."""
         answers, self._answers = self._answers, []
         if not answers:
             return []
@@ -66,10 +66,10 @@ class CallLog:
 async def add_recipe(
     log: CallLog, outcome: Outcome, task: Task, robots: Robots, context: FetchContext, *, left_s: float
 ) -> Outcome:
-    """The outcome, with a recipe where the page's own calls hold what was found on it.
+    """Add a recipe to the outcome if the calls of the page hold its fields.
 
-    Not for a run that was logged in: what it was shown is not what others get. Nor for one that took any certificate:
-    others would call what nobody vouches for.
+    Not for a run with a login, whose answers are personal, nor for one that accepted any certificate: later runs would
+    trust the recorded calls.
     """
     if isinstance(outcome, Failed) or not task.payload.read(PagePayload).is_shareable or not outcome.records:
         return outcome
@@ -77,7 +77,7 @@ async def add_recipe(
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
             recipe = await _derive_recipe(log, outcome.records[0], task, robots, context)
     except TimeoutError:
-        return outcome  # what was found is not given up for what might be learnt
+        return outcome  # the record matters more than a recipe
     return outcome if recipe is None else _with(outcome, recipe)
 
 
@@ -133,9 +133,9 @@ def _call_of(answer: Response, body: bytes) -> Call | None:
     request = answer.request
     try:
         sent = request.post_data_buffer
-        asked = orjson.loads(sent) if request.method == "POST" and sent else None
-        # As parsed by us: a call is told apart by its address, and there is more than one way to write one.
+        request_body = orjson.loads(sent) if request.method == "POST" and sent else None
+        # Normalized by our parser: calls are identified by URL, which can be written in several ways.
         url = parse_target(request.url, max_chars=8192).request_url
-        return Call(request.method, url, dict(request.headers), orjson.loads(body), asked)
+        return Call(request.method, url, dict(request.headers), orjson.loads(body), request_body)
     except (orjson.JSONDecodeError, PlaywrightError, BadInput):
         return None

@@ -1,4 +1,4 @@
-"""One page rendered by Chromium, read once its fields are there, turned into a record."""
+"""Renders one page in Chromium, reads it once its fields are there, and turns it into a record."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
 from corral.files.artifacts import ArtifactFolder
 
-# What is kept of the budget to answer in: whoever gave it counts from before we did.
+# Reserve of the time budget for returning the outcome: the caller's clock started earlier.
 _RESERVE_SHARE = 0.1
 _MAX_RESERVE_S = 1.0
 _ANSWER_S = 0.3
@@ -124,17 +124,17 @@ class Renderer:
         except TimeoutError:
             outcome = out_of_time(granted, self._limits.max_content_bytes)
         except PlaywrightError as error:
-            # The call that failed is often told before the reason for it is.
+            # Playwright often reports the failed call before its reason.
             await asyncio.wait({visit.ended}, timeout=_CRASH_NEWS_S)
-            said = str(error).strip().partition("\n")[0][:200]
-            outcome = visit.ended.result() if visit.ended.done() else browser_fault("unknown:browser_crash", said)
+            message = str(error).strip().partition("\n")[0][:200]
+            outcome = visit.ended.result() if visit.ended.done() else browser_fault("unknown:browser_crash", message)
         if "timings" not in outcome.stats:
             outcome.stats.update(bytes=granted.bytes_in, requests=granted.requests, timings=clock.timings())
         return outcome
 
     async def _with_evidence(self, outcome: Outcome, visit: PageVisit, task: Task, clock: "_Clock") -> Outcome:
         within_s = min(WITHIN_S, clock.last_s())
-        is_of_crawl = task.rendering is not None  # no row would name the picture of one of its pages
+        is_of_crawl = task.rendering is not None  # artifacts of crawled pages have no rows
         if self._folder is None or within_s <= 0 or is_of_crawl or not wants_evidence(outcome):
             return outcome
         secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
@@ -169,7 +169,7 @@ class Renderer:
 
 
 class _Clock:
-    """The time of one run: how much is left, and what it was spent on."""
+    """The time budget of one run and the marks of its phases."""
 
     def __init__(self, timeout_s: float) -> None:
         self._started = time.monotonic()
@@ -181,11 +181,11 @@ class _Clock:
         return max(0.0, self._ends_at - time.monotonic())
 
     def last_s(self) -> float:
-        """How much is left with the reserve, for what may be given up half-way."""
+        """Return the time left including the reserve, for work that may be abandoned."""
         return self._ends_at + self._reserve_s - min(_ANSWER_S, self._reserve_s / 2) - time.monotonic()
 
     def reading_ends_at(self) -> float:
-        """A page that does not get ready is read as it is by then."""
+        """Return the time by which a page is read even if it is not ready."""
         return self._ends_at - self._reserve_s
 
     def mark(self, name: str) -> None:
@@ -209,7 +209,7 @@ class _PageRun:
 
 
 async def _unless_ended(visit: PageVisit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """What the work finds, unless the visit ends from outside first."""
+    """Return the outcome of the work, or of the visit if that ends first."""
     task = asyncio.create_task(work)
     try:
         either: set[asyncio.Future[Any]] = {task, visit.ended}

@@ -1,4 +1,4 @@
-"""Lists that keep only the rows on the screen in the document: their rows are collected while the page is scrolled."""
+"""Virtual lists, which keep only visible rows in the document: collects their rows while the page scrolls."""
 
 import asyncio
 import time
@@ -7,12 +7,12 @@ from corral.fetch.browser.visit import PageVisit
 
 _SETTLE_S = 0.15
 _LONGEST_SETTLE_S = 2.0
-_STEPS_PER_SCROLL = 10  # a step is most of a screen here, and a whole page where lists only grow
+_STEPS_PER_SCROLL = 10  # a step is most of a screen here, and a whole page for lists that only grow
 _MIN_GONE = 3
 _AT_REST = 3  # steps at the end without anything new
 
-# Rows are children of an element with at least five children of one kind. A row is known by where its links lead, or
-# by its text. The state lives in the world of our own, which a page cannot see and which ends with the document.
+# Rows are children of an element with at least five children of one kind. Their links, or their text, identify them.
+# The state lives in our isolated world, which the page cannot see and which ends with the document.
 _COLLECT = r"""(() => {
   const state = globalThis.__corralRows ||= {
     lists: new Map(), last: new Map(), recycling: new Set(), rows: 0, chars: 0, isFull: false};
@@ -69,8 +69,8 @@ _COLLECT = r"""(() => {
   if (move < 0) Object.assign(state, {earlier: state.lists, lists: new Map(), rows: 0, chars: 0});
   return [fresh, state.recycling.size > 0, isAtEnd, state.isFull];
 })()"""
-# A copy of the document in which each list that recycles its rows has all that were seen, in the order of the page.
-# Cells of a recycled row are exchanged with it: only the outermost list counts.
+# A copy of the document in which each recycling list has all rows that were seen, in the order of the page.
+# Cells of a recycled row change with it, so only the outermost list counts.
 _MERGE = r"""(() => {
   const state = globalThis.__corralRows;
   const copy = document.documentElement.cloneNode(true);
@@ -88,7 +88,7 @@ _MERGE = r"""(() => {
 
 
 class RowCollector:
-    """`is_recycling` once rows that were there have left the document; `is_whole` unless a bound was reached."""
+    """`is_recycling` is set once rows have left the document; `is_whole` is false if a limit was reached."""
 
     def __init__(self, visit: PageVisit, max_chars: int) -> None:
         self._visit = visit
@@ -97,7 +97,7 @@ class RowCollector:
         self.is_whole = True
 
     async def look(self, move: int = 0) -> tuple[int, bool]:
-        """Collect the rows that are there, then scroll; how many were new, and whether the end had been reached."""
+        """Collect the current rows, then scroll; returns the number of new rows and whether the end was reached."""
         found = await self._visit.evaluate(
             _COLLECT % {"move": move, "max_chars": self._max_chars, "min_gone": _MIN_GONE}
         )
@@ -110,7 +110,7 @@ class RowCollector:
         return int(fresh), bool(is_at_end)
 
     async def collect_all(self, max_scrolls: int, until: float) -> None:
-        """From the top to the end, less than a screen at a time, so that every row is in the document once."""
+        """Scroll from top to end, less than a screen at a time, so that every row appears."""
         await self.look(move=-1)
         await self._settle(until)
         at_rest = 0
@@ -129,7 +129,7 @@ class RowCollector:
         return html if isinstance(html, str) else None
 
     async def _settle(self, until: float) -> None:
-        """Rows may have to be fetched first."""
+        """Wait for the page to load the next rows."""
         ends_at = min(until, time.monotonic() + _LONGEST_SETTLE_S)
         while True:
             await asyncio.sleep(_SETTLE_S)

@@ -1,4 +1,4 @@
-"""Pages that show more when they are scrolled, or when a button is pressed: scrolled until nothing new comes."""
+"""Infinite scrolling and "load more" buttons: scrolls until nothing new appears."""
 
 import asyncio
 import time
@@ -11,14 +11,14 @@ from corral.fetch.browser.readiness import read_again
 from corral.fetch.browser.rows import RowCollector
 from corral.fetch.browser.visit import PageVisit
 
-# What a page of several screens takes to load more: a handler may wait before it asks, and the answer takes a while.
+# How long a page takes to load more: a handler may be debounced, and the answer takes time.
 _BEGINS_S = 0.6
 _QUIET_S = 0.4
 _POLL_S = 0.1
-# A page that never comes to rest, for which nobody waits longer than this.
+# The limit for a page that never comes to rest.
 _LONGEST_STEP_S = 8.0
 
-# Scroll the page and what scrolls inside of it to the end, and press one button that promises more.
+# Scroll the page and its scrollable elements to the end, and click one "load more" button.
 _STEP = r"""(() => {
   const more = /^\W*(load|show|view|see|get)\s+(\d+\s+)?more\b|^\W*more\s+(results|items|posts|products|articles)\b/i;
   const other = /^\W*((mehr|weitere)\s+(laden|anzeigen)|(voir|charger|afficher)\s+plus|(cargar|ver)\s+m)/i;
@@ -59,7 +59,7 @@ class _Extent(NamedTuple):
 async def scroll_and_read(
     visit: PageVisit, look: ReadPlan, reading: Reading, rendering: Rendering, until: float
 ) -> Reading | Failed:
-    """The page as it is at its end. One that was sent as data has none."""
+    """Scroll to the end and read the page again. Data documents are not scrolled."""
     if not rendering.max_scrolls or not reading.snapshot.html:
         return reading
     until = min(until, time.monotonic() + rendering.scroll_s)
@@ -74,7 +74,7 @@ async def scroll_and_read(
 
 
 async def scroll_to_end(visit: PageVisit, max_steps: int, until: float, rows: RowCollector) -> bool:
-    """Scroll until nothing new comes. False where the number of steps or the time ended it before."""
+    """Scroll until nothing new appears. False if the limit of steps or time was reached first."""
     extent = await _extent(visit, _LOOK)
     if extent is None or not extent.can_move:
         return True
@@ -94,7 +94,7 @@ async def scroll_to_end(visit: PageVisit, max_steps: int, until: float, rows: Ro
 
 
 async def _wait_for_growth(visit: PageVisit, before: _Extent, until: float) -> _Extent | None:
-    """The page once it has come to rest after a step."""
+    """Wait until the page has come to rest after a step."""
     began = time.monotonic()
     ends_at = min(until, began + _LONGEST_STEP_S)
     now = await _extent(visit, _LOOK)

@@ -1,4 +1,4 @@
-"""The one browser of a worker: started when first asked for, shared by the runs, replaced when worn or broken."""
+"""The browser of a worker: started with the first page, shared by all runs, replaced when worn or broken."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,15 +14,15 @@ from corral.fetch.browser.launch_args import BrowserLimits
 class BrowserHost:
     def __init__(self, limits: BrowserLimits) -> None:
         self._limits = limits
-        self._places = asyncio.Semaphore(limits.max_at_once)
+        self._slots = asyncio.Semaphore(limits.max_at_once)
         self._changed = asyncio.Condition()
         self._starting: asyncio.Task[Engine] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.engine: Engine | None = None
 
     async def enter(self, proxy_address: str) -> Engine:
-        """A place in a working browser, to be given back with `leave`. CannotStart where there is none."""
-        await self._places.acquire()
+        """Take a slot in a working browser; `leave` returns it. CannotStart if there is no browser."""
+        await self._slots.acquire()
         try:
             async with self._changed:
                 engine = await self._usable(proxy_address)
@@ -30,11 +30,11 @@ class BrowserHost:
                 engine.pages += 1
                 return engine
         except BaseException:
-            self._places.release()
+            self._slots.release()
             raise
 
     def leave(self, engine: Engine, opening: asyncio.Task[BrowserContext] | None) -> None:
-        """Give the place back. Nobody waits for the context to close, except whoever wants the place."""
+        """Return the slot in the background, once the context is closed."""
         self._spawn(self._leave_when_closed(engine, opening))
 
     async def close(self) -> None:
@@ -52,7 +52,7 @@ class BrowserHost:
                 await engine.dismiss(opening)
         finally:
             engine.active -= 1
-            self._places.release()
+            self._slots.release()
         async with self._changed:
             self._changed.notify_all()
 
@@ -68,10 +68,10 @@ class BrowserHost:
         return self.engine
 
     async def _start(self, proxy_address: str) -> Engine:
-        """A run that is cancelled meanwhile leaves the start to the next one: half a start would leave processes."""
+        """Start the browser. A cancelled run leaves the start to the next one: half a start would leak processes."""
         if self._starting is None:
             starting = start_engine(proxy_address, self._limits)
-            # In a context of its own: what it starts serves every run, not only the one that happened to be first.
+            # In its own context: the browser outlives the run that starts it.
             self._starting = asyncio.create_task(starting, name="browser start", context=Context())
         task = self._starting
         try:

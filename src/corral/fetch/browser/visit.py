@@ -1,4 +1,4 @@
-"""One page in a context of its own: loaded, watched, read. What it does is recorded; what it must not do ends it."""
+"""One page in its own browser context: loads, watches and reads it, and ends it when it exceeds a limit."""
 
 import asyncio
 import contextlib
@@ -28,18 +28,18 @@ from corral.fetch.faults import fault
 from corral.fetch.proxy.forward_proxy import ProxyPass
 from corral.fetch.proxy.messages import FAULT_HEADER
 
-# A world of our own: the page cannot have replaced what we call in there.
+# An isolated world: the page cannot replace the functions that we call there.
 _WORLD = "corral"
 _READ = """(() => {
   const root = document.documentElement, html = root ? root.outerHTML : "", size = html.length;
   return {html: size > %d ? "" : html, size, url: location.href, state: document.readyState};
 })()"""
-_ENDLESS = frozenset({"eventsource", "websocket", "ping"})  # requests that say nothing about the page being ready
+_ENDLESS = frozenset({"eventsource", "websocket", "ping"})  # requests that do not delay readiness
 
 
 @dataclass(slots=True, eq=False)
 class Arrival:
-    """A navigation of the page itself: where to, and what came of it."""
+    """A navigation of the main frame and its result."""
 
     request: Request
     url: str
@@ -58,7 +58,7 @@ class Arrival:
 
     @property
     def chain(self) -> list[str]:
-        """The URLs of this navigation, the last one last."""
+        """The URLs of this navigation, in order."""
         found, request = [self.request.url], self.request
         while (before := request.redirected_from) is not None:
             found, request = [before.url, *found], before
@@ -68,7 +68,7 @@ class Arrival:
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
     html: str
-    size: int  # in characters; the text is left out where it is too large
+    size: int  # in characters; `html` is empty if this is over the limit
     url: str
     is_parsed: bool
     is_complete: bool
@@ -92,7 +92,7 @@ class PageVisit:
         self.arrival: Arrival | None = None
         self.calls = CallLog()
         self.last_html = ""
-        # Set by what ends a visit from outside: a crash, a limit.
+        # Set by an end from outside: a crash or a limit.
         self.ended: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
 
     # -- for the executor --------------------------------------------------------------------------------
@@ -108,20 +108,20 @@ class PageVisit:
         chosen_agent: str | None = None,
         first_party: FirstPartyHeaders | None = None,
     ) -> None:
-        """`state` is what the page finds already there: cookies and storage of a login.
+        """Open the page with `state`, the cookies and storage of a session.
 
-        A user agent that somebody chose is sent as it is; ours is put behind that of the browser.
+        The user agent of a job is sent unchanged; ours is appended to that of the browser.
         """
         self._later(self._end_when_gone())
-        # A task, so that a run cancelled right now still has a context that can be closed.
+        # A task, so that the context of a cancelled run can still be closed.
         agent = chosen_agent or f"{self._engine.user_agent} {user_agent}"
         context_of = self._new_context(proxy_address, granted, agent, state, verifies_tls=verifies_tls)
         self.opening = asyncio.create_task(context_of)
         context = await asyncio.shield(self.opening)
-        # One after the other: a page that is made at the same time may never hear of the route.
+        # In sequence: a page that is created at the same time may miss the route.
         await context.route("**/*", self._sift)
         page = self._page = await context.new_page()
-        # Dialogs have no listener: Playwright dismisses those that nobody listens to, without asking us.
+        # No dialog listener: Playwright then dismisses dialogs by itself.
         context.on("page", self._on_popup)
         page.on("crash", lambda _: self._end(self._crash()))
         page.on("request", self._on_request)
@@ -146,7 +146,7 @@ class PageVisit:
     ) -> BrowserContext:
         return await self._engine.browser.new_context(
             accept_downloads=False,
-            # Of this context only: its connections are its own.
+            # Applies to this context only, which has its own connections.
             ignore_https_errors=not verifies_tls,
             java_script_enabled=True,
             proxy={
@@ -162,25 +162,25 @@ class PageVisit:
         )
 
     async def load(self, url: str) -> None:
-        """Until there is a document. How it went is in `arrival`; the page may have moved on by itself."""
+        """Navigate until there is a document. The result is in `arrival`; the page may navigate further by itself."""
         assert self._page is not None
         self.asked_at = time.monotonic()
         try:
             await self._page.goto(url, wait_until="commit", timeout=0)
         except PlaywrightError as error:
             if self.arrival is None and self._pending is not None:
-                # A download has no net error of its own: the navigation is given up for it.
+                # A download has no network error of its own: it aborts the navigation.
                 self._pending.error = self._pending.error or net_error_of(str(error)) or "ABORTED"
                 self.arrival, self._pending = self._pending, None
 
     async def wait_parsed(self, within_s: float) -> None:
-        """Until the document has arrived whole, or will not."""
+        """Wait until the document is parsed, or `within_s` has passed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._parsed.wait()
 
     async def snapshot(self) -> PageSnapshot | None:
-        """The document as it is now; None while the page is between two documents."""
+        """Return the current document; None while the page is between two documents."""
         value = await self.evaluate(_READ % self._limits.max_content_bytes)
         if value is None:
             return None
@@ -189,7 +189,7 @@ class PageVisit:
         return PageSnapshot(value["html"], value["size"], value["url"], state != "loading", state == "complete")
 
     async def evaluate(self, expression: str) -> Any:
-        """Its value, in a world of our own; None while the page is between two documents."""
+        """Evaluate in our isolated world; None while the page is between two documents."""
         assert self._session is not None
         try:
             if self._frame_id is None:
@@ -206,7 +206,7 @@ class PageVisit:
             return None
 
     async def body(self, within_s: float) -> bytes | None:
-        """The document as it was sent, once it is here; None where it cannot be had."""
+        """Return the document as sent, once it has arrived; None if it is not available."""
         arrival = self.arrival
         if arrival is None:
             return None
@@ -217,16 +217,16 @@ class PageVisit:
         return None
 
     async def screenshot(self) -> str:
-        """What a person would see, without scrolling, as a PNG in base64."""
+        """Return the visible part of the page as a PNG in base64."""
         assert self._session is not None
-        # Asked of the browser itself: Playwright would wait for the page to be in a mood for it.
+        # Over CDP: Playwright would wait for fonts and frames of the page.
         answer = await self._session.send(
             "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": False, "optimizeForSpeed": True}
         )
         return str(answer["data"])
 
     async def identifiers(self) -> list[str]:
-        """What the site knows this visitor by: its cookies, and what opens the addresses it led to."""
+        """Return the identifiers that the site set: cookie values, and secrets in the URLs of redirects."""
         cookies = await (await self.opening).cookies() if self.opening is not None else []
         addresses = self.arrival.chain if self.arrival is not None else []
         return [
@@ -236,7 +236,7 @@ class PageVisit:
 
     @property
     def is_on_the_web(self) -> bool:
-        """True while a page that came from its site is shown, by a browser that is alive."""
+        """True while a live browser shows a page from the web."""
         if self._session is None or self._page is None or self._engine.gone.is_set():
             return False
         is_ours = self.arrival is None or FAULT_HEADER in self.arrival.headers
@@ -247,11 +247,11 @@ class PageVisit:
         return self._pending is not None
 
     def quiet_s(self) -> float:
-        """How long nothing has been asked or answered."""
+        """Return how long there has been no request and no answer."""
         return 0.0 if self._requests else time.monotonic() - self._moved_at
 
     def exceed(self, budget: str) -> None:
-        """End it: a page that keeps the browser busy would not answer before its time is up."""
+        """End the visit at once: a busy page would not answer before its time is up."""
         self._end(browser_fault("limit:browser", budget))
 
     def finish(self) -> None:
@@ -311,13 +311,13 @@ class PageVisit:
         self._on_done(request)
         error = net_error_of(request.failure or "") or "FAILED"
         if self.arrival is not None and self.arrival.request == request:
-            self.arrival.error = error  # cut off in the middle of its document
+            self.arrival.error = error  # cut off inside its document
             self._parsed.set()
         pending = self._pending
         if pending is None or pending.request != request:
             return
         pending.error = error
-        # An aborted navigation leaves the page where it was: an answer without content, or a link to a file.
+        # An aborted navigation does not change the page: an answer without content, or a download.
         if pending.error != "ABORTED" or self.arrival is None:
             self.arrival = pending
         self._pending = None
@@ -325,7 +325,7 @@ class PageVisit:
     def _is_own_navigation(self, request: Request) -> bool:
         try:
             return self._page is not None and request.is_navigation_request() and request.frame == self._page.main_frame
-        except PlaywrightError:  # its frame is gone, or not there yet
+        except PlaywrightError:  # the frame is gone or not there yet
             return False
 
     # -- what ends it ------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class Resolver:
         self._limits = limits
         self._threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="dns")
         self._cache: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-        self._judged: OrderedDict[tuple[str, int], tuple[float, bool]] = OrderedDict()
+        self._checked: OrderedDict[tuple[str, int], tuple[float, bool]] = OrderedDict()
 
     async def resolve(self, target: Target, trusted_hosts: frozenset[str] = frozenset()) -> PinnedAddress | Failed:
         ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
@@ -55,13 +55,13 @@ class Resolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _may_dial(self, ip: str, port: int) -> bool:
-        """Check an address. Cached per lookup: only a socket tells whether an address is our own."""
-        known = self._judged.get((ip, port))
+        """Check an address. Cached like DNS answers: only a socket tells whether an address is our own."""
+        known = self._checked.get((ip, port))
         if known is not None and known[0] > time.monotonic():
             return known[1]
         permitted = self._policy.permits(ip, port)
         may = permitted and (self._policy.has_exception(ip, port) or not is_own_address(ip))
-        self._keep(self._judged, (ip, port), may)
+        self._keep(self._checked, (ip, port), may)
         return may
 
     async def _lookup(self, host: str) -> tuple[str, ...] | Failed:

@@ -133,19 +133,19 @@ def _contradiction(status: bytes, lines: list[bytes]) -> Failed | None:
     """Refuse an ambiguous head, which browsers read in different ways."""
     lengths = {length.strip() for value in _values(lines, b"content-length") for length in value.split(b",")}
     if len(lengths) > 1 or not all(length.isdigit() for length in lengths):
-        return fault("bad_response:protocol", "its Content-Length is none")
+        return fault("bad_response:protocol", "invalid Content-Length")
     try:
         content_coding([value.decode("latin-1") for value in _values(lines, b"content-encoding")])
     except BodyFault as problem:
         return problem.failure
-    return _bad_place(_values(lines, b"location")) if status in _REDIRECTS else None
+    return _check_location(_values(lines, b"location")) if status in _REDIRECTS else None
 
 
-def _bad_place(places: list[bytes]) -> Failed | None:
-    if not places:
+def _check_location(locations: list[bytes]) -> Failed | None:
+    if not locations:
         return fault("bad_response:location", "no Location header")
     try:
-        scheme = _SCHEME.match(places[0].decode("utf-8"))
+        scheme = _SCHEME.match(locations[0].decode("utf-8"))
     except UnicodeDecodeError:
         return fault("bad_response:location", "the Location header is not valid UTF-8")
     # Chromium drops such a redirect silently.
