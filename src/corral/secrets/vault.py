@@ -125,7 +125,7 @@ class Vault:
         return self._from_environment is None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self._path) if self.is_file else "APP_VAULT_KEY"
 
     def keys(self) -> Keyring:
@@ -150,7 +150,7 @@ class Vault:
         if found.kids:
             return found
         if not self.is_file:
-            raise BadConfiguration([f"{self.place} holds no key; make one with `{HOW_TO_MAKE}`"])
+            raise BadConfiguration([f"{self.location} holds no key; make one with `{HOW_TO_MAKE}`"])
         made = found.with_new()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self._write_part(made)

@@ -34,7 +34,7 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
         "verify_tls": job.verify_tls,
-        "proxy_policy": job.proxy.shown if job.proxy else None,
+        "proxy_policy": job.proxy.redacted if job.proxy else None,
         "on_captcha": job.on_captcha.value,
         "on_missing": job.on_missing.value,
         "status": status,

@@ -35,5 +35,5 @@ async def check_vault_keys(settings: Settings, store: Store) -> Keyring:
     """The keys of the vault; BadConfiguration where sessions are stored that they do not open."""
     vault = vault_of(settings)
     keys = vault.keys()
-    check_keys(keys, await store.sessions.count_keys(), vault.place)
+    check_keys(keys, await store.sessions.count_keys(), vault.location)
     return keys

@@ -20,7 +20,7 @@ def test_an_address_is_read_with_what_the_proxy_knows_us_by(text: str, address: 
     assert proxy is not None
     assert (proxy.address, credentials_text(proxy)) == (address, known_by)
     assert with_credentials(ProxyPolicy(proxy.address), known_by) == proxy
-    assert "user:" not in f"{proxy!r}{proxy.shown}"
+    assert "user:" not in f"{proxy!r}{proxy.redacted}"
 
 
 def test_direct_is_no_proxy() -> None:
@@ -56,7 +56,7 @@ def test_what_is_no_proxy_is_refused_without_being_repeated(text: str) -> None:
 
 
 def test_what_is_shown_hides_who_we_are() -> None:
-    assert ProxyPolicy("http://p.test:1", "kid.key.box").shown == "http://***@p.test:1"
-    assert ProxyPolicy("http://p.test:1").shown == "http://p.test:1"
-    assert ProxyPolicy("direct").shown == "direct"
+    assert ProxyPolicy("http://p.test:1", "kid.key.box").redacted == "http://***@p.test:1"
+    assert ProxyPolicy("http://p.test:1").redacted == "http://p.test:1"
+    assert ProxyPolicy("direct").redacted == "direct"
     assert ProxyPolicy("http://p.test:1", "kid.key.box").kid == "kid"

@@ -188,11 +188,11 @@ def _link_with(url: str, authority: str, path: str, query: str | None, kept: fro
         path, has_session = _without_hidden_dots(normalize_escapes(bare)), True
     elif "%2F" in path and "." in path:
         path = _without_hidden_dots(path)
-    given = query.split("&") if query else ()
-    counting = [part for part in given if part and not _is_dropped(part, kept)]
-    if len(counting) < len(given):
-        has_session = has_session or any(_is_session(part, kept) for part in given)
-    wanted = _in_order(counting, is_shorter=len(counting) < len(given)) if counting else ""
+    parts = query.split("&") if query else ()
+    counting = [part for part in parts if part and not _is_dropped(part, kept)]
+    if len(counting) < len(parts):
+        has_session = has_session or any(_is_session(part, kept) for part in parts)
+    wanted = _in_order(counting, is_shorter=len(counting) < len(parts)) if counting else ""
     return Link(url, f"{authority}{path or '/'}?{wanted}" if wanted else authority + (path or "/"), has_session)
 
 

@@ -44,7 +44,7 @@ class ProxyPolicy:
         return self.address == DIRECT
 
     @property
-    def shown(self) -> str:
+    def redacted(self) -> str:
         return self.address if self.sealed is None else self.address.replace("://", f"://{SHOWN}@", 1)
 
     @property
@@ -80,8 +80,8 @@ class OpenProxy:
         return f"{self.scheme}://{host}:{self.target.port}"
 
     @property
-    def shown(self) -> str:
-        return ProxyPolicy(self.address, None if self.user is None else "").shown
+    def redacted(self) -> str:
+        return ProxyPolicy(self.address, None if self.user is None else "").redacted
 
     def secrets(self) -> list[str]:
         return [part.reveal() for part in (self.user, self.password) if part is not None]

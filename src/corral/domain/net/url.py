@@ -235,8 +235,8 @@ def _normal_ipv4(labels: list[str], host: str, field: str) -> str:
         value = numbers[-1]
         if value >= 256 ** (5 - len(numbers)):
             raise ValueError(host)
-        for place, number in enumerate(numbers[:-1]):
-            value += number << (8 * (3 - place))
+        for index, number in enumerate(numbers[:-1]):
+            value += number << (8 * (3 - index))
         return str(ipaddress.IPv4Address(value))
     except ValueError:
         raise _bad(
@@ -257,17 +257,17 @@ def _number(label: str) -> int:
 def _without_dot_segments(path: str) -> str:
     if "." not in path and "%2" not in path:
         return path
-    kept: list[str] = []
+    result: list[str] = []
     segments = path.split("/")
-    for place, segment in enumerate(segments):
+    for index, segment in enumerate(segments):
         plain = segment.lower().replace("%2e", ".")
-        is_last = place == len(segments) - 1
+        is_last = index == len(segments) - 1
         if plain == "..":
-            if len(kept) > 1:
-                kept.pop()
+            if len(result) > 1:
+                result.pop()
         elif plain != ".":
-            kept.append(segment)
+            result.append(segment)
             continue
         if is_last and plain in (".", ".."):
-            kept.append("")
-    return "/".join(kept)
+            result.append("")
+    return "/".join(result)

@@ -18,11 +18,11 @@ _COLUMNS = 7
 def cookies_of_text(text: str) -> list[dict[str, Any]]:
     """Parse `cookies.txt` or `name=value; name=value`; BadInput for anything else never quotes the text."""
     lines = [line for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(_HTTP_ONLY) or not line.startswith("#")]
-    if any(line.count("\t") >= _COLUMNS - 1 for line in told):
-        return [_of_line(line, number) for number, line in enumerate(told)]
-    if len(told) == 1 and "=" in told[0]:
-        pairs = told[0].strip().removeprefix("Cookie:").removeprefix("cookie:").split(";")
+    rows = [line for line in lines if line.startswith(_HTTP_ONLY) or not line.startswith("#")]
+    if any(line.count("\t") >= _COLUMNS - 1 for line in rows):
+        return [_of_line(line, number) for number, line in enumerate(rows)]
+    if len(rows) == 1 and "=" in rows[0]:
+        pairs = rows[0].strip().removeprefix("Cookie:").removeprefix("cookie:").split(";")
         return [_of_pair(pair, number) for number, pair in enumerate(pairs) if pair.strip()]
     raise BadInput(
         "these are no cookies",

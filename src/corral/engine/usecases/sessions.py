@@ -198,7 +198,7 @@ class Sessions:
     async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
         session_id, version = await self._store.sessions.find(job.id, name) or (new_id(), 0)
         # A key that was lost while we run is not replaced by a new one, which would open nothing of what is there.
-        check_keys(self._vault.keys(), await self._store.sessions.count_keys(), self._vault.place)
+        check_keys(self._vault.keys(), await self._store.sessions.count_keys(), self._vault.location)
         keys = self._vault.keys_to_seal()
         sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)
         return NewSession(sealed, name, state.about())

@@ -21,7 +21,7 @@ _PROLOG_BYTES = 64 * 1024
 class ReadPlan:
     """How to read a page: its fields, the reader, and the limits."""
 
-    asked_url: str
+    requested_url: str
     fields: tuple[FieldSpec, ...]
     reader: PageReader
     until: float  # on the monotonic clock
@@ -37,19 +37,19 @@ class Reading:
     first_at: float  # when a document could first be read
 
 
-async def read_as_sent(visit: PageVisit, look: ReadPlan) -> Reading | Failed | None:
+async def read_as_sent(visit: PageVisit, plan: ReadPlan) -> Reading | Failed | None:
     """Read the document byte for byte; None if it is a page or its body is not available."""
     arrival = visit.arrival
     if arrival is None or arrival.error is not None or FAULT_HEADER in arrival.headers or not _is_data(arrival):
         return None
-    body = await visit.body(look.until - time.monotonic())
+    body = await visit.body(plan.until - time.monotonic())
     if body is None or visit.arrival is not arrival or _is_page(arrival, body):
         return None
-    if len(body) > look.max_chars:
-        return fault("limit:body_too_large", f"the document has {len(body)} bytes, {look.max_chars} allowed")
+    if len(body) > plan.max_chars:
+        return fault("limit:body_too_large", f"the document has {len(body)} bytes, {plan.max_chars} allowed")
     status, headers = arrival.status or 200, tuple(arrival.headers.items())
-    request = ReadRequest(body, arrival.url, look.asked_url, status, headers, look.fields, crawl=look.crawl)
-    answer = await look.reader.read(request, max(0.0, look.until - time.monotonic()))
+    request = ReadRequest(body, arrival.url, plan.requested_url, status, headers, plan.fields, crawl=plan.crawl)
+    answer = await plan.reader.read(request, max(0.0, plan.until - time.monotonic()))
     if isinstance(answer, Failed):
         return answer
     return Reading(PageSnapshot("", len(body), arrival.url, True, True), request, answer, time.monotonic())

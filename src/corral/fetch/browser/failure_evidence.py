@@ -34,10 +34,10 @@ async def evidence(
     """Store what can be captured in time. The HTML loses `secrets` and the identifiers that the site set."""
     if not visit.is_on_the_web:
         return ()  # before the first page, or on an error page of the browser
-    kept: list[Artifact] = []
+    artifacts: list[Artifact] = []
     takers = [
-        asyncio.create_task(_keep_screenshot(visit, folder, kept)),
-        asyncio.create_task(_keep_html(visit, folder, secrets, within_s, kept)),
+        asyncio.create_task(_store_screenshot(visit, folder, artifacts)),
+        asyncio.create_task(_store_html(visit, folder, secrets, within_s, artifacts)),
     ]
     try:
         await asyncio.wait(takers, timeout=within_s)
@@ -45,20 +45,20 @@ async def evidence(
         for taker in takers:
             taker.cancel()
         await asyncio.gather(*takers, return_exceptions=True)
-    return tuple(kept)
+    return tuple(artifacts)
 
 
-async def _keep_screenshot(visit: PageVisit, folder: ArtifactFolder, kept: list[Artifact]) -> None:
+async def _store_screenshot(visit: PageVisit, folder: ArtifactFolder, artifacts: list[Artifact]) -> None:
     try:
         data = base64.b64decode(await visit.screenshot(), validate=True)
     except (PlaywrightError, KeyError, binascii.Error):
         return
     if len(data) <= _MAX_SCREENSHOT_BYTES:
-        await _keep(folder, ArtifactKind.SCREENSHOT, data, kept)
+        await _store(folder, ArtifactKind.SCREENSHOT, data, artifacts)
 
 
-async def _keep_html(
-    visit: PageVisit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float, kept: list[Artifact]
+async def _store_html(
+    visit: PageVisit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float, artifacts: list[Artifact]
 ) -> None:
     try:
         async with asyncio.timeout(within_s * (_FRESH_SHARE if visit.last_html else 1)):
@@ -73,12 +73,12 @@ async def _keep_html(
     except PlaywrightError:
         return  # not stored without redaction
     data = without(visit.last_html, [*secrets, *known_by]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
-    await _keep(folder, ArtifactKind.HTML, data, kept)
+    await _store(folder, ArtifactKind.HTML, data, artifacts)
 
 
-async def _keep(folder: ArtifactFolder, kind: ArtifactKind, data: bytes, kept: list[Artifact]) -> None:
+async def _store(folder: ArtifactFolder, kind: ArtifactKind, data: bytes, artifacts: list[Artifact]) -> None:
     try:
-        kept.append(await asyncio.to_thread(folder.keep, kind, data))
+        artifacts.append(await asyncio.to_thread(folder.keep, kind, data))
     except OSError as error:
         log.warning(
             "artifact_write_failed", message="an artifact could not be stored", kind=kind.value, reason=error.strerror

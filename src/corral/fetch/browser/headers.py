@@ -28,7 +28,7 @@ class FirstPartyHeaders:
     async def install(self, session: CDPSession, granted: ProxyPass, later: Later) -> None:
         session.on("Fetch.requestPaused", lambda paused: later(self._resume(session, paused)))
         # Whichever client pauses a request also has to answer for the proxy credentials.
-        session.on("Fetch.authRequired", lambda asked: later(_authenticate(session, granted, asked)))
+        session.on("Fetch.authRequired", lambda challenge: later(_authenticate(session, granted, challenge)))
         pattern = _WILDCARDS.sub(r"\\\1", self._prefix) + "*"
         patterns = [{"urlPattern": pattern, "requestStage": "Request"}]
         await session.send("Fetch.enable", {"patterns": patterns, "handleAuthRequests": True})
@@ -44,11 +44,11 @@ class FirstPartyHeaders:
         await session.send("Fetch.continueRequest", resumed)
 
 
-async def _authenticate(session: CDPSession, granted: ProxyPass, asked: dict[str, Any]) -> None:
+async def _authenticate(session: CDPSession, granted: ProxyPass, challenge: dict[str, Any]) -> None:
     answer = {"response": "Default"}
-    if asked["authChallenge"].get("source") == "Proxy":
+    if challenge["authChallenge"].get("source") == "Proxy":
         answer = {"response": "ProvideCredentials", "username": granted.username, "password": granted.password}
-    await session.send("Fetch.continueWithAuth", {"requestId": asked["requestId"], "authChallengeResponse": answer})
+    await session.send("Fetch.continueWithAuth", {"requestId": challenge["requestId"], "authChallengeResponse": answer})
 
 
 def first_party_headers(task: Task) -> FirstPartyHeaders | None:

@@ -124,9 +124,9 @@ def is_sandboxed() -> bool:
 def chromium_environment(home: Path, *, headed: bool = False) -> dict[str, str | float | bool]:
     """Return the environment of the browser."""
     path = "/usr/local/bin:/usr/bin:/bin"
-    shown = {name: os.environ[name] for name in _SCREEN_VARIABLES if name in os.environ} if headed else {}
+    screen = {name: os.environ[name] for name in _SCREEN_VARIABLES if name in os.environ} if headed else {}
     ours = {"HOME": str(home), "TMPDIR": str(home), "XDG_CONFIG_HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
-    return {**shown, **ours}
+    return {**screen, **ours}
 
 
 def has_screen() -> bool:

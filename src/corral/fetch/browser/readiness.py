@@ -40,14 +40,14 @@ _MAX_HEADER_BYTES = 64 * 1024
 _HTML = ("content-type", "text/html; charset=utf-8")
 
 
-async def wait_until_ready(visit: PageVisit, granted: ProxyPass, look: ReadPlan) -> Reading | Failed | None:
+async def wait_until_ready(visit: PageVisit, granted: ProxyPass, plan: ReadPlan) -> Reading | Failed | None:
     """Return the page once every field is there or it has come to rest; None if there is nothing to read."""
-    until, max_chars = look.until, look.max_chars
+    until, max_chars = plan.until, plan.max_chars
     if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
         return fault(
             "limit:body_too_large", f"Content-Length is {visit.arrival.announced_bytes} bytes, {max_chars} allowed"
         )
-    if (sent := await read_as_sent(visit, look)) is not None:
+    if (sent := await read_as_sent(visit, plan)) is not None:
         return sent
     reading: Reading | None = None
     while not _is_over(visit, granted):
@@ -55,7 +55,7 @@ async def wait_until_ready(visit: PageVisit, granted: ProxyPass, look: ReadPlan)
         looked_at = time.monotonic()
         snapshot = None if visit.is_navigating else await visit.snapshot()
         if snapshot is not None:
-            read = await _read(visit.arrival, snapshot, look, reading)
+            read = await _read(visit.arrival, snapshot, plan, reading)
             if isinstance(read, Failed):
                 return read
             reading = read
@@ -103,40 +103,40 @@ def _is_ready(visit: PageVisit, reading: Reading) -> bool:
     return has_all or visit.quiet_s() > quiet_s
 
 
-async def read_again(visit: PageVisit, look: ReadPlan, before: Reading, html: str | None = None) -> Reading | Failed:
+async def read_again(visit: PageVisit, plan: ReadPlan, before: Reading, html: str | None = None) -> Reading | Failed:
     """Read the page again, or `html` in its place; returns `before` if there is no document."""
     snapshot = None if visit.is_navigating else await visit.snapshot()
     if snapshot is not None and html is not None:
         snapshot = replace(snapshot, html=html, size=len(html))
-    return before if snapshot is None else await _read(visit.arrival, snapshot, look, before)
+    return before if snapshot is None else await _read(visit.arrival, snapshot, plan, before)
 
 
 async def _read(
-    arrival: Arrival | None, snapshot: PageSnapshot, look: ReadPlan, before: Reading | None
+    arrival: Arrival | None, snapshot: PageSnapshot, plan: ReadPlan, before: Reading | None
 ) -> Reading | Failed:
-    if snapshot.size > look.max_chars:
-        message = f"the rendered page has {snapshot.size} characters, {look.max_chars} allowed"
+    if snapshot.size > plan.max_chars:
+        message = f"the rendered page has {snapshot.size} characters, {plan.max_chars} allowed"
         return fault("limit:body_too_large", message)
     if before is not None and (before.snapshot.html, before.snapshot.url) == (snapshot.html, snapshot.url):
         return replace(before, snapshot=snapshot)
     first_at = before.first_at if before is not None else time.monotonic()
-    request = _request(arrival, snapshot, look)
-    answer = await look.reader.read(request)
+    request = _request(arrival, snapshot, plan)
+    answer = await plan.reader.read(request)
     return answer if isinstance(answer, Failed) else Reading(snapshot, request, answer, first_at)
 
 
-def _request(arrival: Arrival | None, snapshot: PageSnapshot, look: ReadPlan) -> ReadRequest:
+def _request(arrival: Arrival | None, snapshot: PageSnapshot, plan: ReadPlan) -> ReadRequest:
     """Build the request from the browser's document, which is HTML in UTF-8 whatever the server sent."""
     headers = tuple(arrival.headers.items()) if arrival else ()
     return ReadRequest(
         snapshot.html.encode("utf-8", "replace"),
         snapshot.url,
-        look.asked_url,
+        plan.requested_url,
         (arrival.status if arrival else None) or 200,
         (_HTML, *((name, value) for name, value in headers if name != "content-type")),
-        look.fields,
+        plan.fields,
         is_judged=arrival is not None,
-        crawl=look.crawl,
+        crawl=plan.crawl,
     )
 
 
@@ -146,7 +146,7 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
     fields: tuple[FieldSpec, ...],
     reading: Reading | Failed | None,
     timings: dict[str, int],
-    asked_url: str,
+    requested_url: str,
 ) -> Outcome:
     stats = _stats(arrival, granted, reading, timings)
     if granted.exceeded is not None:
@@ -165,7 +165,7 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
     if not reading.snapshot.url.startswith(("http://", "https://")):
         return fault("policy:scheme", "the page navigated away from http and https", **stats)
     stats |= reading.answer.notes()
-    failure = _failure_behind(arrival, reading, asked_url, stats)
+    failure = _failure_behind(arrival, reading, requested_url, stats)
     return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
 
 
@@ -177,7 +177,7 @@ def _captcha_of(reading: Reading | Failed | None, failure: Failed) -> Failed | N
     return replace(found, http_status=failure.http_status, retry_after=failure.retry_after, stats=failure.stats)
 
 
-def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: dict[str, Any]) -> Failed | None:
+def _failure_behind(arrival: Arrival, reading: Reading, requested_url: str, stats: dict[str, Any]) -> Failed | None:
     """Return the failure that the reader found, or classify again if the status has changed since."""
     request = reading.request
     status = arrival.status or 200
@@ -185,7 +185,9 @@ def _failure_behind(arrival: Arrival, reading: Reading, asked_url: str, stats: d
         return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
     only_title = wants_title_only(request.fields)
-    page = ClassifierInput(status, arrival.headers, "text/html", url, asked_url, html, reading.answer.title, only_title)
+    page = ClassifierInput(
+        status, arrival.headers, "text/html", url, requested_url, html, reading.answer.title, only_title
+    )
     return failure_behind(page, reading.answer.missing, stats)
 
 

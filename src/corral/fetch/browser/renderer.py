@@ -153,12 +153,12 @@ class Renderer:
         await visit.load(target.url)
         clock.mark("load_ms")
         rendering = task.rendering if isinstance(task.rendering, Rendering) else None
-        look = ReadPlan(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
+        plan = ReadPlan(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
         if rendering is not None:
-            look = replace(look, crawl=rendering.ask, until=look.until - rendering.scroll_s)
-        reading = await wait_until_ready(visit, granted, look)
+            plan = replace(plan, crawl=rendering.ask, until=plan.until - rendering.scroll_s)
+        reading = await wait_until_ready(visit, granted, plan)
         if rendering is not None and isinstance(reading, Reading):
-            reading = await scroll_and_read(visit, look, reading, rendering, clock.reading_ends_at())
+            reading = await scroll_and_read(visit, plan, reading, rendering, clock.reading_ends_at())
         outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
         if rendering is not None and isinstance(reading, Reading):
             chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()

@@ -96,7 +96,7 @@ class RowCollector:
         self.is_recycling = False
         self.is_whole = True
 
-    async def look(self, move: int = 0) -> tuple[int, bool]:
+    async def collect(self, move: int = 0) -> tuple[int, bool]:
         """Collect the current rows, then scroll; returns the number of new rows and whether the end was reached."""
         found = await self._visit.evaluate(
             _COLLECT % {"move": move, "max_chars": self._max_chars, "min_gone": _MIN_GONE}
@@ -111,11 +111,11 @@ class RowCollector:
 
     async def collect_all(self, max_scrolls: int, until: float) -> None:
         """Scroll from top to end, less than a screen at a time, so that every row appears."""
-        await self.look(move=-1)
+        await self.collect(move=-1)
         await self._settle(until)
         at_rest = 0
         for _ in range(max_scrolls * _STEPS_PER_SCROLL):
-            fresh, is_at_end = await self.look(move=1)
+            fresh, is_at_end = await self.collect(move=1)
             at_rest = at_rest + 1 if is_at_end and not fresh else 0
             if at_rest >= _AT_REST:
                 return

@@ -57,20 +57,20 @@ class _Extent(NamedTuple):
 
 
 async def scroll_and_read(
-    visit: PageVisit, look: ReadPlan, reading: Reading, rendering: Rendering, until: float
+    visit: PageVisit, plan: ReadPlan, reading: Reading, rendering: Rendering, until: float
 ) -> Reading | Failed:
     """Scroll to the end and read the page again. Data documents are not scrolled."""
     if not rendering.max_scrolls or not reading.snapshot.html:
         return reading
     until = min(until, time.monotonic() + rendering.scroll_s)
-    rows = RowCollector(visit, look.max_chars // 2)
+    rows = RowCollector(visit, plan.max_chars // 2)
     is_whole = await scroll_to_end(visit, rendering.max_scrolls, until, rows)
     merged = None
     if rows.is_recycling:
         await rows.collect_all(rendering.max_scrolls, until)
         merged, is_whole = await rows.merge(), rows.is_whole
     rendering.is_cut = not is_whole
-    return await read_again(visit, look, reading, merged)
+    return await read_again(visit, plan, reading, merged)
 
 
 async def scroll_to_end(visit: PageVisit, max_steps: int, until: float, rows: RowCollector) -> bool:
@@ -79,10 +79,10 @@ async def scroll_to_end(visit: PageVisit, max_steps: int, until: float, rows: Ro
     if extent is None or not extent.can_move:
         return True
     for _ in range(max_steps):
-        await rows.look()
+        await rows.collect()
         await _extent(visit, _MOVE)
         now = await _wait_for_growth(visit, extent, until)
-        await rows.look()
+        await rows.collect()
         if rows.is_recycling:
             return False
         if now is None or not now.has_more_than(extent):

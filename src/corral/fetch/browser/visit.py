@@ -287,8 +287,8 @@ class PageVisit:
         self._pending = Arrival(request, request.url)
         if self._pending.redirects > self._limits.max_redirects:
             chain = self._pending.chain
-            shown = " -> ".join(url[:120] for url in chain)
-            self._end(fault("limit:redirects", f"more than {self._limits.max_redirects}: {shown}", chain=chain))
+            urls = " -> ".join(url[:120] for url in chain)
+            self._end(fault("limit:redirects", f"more than {self._limits.max_redirects}: {urls}", chain=chain))
 
     def _on_response(self, response: Response) -> None:
         self._moved_at = time.monotonic()

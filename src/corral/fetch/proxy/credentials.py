@@ -42,7 +42,7 @@ def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
 
 def _redact(outcome: Outcome, proxy: OpenProxy) -> Outcome:
     """Record the proxy in the statistics, and remove its credentials from the outcome."""
-    fields: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.shown}}
+    fields: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.redacted}}
     if isinstance(outcome, Failed):
         fields |= {"message": outcome.message, "traceback": outcome.traceback}
     return replace(outcome, **without(fields, proxy.secrets()))

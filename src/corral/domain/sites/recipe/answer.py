@@ -69,9 +69,9 @@ class RecordedAnswer:
                 continue
             text, number = display_text(value), number_of(value)
             if text is not None:
-                _keep(self._by_text, text, path)
+                _add_path(self._by_text, text, path)
             if number is not None:
-                _keep(self._by_number, number, path)
+                _add_path(self._by_number, number, path)
 
     def source_of(self, name: str, value: Any) -> ValueSource | None:
         if isinstance(value, str):
@@ -84,9 +84,9 @@ class RecordedAnswer:
     def _texts(self, name: str, text: str) -> Iterator[ValueSource | None]:
         for template in self._templates(text):
             stable = tuple(part if isinstance(part, str) else self._stable_ref(part) for part in template)
-            kept = tuple(part for part in stable if part is not None)
-            if len(kept) == len(template):
-                yield _rank_source(name, text, kept, None)
+            found = tuple(part for part in stable if part is not None)
+            if len(found) == len(template):
+                yield _rank_source(name, text, found, None)
 
     def _templates(self, text: str, within: Path = ()) -> Iterator[Template]:
         for path in _below(self._by_text.get(text, ()), within):
@@ -102,15 +102,15 @@ class RecordedAnswer:
         homes = [{home for ref in refs for home in _homes(ref.path)} for _, _, refs in pieces]
         for home in set.intersection(*homes):
             parts: list[str | Ref] = []
-            place = 0
+            index = 0
             for start, end, refs in pieces:
-                if text[place:start]:
-                    parts.append(text[place:start])
+                if text[index:start]:
+                    parts.append(text[index:start])
                 near = [ref for ref in refs if ref.path[: len(home)] == home]
                 parts.append(min(near, key=lambda ref: (len(ref.path), str(ref.path))))
-                place = end
-            if text[place:]:
-                parts.append(text[place:])
+                index = end
+            if text[index:]:
+                parts.append(text[index:])
             if all(_is_foreign(part) for part in parts if isinstance(part, str)):
                 yield tuple(parts)
 
@@ -118,16 +118,16 @@ class RecordedAnswer:
         """Split the text, from left to right, into the longest parts that are values of the answer."""
         atoms = list(_ATOM.finditer(text))
         pieces = []
-        place = 0
-        while place < len(atoms):
-            for end in range(min(place + _MAX_SPAN, len(atoms)), place, -1):
-                start_char, end_char = atoms[place].start(), atoms[end - 1].end()
+        index = 0
+        while index < len(atoms):
+            for end in range(min(index + _MAX_SPAN, len(atoms)), index, -1):
+                start_char, end_char = atoms[index].start(), atoms[end - 1].end()
                 refs = self._refs(text[start_char:end_char], within)
                 if refs:
                     pieces.append((start_char, end_char, refs))
-                    place = end - 1
+                    index = end - 1
                     break
-            place += 1
+            index += 1
         return pieces
 
     def _refs(self, text: str, within: Path) -> list[Ref]:
@@ -174,8 +174,8 @@ class RecordedAnswer:
                 steps.append(step)
         return tuple(steps)
 
-    def _find_by_url(self, array: list[Any], place: int) -> Where | None:
-        element = array[place]
+    def _find_by_url(self, array: list[Any], index: int) -> Where | None:
+        element = array[index]
         for key, value in element.items() if isinstance(element, dict) else ():
             text = display_text(value)
             slot = slot_for(text, self._slots) if text and is_name(key) else None
@@ -184,8 +184,8 @@ class RecordedAnswer:
         return None
 
 
-def _keep(places: dict[Any, list[Path]], key: Any, path: Path) -> None:
-    known = places.setdefault(key, [])
+def _add_path(paths: dict[Any, list[Path]], key: Any, path: Path) -> None:
+    known = paths.setdefault(key, [])
     if len(known) < _MAX_PATHS:
         known.append(path)
 
@@ -229,5 +229,5 @@ def _rank_source(name: str, text: str, template: Template, each: Path | None) ->
     # A value as short as "5" occurs everywhere; it counts only if a key has the name of the field.
     if not is_named and sum(map(len, WORDS.findall(text))) < WEAK_CHARS:
         return None
-    places = sum(isinstance(step, int) for path in paths for step in path)
-    return ValueSource(template, each, (int(foreign > 0), int(not is_named), places, sum(map(len, paths)), foreign))
+    indexes = sum(isinstance(step, int) for path in paths for step in path)
+    return ValueSource(template, each, (int(foreign > 0), int(not is_named), indexes, sum(map(len, paths)), foreign))

@@ -159,8 +159,8 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
 
 def _beyond_css(spec: FieldSpec) -> str:
     """Mark each kind of selector with its own sign; the keys of fields without one stay stable."""
-    said = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
-    return "".join(f"\x1e{mark}{text}" for mark, text in said if text)
+    selectors = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
+    return "".join(f"\x1e{mark}{text}" for mark, text in selectors if text)
 
 
 def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | None:
@@ -196,8 +196,8 @@ def _literal(segment: str) -> str:
 def _page_pairs(target: Target) -> list[tuple[str, str]]:
     """Return the query parameters that select a page, as patterns write them."""
     pairs = query_pairs(target.query)
-    kept = [pair for pair in pairs if pair[0] not in _TRACKING and not pair[0].startswith("utm_")]
-    return sorted((_literal(name), _literal(value)) for name, value in kept)
+    counting = [pair for pair in pairs if pair[0] not in _TRACKING and not pair[0].startswith("utm_")]
+    return sorted((_literal(name), _literal(value)) for name, value in counting)
 
 
 def pattern_of(target: Target, varying: Iterable[str]) -> str:
@@ -206,7 +206,7 @@ def pattern_of(target: Target, varying: Iterable[str]) -> str:
 
     def pattern_segments(kind: str, text: str) -> str:
         pieces = enumerate(segments(text))
-        return "/".join("*" if f"{kind}.{place}" in free else _literal(piece) for place, piece in pieces)
+        return "/".join("*" if f"{kind}.{index}" in free else _literal(piece) for index, piece in pieces)
 
     pairs = "&".join(f"{name}={'*' if f'query.{name}' in free else value}" for name, value in _page_pairs(target))
     fragment = pattern_segments("hash", fragment_of(target))

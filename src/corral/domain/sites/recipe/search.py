@@ -147,28 +147,28 @@ def _recipe(plans: Sequence[_Plan], wanted: Mapping[str, Any], target: Target) -
 def _varying(target: Target) -> dict[str, str]:
     """Return the slots that may identify the page; `shop` in /shop/17 does not."""
     paths, hashes = segments(target.path), segments(fragment_of(target))
-    kept = {}
+    found = {}
     for name, value in slots_of(target).items():
         kind, _, rest = name.partition(".")
         if kind in ("path", "hash"):
             inside = paths if kind == "path" else hashes
-            place = int(rest.partition(".")[0])
-            is_telling = place == len(inside) - 1 or any(char.isdigit() for char in inside[place])
+            index = int(rest.partition(".")[0])
+            is_identifying = index == len(inside) - 1 or any(char.isdigit() for char in inside[index])
         else:
-            is_telling = kind == "query"
-        if is_telling and value:
-            kept[name] = value
-    return dict(sorted(kept.items(), key=lambda item: item[0].count(".")))
+            is_identifying = kind == "query"
+        if is_identifying and value:
+            found[name] = value
+    return dict(sorted(found.items(), key=lambda item: item[0].count(".")))
 
 
 def _slug_slots(target: Target, wanted: Mapping[str, Any]) -> set[str]:
     """Return the segments that only repeat a value, as in /shop/17/oak-gate-latch."""
     texts = [set(WORDS.findall(value.lower())) for value in wanted.values() if isinstance(value, str)]
     repeated = set()
-    for place, segment in enumerate(segments(target.path)):
+    for index, segment in enumerate(segments(target.path)):
         words = set(WORDS.findall(segment.lower()))
-        if words and any(words <= text for text in texts) and place > 0:
-            repeated.add(f"path.{place}")
+        if words and any(words <= text for text in texts) and index > 0:
+            repeated.add(f"path.{index}")
     return repeated
 
 

@@ -45,8 +45,8 @@ def slots_of(target: Target) -> dict[str, str]:
     """Return everything that a recipe may take from the URL of its page."""
     slots = {"origin": target.origin}
     for kind, text in (("path", target.path), ("hash", fragment_of(target))):
-        for place, segment in enumerate(segments(text)):
-            slots |= _segment_slots(f"{kind}.{place}", segment)
+        for position, segment in enumerate(segments(text)):
+            slots |= _segment_slots(f"{kind}.{position}", segment)
     pairs = query_pairs(target.query)
     names = [name for name, _ in pairs]
     slots |= {f"query.{name}": value for name, value in pairs if _QUERY_NAME.fullmatch(name) and names.count(name) == 1}
@@ -178,17 +178,17 @@ def template_text(template: Template) -> str:
 
 def parse_template(text: str, field: str) -> Template:
     parts: list[str | Ref] = []
-    literal, place = "", 0
-    while place < len(text):
-        char = text[place]
-        if char in "{}" and text.startswith(char * 2, place):
-            literal, place = literal + char, place + 2
+    literal, position = "", 0
+    while position < len(text):
+        char = text[position]
+        if char in "{}" and text.startswith(char * 2, position):
+            literal, position = literal + char, position + 2
         elif char in "{}":
-            ref, place = _scan_ref(text, place, field)
+            ref, position = _scan_ref(text, position, field)
             parts += [literal, ref] if literal else [ref]
             literal = ""
         else:
-            literal, place = literal + char, place + 1
+            literal, position = literal + char, position + 1
     parts += [literal] if literal else []
     if not any(isinstance(part, Ref) for part in parts):
         raise BadInput(
@@ -200,11 +200,11 @@ def parse_template(text: str, field: str) -> Template:
 def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
     found = scan_path(text, start + 1) if text[start] == "{" else None
     if found is not None:
-        path, place = found
-        end = text.find("}", place)
-        if end == place:
+        path, position = found
+        end = text.find("}", position)
+        if end == position:
             return Ref(path), end + 1
-        number = parse_format(text[place + 1 : end]) if end > 0 and text[place] == ":" else None
+        number = parse_format(text[position + 1 : end]) if end > 0 and text[position] == ":" else None
         if number is not None:
             return Ref(path, number), end + 1
     raise BadInput(
