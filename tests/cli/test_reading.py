@@ -204,7 +204,7 @@ def test_a_corral_that_keeps_the_lock_is_blamed(used: tuple[Corral, str], monkey
     corral, run = used
     monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S", 0.2)
     lock = sqlite_file.WriteLock(corral.data / "corral.db")
-    with lock.held():
+    with lock.hold():
         done = corral.here("run", "cancel", run)
     lock.close()
     assert done.code == 1

@@ -16,10 +16,10 @@ def open_store(url: str, *, clock: Clock | None = None) -> Store:
     if not _is_postgres(url):
         from corral.store.backends import open_sqlite  # noqa: PLC0415
 
-        return Store(open_sqlite.opened(url, clock))
+        return Store(open_sqlite.open_database(url, clock))
     from corral.store.backends import open_postgres  # noqa: PLC0415 - its driver takes a while to load
 
-    return Store(open_postgres.opened(url))
+    return Store(open_postgres.open_database(url))
 
 
 def open_for_reading(url: str) -> Store:
@@ -29,10 +29,10 @@ def open_for_reading(url: str) -> Store:
     if not _is_postgres(url):
         from corral.store.backends import open_sqlite  # noqa: PLC0415
 
-        return Store(open_sqlite.opened_for_reading(url) or readonly.Nothing())
+        return Store(open_sqlite.open_readonly(url) or readonly.Nothing())
     from corral.store.backends import open_postgres  # noqa: PLC0415
 
-    return Store(open_postgres.opened_for_reading(url) or readonly.Nothing())
+    return Store(open_postgres.open_readonly(url) or readonly.Nothing())
 
 
 def version_of(url: str) -> str | None:
@@ -50,7 +50,7 @@ def bring_up(path: Path, clock: Clock | None = None) -> None:
     """What a start does to a file: to our schema version, its clock set."""
     from corral.store.backends import open_sqlite  # noqa: PLC0415
 
-    open_sqlite.opened(f"sqlite:///{path}", clock).close_now()
+    open_sqlite.open_database(f"sqlite:///{path}", clock).close_now()
 
 
 def _is_postgres(url: str) -> bool:

@@ -47,20 +47,20 @@ def to_json(value: Any) -> str:
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
-        encoded = orjson.dumps(_fitted(value, _MAX_DEPTH))
+        encoded = orjson.dumps(_fit(value, _MAX_DEPTH))
     if b"\\u0000" in encoded:
-        encoded = orjson.dumps(_fitted(value, _MAX_DEPTH))
+        encoded = orjson.dumps(_fit(value, _MAX_DEPTH))
     return encoded.decode()
 
 
-def packed_json(value: Any) -> str:
+def ensure_json(value: Any) -> str:
     """The same, of a value that may have been packed where it was made."""
     if isinstance(value, str) and "\\u0000" not in value:
         return value
     return to_json(orjson.loads(value) if isinstance(value, str) else value)
 
 
-def _fitted(value: Any, depth: int) -> Any:
+def _fit(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return storable(value)
     if value is None or isinstance(value, float):
@@ -70,9 +70,9 @@ def _fitted(value: Any, depth: int) -> Any:
     if depth == 0:
         return None
     if isinstance(value, dict):
-        return {storable(str(key)): _fitted(each, depth - 1) for key, each in value.items()}
+        return {storable(str(key)): _fit(each, depth - 1) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_fitted(each, depth - 1) for each in value]
+        return [_fit(each, depth - 1) for each in value]
     return storable(str(value))
 
 

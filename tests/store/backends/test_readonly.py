@@ -75,7 +75,7 @@ def test_who_wrote_while_the_file_was_looked_at_is_seen(database: Path, closes: 
                 writer.close()
         return int(found)
 
-    assert sqlite_file.glimpsed(database, look) == 0
+    assert sqlite_file.read_quietly(database, look) == 0
     writers[0].close()
 
 
@@ -91,7 +91,7 @@ def test_damage_that_was_only_somebody_writing_is_not_reported(database: Path) -
             raise pysqlite3.DatabaseError("database disk image is malformed")
         return "sound"
 
-    assert sqlite_file.glimpsed(database, look) == "sound"
+    assert sqlite_file.read_quietly(database, look) == "sound"
 
 
 class AnHourAhead(SystemClock):

@@ -23,7 +23,7 @@ from corral.store.open import open_for_reading, open_store
 from corral.store.store import Store
 from corral.store.tables import Document, metadata
 from corral.store.to_postgres.migrate import move, plan
-from corral.store.to_postgres.rows import STEADY, _canonical, moved_tables
+from corral.store.to_postgres.rows import STEADY, _canonical, tables_to_copy
 from corral.store.to_postgres.target import place_of
 from tests import services
 from tests.chaos.level import LEVEL
@@ -81,13 +81,13 @@ async def test_every_table_arrives_as_it_was(path: Path, target: str) -> None:
     store = await opened(path)
     await store.close()
     fill(path)
-    before = {table.name: rows_of(path, table) for table in moved_tables()}
+    before = {table.name: rows_of(path, table) for table in tables_to_copy()}
     assert all(before.values()), "something is in every table"
 
     done = move(path, target, silent)
 
     assert done.rows == {name: len([row for row in rows if not is_local(name, row)]) for name, rows in before.items()}
-    for table in moved_tables():
+    for table in tables_to_copy():
         name = table.name
         sent = sorted(normal(table, row) for row in before[name] if not is_local(name, row))
         arrived = sorted(normal(table, row) for row in target_rows(target, table) if not is_local(name, row))
@@ -210,7 +210,7 @@ def test_every_time_is_known_to_be_of_the_calendar_or_of_the_steady_clock() -> N
     calendar |= {"resolved_at", "fetched_at"}
     unknown = [
         f"{table.name}.{column.name}"
-        for table in moved_tables()
+        for table in tables_to_copy()
         for column in table.columns
         if column.name.endswith(("_at", "_until", "slot"))
         and column.name not in STEADY.get(table.name, ())

@@ -25,12 +25,12 @@ def full(path: Path | None) -> StorageFull:
     return StorageFull(f"no room left to write {path}: {needed}", hint=hint)
 
 
-class Ballast:
+class DiskReserve:
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + "-ballast")
         self._is_spent = False
 
-    def lay(self) -> None:
+    def restore(self) -> None:
         """Reserve the room, unless it is already reserved or would take the last of the disk."""
         if self._path.exists():
             self._is_spent = False
@@ -46,7 +46,7 @@ class Ballast:
         finally:
             os.close(file)
 
-    def drop(self) -> bool:
+    def release(self) -> bool:
         """Give the room up; False where there was none left to give."""
         try:
             self._path.unlink()
@@ -59,5 +59,5 @@ class Ballast:
     def is_spent(self) -> bool:
         """True while what was given up is all there is: it is kept for what has to be recorded."""
         if self._is_spent:
-            self.lay()
+            self.restore()
         return self._is_spent

@@ -10,7 +10,7 @@ from corral.domain.errors import CorralError, StorageUnusable
 from corral.store import schema
 from corral.store.backends import migration_marks
 from corral.store.backends.postgres import PostgresDatabase
-from corral.store.backends.postgres_errors import translated
+from corral.store.backends.postgres_errors import translate_error
 
 WHERE = "the PostgreSQL database"
 _MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a server
@@ -19,7 +19,7 @@ _CONNECT_S = 5
 Connection = psycopg.Connection[tuple[object, ...]]
 
 
-def opened(url: str) -> PostgresDatabase:
+def open_database(url: str) -> PostgresDatabase:
     """The database, brought to our schema version."""
     plain = _plain(url)
     try:
@@ -28,36 +28,36 @@ def opened(url: str) -> PostgresDatabase:
                 migrate(connection, plain)
             refuse_unfinished(connection)
     except (psycopg.Error, sa.exc.DBAPIError) as error:
-        raise _translated(error) from error
+        raise _translate(error) from error
     return PostgresDatabase(plain)
 
 
-def opened_for_reading(url: str) -> PostgresDatabase | None:
+def open_readonly(url: str) -> PostgresDatabase | None:
     """The database as it is; None where it is empty."""
     found = version_of(url)
     if found is None:
         return None
     if not schema.check_version(found, WHERE):
         raise schema.too_old(found, WHERE)
-    with connected(url) as connection:
+    with connect(url) as connection:
         refuse_unfinished(connection)
     return PostgresDatabase(_plain(url))
 
 
 def version_of(url: str) -> str | None:
     """The schema version; None where the database is empty. Nothing is changed."""
-    with connected(url) as connection:
+    with connect(url) as connection:
         return version_in(connection)
 
 
 @contextmanager
-def connected(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
+def connect(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
     """One connection, for as long as the block lasts; what goes wrong is told in our words."""
     try:
         with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
             yield connection
     except (psycopg.Error, sa.exc.DBAPIError) as error:
-        told = _translated(error)
+        told = _translate(error)
         told.hint = told.hint and told.hint.replace("APP_DATABASE_URL", named)
         raise told from error
 
@@ -87,16 +87,16 @@ def _upgrade(url: str) -> None:
     try:
         schema.upgrade(sa.create_engine(address, poolclass=sa.pool.NullPool))
     except sa.exc.DBAPIError as error:
-        raise _translated(error) from error
+        raise _translate(error) from error
 
 
 def _plain(url: str) -> str:
     return url.replace("postgresql+psycopg://", "postgresql://", 1)
 
 
-def _translated(error: Exception) -> CorralError:
+def _translate(error: Exception) -> CorralError:
     cause = getattr(error, "orig", None)
-    return translated(cause if isinstance(cause, Exception) else error)
+    return translate_error(cause if isinstance(cause, Exception) else error)
 
 
 def version_in(connection: Connection) -> str | None:

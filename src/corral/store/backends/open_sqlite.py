@@ -31,7 +31,7 @@ def _path(url: str) -> Path | None:
     return Path(text) if text and text != ":memory:" else None
 
 
-def opened_for_reading(url: str) -> ReadOnlyFile | None:
+def open_readonly(url: str) -> ReadOnlyFile | None:
     """The file as it is; None where there is nothing in it."""
     path = _path(url)
     found = _version_of_file(path)
@@ -40,7 +40,7 @@ def opened_for_reading(url: str) -> ReadOnlyFile | None:
     if not schema.check_version(found, str(path)):
         raise schema.too_old(found, str(path))
     # What it holds is what once was; whoever looks wants to know what is.
-    _glimpsed(path, lambda connection: migration_marks.refuse_moved(connection, path))
+    _read_quietly(path, lambda connection: migration_marks.refuse_moved(connection, path))
     return ReadOnlyFile(path)
 
 
@@ -70,19 +70,19 @@ def _version_of_file(path: Path | None) -> str | None:
         ) from error
 
 
-def opened(url: str, clock: Clock | None) -> SqliteDatabase:
+def open_database(url: str, clock: Clock | None) -> SqliteDatabase:
     """The database, brought to our schema version."""
     path = _path(url)
     if path is None:
-        return _prepared(None, clock)
+        return _prepare(None, clock)
     _check_place(path)
     try:
         path.parent.mkdir(mode=private_files.FOLDER, parents=True, exist_ok=True)
         sqlite_file.check_file(path)
         _migrate_file(path)
-        return _prepared(path, clock)
+        return _prepare(path, clock)
     except pysqlite3.Error as error:
-        raise sqlite_file.translated(error, path) from error
+        raise sqlite_file.translate_error(error, path) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise full(path) from error
@@ -91,7 +91,7 @@ def opened(url: str, clock: Clock | None) -> SqliteDatabase:
         ) from error
 
 
-def _prepared(path: Path | None, clock: Clock | None) -> SqliteDatabase:
+def _prepare(path: Path | None, clock: Clock | None) -> SqliteDatabase:
     database = SqliteDatabase(path, clock=clock)
     try:
         if path is None:
@@ -108,7 +108,7 @@ def _migrate_file(path: Path) -> None:
         return
     lock = sqlite_file.WriteLock(path)
     try:
-        with lock.held():
+        with lock.hold():
             # Somebody else may have migrated while we waited for the lock.
             if schema.check_version(_file_version(path), str(path)):
                 return
@@ -129,7 +129,7 @@ def _upgrade_file(path: Path) -> None:
             connection.close()
     except (pysqlite3.Error, sa.exc.DBAPIError) as error:
         cause = getattr(error, "orig", None) or error
-        raise sqlite_file.translated(cause, path) from error
+        raise sqlite_file.translate_error(cause, path) from error
 
 
 def _file_version(path: Path) -> str | None:
@@ -150,14 +150,14 @@ def _file_version(path: Path) -> str | None:
             raise schema.version_lost(str(path))
         return str(row[0])
 
-    return _glimpsed(path, look)
+    return _read_quietly(path, look)
 
 
-def _glimpsed(path: Path, look: Callable[[sqlite_file.Connection], T]) -> T:
+def _read_quietly(path: Path, look: Callable[[sqlite_file.Connection], T]) -> T:
     try:
-        return sqlite_file.glimpsed(path, look)
+        return sqlite_file.read_quietly(path, look)
     except pysqlite3.Error as error:
-        raise sqlite_file.translated(error, path) from error
+        raise sqlite_file.translate_error(error, path) from error
 
 
 def _anchor(database: SqliteDatabase) -> None:

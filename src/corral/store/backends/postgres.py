@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql import ClauseElement
 
 from corral.domain.errors import StorageUnavailable
-from corral.store.backends.postgres_errors import ServerGone, translated
+from corral.store.backends.postgres_errors import ServerGone, translate_error
 from corral.store.backends.postgres_probe import ServerProbe
 from corral.store.damage import Damage
 from corral.store.failpoints import CommitPoints
@@ -159,7 +159,7 @@ class PostgresDatabase:
                 loop.call_soon_threadsafe(_resolve, future, result, error)
 
         self._waiting.put(_Pending(op, done, lambda: not future.cancelled()))
-        return await self._answered(future, is_patient=essential)
+        return await self._wait_for(future, is_patient=essential)
 
     def write_from_thread(self, op: Callable[[Tx], T]) -> T:
         self._check_open()
@@ -170,11 +170,11 @@ class PostgresDatabase:
         loop = asyncio.get_running_loop()
         asked_at = time.monotonic()
         reading = loop.run_in_executor(self._readers, lambda: self._alone(op, asked_at, writes=False))
-        return await self._answered(reading)
+        return await self._wait_for(reading)
 
     read_slow = read
 
-    async def _answered(self, future: asyncio.Future[T], *, is_patient: bool = False) -> T:
+    async def _wait_for(self, future: asyncio.Future[T], *, is_patient: bool = False) -> T:
         """What comes of it; StorageUnavailable, and nothing done, where the server does not answer."""
         deadline = time.monotonic() + _ANSWER_S
         try:
@@ -211,7 +211,7 @@ class PostgresDatabase:
                 connection.close()
             self._connections.clear()
 
-    def relay_ballast(self) -> None:
+    def restore_reserve(self) -> None:
         """Nothing to reserve: the server's disk is not ours."""
 
     # -- threads -----------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class PostgresDatabase:
         error: psycopg.Error
         for _ in range(_TRIES):
             try:
-                connection = self._connected(asked_at)
+                connection = self._connect(asked_at)
                 return self._try(connection, ops, writes=writes, is_repeat=is_repeat, is_wanted=is_wanted)
             except _Unanswered as lost:
                 if self._was_committed(lost.number, asked_at):
@@ -288,8 +288,8 @@ class PostgresDatabase:
                 if not self._forget_dead():
                     break
             except (psycopg.Error, OverflowError) as found:
-                raise self.damage.notice(translated(found)) from found
-        raise self.damage.notice(translated(error)) from error
+                raise self.damage.notice(translate_error(found)) from found
+        raise self.damage.notice(translate_error(error)) from error
 
     def _try(
         self,
@@ -323,7 +323,7 @@ class PostgresDatabase:
         """Ask the server what became of a transaction; it may still be at it."""
         deadline = time.monotonic() + 2.0
         while True:
-            connection = self._connected(asked_at)
+            connection = self._connect(asked_at)
             try:
                 [(status,)] = connection.execute(_OUTCOME, (number,)).fetchall()
                 connection.rollback()
@@ -332,7 +332,7 @@ class PostgresDatabase:
                 return False
             except psycopg.Error as error:
                 self._forget_dead()
-                raise ServerGone(translated(error)) from error
+                raise ServerGone(translate_error(error)) from error
             if status != "in progress":
                 return bool(status == "committed")
             if time.monotonic() > deadline:
@@ -350,19 +350,19 @@ class PostgresDatabase:
         connection.close()
         return True
 
-    def _connected(self, asked_at: float) -> Connection:
+    def _connect(self, asked_at: float) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is not None and not connection.closed:
             return connection
         refusal = self._refusal
         if refusal is not None and asked_at <= refusal[0]:
-            raise ServerGone(translated(refusal[1])) from refusal[1]
+            raise ServerGone(translate_error(refusal[1])) from refusal[1]
         began = time.monotonic()
         try:
             connection = psycopg.connect(self._url, **_CONNECT)
         except psycopg.OperationalError as error:
             self._refusal = (began, error)
-            raise ServerGone(translated(error)) from error
+            raise ServerGone(translate_error(error)) from error
         self._local.connection = connection
         with self._guard:
             self._connections.add(connection)

@@ -30,7 +30,7 @@ class ServerGone(StorageUnavailable):
         super().__init__(cause.message, hint=cause.hint)
 
 
-def translated(error: Exception) -> CorralError:
+def translate_error(error: Exception) -> CorralError:
     # The driver quotes the connection string where it cannot read it, password and all.
     text = redact(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
     if isinstance(error, errors.DiskFull):

@@ -41,7 +41,7 @@ class _ReadOnly:
     def close_now(self) -> None:
         """Nothing stays open between two reads."""
 
-    def relay_ballast(self) -> None:
+    def restore_reserve(self) -> None:
         """Who only reads reserves nothing."""
 
 
@@ -69,13 +69,13 @@ class ReadOnlyFile(_ReadOnly):
             return op(tx)
 
         try:
-            return sqlite_file.glimpsed(self._path, look)
+            return sqlite_file.read_quietly(self._path, look)
         except OSError as error:
             raise StorageUnusable(
                 f"{self._path} cannot be read ({error.strerror})", hint="check that it is still there"
             ) from error
         except (pysqlite3.Error, OverflowError) as error:
-            raise sqlite_file.translated(error, self._path) from error
+            raise sqlite_file.translate_error(error, self._path) from error
 
     def _now_ms(self, connection: sqlite_file.Connection) -> int:
         """By the clock of those who write, where they have agreed on one since the machine was started."""

@@ -21,7 +21,7 @@ from sqlalchemy.sql import ClauseElement
 from corral.domain.errors import StorageError, StorageFull, StorageUnavailable
 from corral.store.backends import migration_marks, sqlite_file
 from corral.store.backends.clock import Clock, SystemClock
-from corral.store.backends.disk_reserve import Ballast, full
+from corral.store.backends.disk_reserve import DiskReserve, full
 from corral.store.backends.sqlite_file import StillLocked
 from corral.store.damage import Damage
 from corral.store.failpoints import CommitPoints
@@ -112,9 +112,9 @@ class SqliteDatabase:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._read_thread = ThreadPoolExecutor(2, thread_name_prefix="sqlite-read")
         self._offset_ms = 0
-        self._ballast = Ballast(path) if path is not None else None
-        if self._ballast is not None:
-            self._ballast.lay()
+        self._reserve = DiskReserve(path) if path is not None else None
+        if self._reserve is not None:
+            self._reserve.restore()
 
     def anchor(self, offset_ms: int) -> None:
         """Fix what has to be added to the time since boot to look like the wall clock."""
@@ -132,7 +132,7 @@ class SqliteDatabase:
     @contextmanager
     def exclusively(self) -> Iterator[None]:
         """One transaction by hand, for setting the database up."""
-        with self._lock, self._process_lock.held():
+        with self._lock, self._process_lock.hold():
             self._begin_patiently()
             try:
                 migration_marks.refuse_moved(self._connection, self._path)
@@ -144,7 +144,7 @@ class SqliteDatabase:
     async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
         """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
         self._check_open()
-        if not essential and self._ballast is not None and self._ballast.is_spent:
+        if not essential and self._reserve is not None and self._reserve.is_spent:
             raise full(self._path)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -159,7 +159,7 @@ class SqliteDatabase:
         """The same for a thread of its own, which must not depend on the event loop."""
         self._check_open()
         with self._all_locks():
-            return self._alone_or_from_ballast(op, essential=True)
+            return self._alone_or_from_reserve(op, essential=True)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -196,7 +196,7 @@ class SqliteDatabase:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
         except (pysqlite3.Error, OverflowError) as error:
-            raise self.damage.notice(sqlite_file.translated(error, self._path)) from error
+            raise self.damage.notice(sqlite_file.translate_error(error, self._path)) from error
 
     async def close(self) -> None:
         """Finish what was asked for, and close."""
@@ -247,7 +247,7 @@ class SqliteDatabase:
     def _finish(self, group: list[_Pending], results: list[_Result] | None, loop: asyncio.AbstractEventLoop) -> None:
         """Commit what ran under both locks, and give them back."""
         try:
-            if results is None or not self._committed():
+            if results is None or not self._try_commit():
                 results = self._each_alone(group)
         finally:
             self._process_lock.give_back()
@@ -260,7 +260,7 @@ class SqliteDatabase:
         if not self._lock.acquire(timeout=sqlite_file.LOCK_WAIT_S):
             raise StorageUnavailable(f"{self._path} is locked by another program", hint="close whatever has it open")
         try:
-            with self._process_lock.held():
+            with self._process_lock.hold():
                 yield
         finally:
             self._lock.release()
@@ -269,13 +269,13 @@ class SqliteDatabase:
         try:
             with self._all_locks():
                 results = self._ran(group)
-                if results is None or not self._committed():
+                if results is None or not self._try_commit():
                     results = self._each_alone(group)
         except StorageError as error:
             results = [(pending, None, error) for pending in group]
         self._hand_over(loop, results)
 
-    def _committed(self) -> bool:
+    def _try_commit(self) -> bool:
         try:
             self._points.passing(self._execute_commit)
         except pysqlite3.Error:
@@ -291,17 +291,17 @@ class SqliteDatabase:
             try:
                 if locked is not None:  # waiting again for each of them would add up
                     raise locked
-                results.append((pending, self._alone_or_from_ballast(pending.op, pending.essential), None))
+                results.append((pending, self._alone_or_from_reserve(pending.op, pending.essential), None))
             except BaseException as error:  # noqa: BLE001 - handed to the one who asked
                 locked = error if isinstance(error, StillLocked) else None
                 results.append((pending, None, error))
         return results
 
-    def _alone_or_from_ballast(self, op: Callable[[Tx], T], essential: bool) -> T:
+    def _alone_or_from_reserve(self, op: Callable[[Tx], T], essential: bool) -> T:
         try:
             return self._alone(op)
         except StorageFull:
-            if not essential or self._ballast is None or not self._ballast.drop():
+            if not essential or self._reserve is None or not self._reserve.release():
                 raise
             return self._alone(op)
 
@@ -312,7 +312,7 @@ class SqliteDatabase:
             except pysqlite3.IntegrityError:
                 return self._transaction(op, is_repeat=True)
         except (pysqlite3.Error, OverflowError) as error:
-            raise self.damage.notice(sqlite_file.translated(error, self._path)) from error
+            raise self.damage.notice(sqlite_file.translate_error(error, self._path)) from error
 
     def _transaction(self, op: Callable[[Tx], T], *, is_repeat: bool = False) -> T:
         self._begin_patiently()
@@ -325,7 +325,7 @@ class SqliteDatabase:
         return result
 
     def _begin_patiently(self) -> None:
-        def begun() -> bool:
+        def try_begin() -> bool:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
             except pysqlite3.OperationalError as error:
@@ -334,7 +334,7 @@ class SqliteDatabase:
                 raise
             return True
 
-        sqlite_file.wait_until(begun, f"{self._path} is locked by another program")
+        sqlite_file.wait_until(try_begin, f"{self._path} is locked by another program")
 
     def _execute_commit(self) -> None:
         self._connection.execute("COMMIT")
@@ -365,7 +365,7 @@ class SqliteDatabase:
         if self._emptied is not None:
             self._emptied.set()
 
-    def relay_ballast(self) -> None:
+    def restore_reserve(self) -> None:
         """Reserve the room again once there is some."""
-        if self._ballast is not None:
-            self._ballast.lay()
+        if self._reserve is not None:
+            self._reserve.restore()

@@ -39,17 +39,17 @@ def connect(path: Path | None, *, readonly: bool = False) -> Connection:
     """A connection in autocommit mode; transactions are begun by hand, immediately."""
     if path is None:
         return pysqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    connection = _connected(path, "?mode=ro" if readonly else "")
+    connection = _open(path, "?mode=ro" if readonly else "")
     connection.execute("PRAGMA busy_timeout=2000" if readonly else "PRAGMA busy_timeout=0")
     return connection
 
 
-def _connected(path: Path, mode: str) -> Connection:
+def _open(path: Path, mode: str) -> Connection:
     quoted = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return pysqlite3.connect(f"file:{quoted}{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=0)
 
 
-def glimpsed(path: Path, look: Callable[[Connection], T]) -> T:
+def read_quietly(path: Path, look: Callable[[Connection], T]) -> T:
     """What `look` finds in the file, leaving nothing beside it.
 
     Opened in the ordinary way even a reader puts a log and its index beside the file. Where there is no log the
@@ -58,17 +58,17 @@ def glimpsed(path: Path, look: Callable[[Connection], T]) -> T:
     before = _stamp(path)
     if not before[0]:
         try:
-            found = _looked(_connected(path, "?mode=ro&immutable=1"), look)
+            found = _look_and_close(_open(path, "?mode=ro&immutable=1"), look)
         except (pysqlite3.Error, StorageError):
             if _stamp(path) == before:
                 raise
         else:
             if _stamp(path) == before:
                 return found
-    return _looked(connect(path, readonly=True), look)
+    return _look_and_close(connect(path, readonly=True), look)
 
 
-def _looked(connection: Connection, look: Callable[[Connection], T]) -> T:
+def _look_and_close(connection: Connection, look: Callable[[Connection], T]) -> T:
     try:
         return look(connection)
     finally:
@@ -113,9 +113,9 @@ def check_file(path: Path) -> None:
             raise StorageUnusable(f"{path} is damaged: {answer}", hint=remedy)
 
     try:
-        glimpsed(path, look)
+        read_quietly(path, look)
     except pysqlite3.DatabaseError as error:
-        raise translated(error, path, remedy) from error
+        raise translate_error(error, path, remedy) from error
 
 
 def _was_not_closed(path: Path) -> bool:
@@ -141,7 +141,7 @@ def _refuse_network_file_system(path: Path) -> None:
         )
 
 
-def translated(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
+def translate_error(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
     """SQLite's complaint in our words, decided by its error code."""
     name = getattr(error, "sqlite_errorname", "") or ""
     text = str(error)
@@ -214,7 +214,7 @@ class WriteLock:
             self._file = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         self.take()
         try:
             yield

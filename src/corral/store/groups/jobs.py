@@ -62,4 +62,4 @@ class SqlIdempotencyStore:
         self._db = database
 
     async def find(self, key: IdempotencyKey) -> str | None:
-        return await self._db.read(lambda tx: idempotency.seen(tx, key))
+        return await self._db.read(lambda tx: idempotency.find(tx, key))

@@ -29,4 +29,4 @@ class SqlMaintenance:
             raise damage.problem
 
     def restore_reserve(self) -> None:
-        self._db.relay_ballast()
+        self._db.restore_reserve()

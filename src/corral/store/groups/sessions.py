@@ -19,7 +19,7 @@ class SqlSessionStore:
         self._db = database
 
     async def find(self, job_id: str, name: str) -> tuple[str, int] | None:
-        return await self._db.read(lambda tx: sessions.named(tx, job_id, name))
+        return await self._db.read(lambda tx: sessions.find(tx, job_id, name))
 
     async def put(self, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
         return await self._db.write(lambda tx: sessions.put(tx, new, key))
@@ -31,7 +31,7 @@ class SqlSessionStore:
         return await self._db.read(lambda tx: sessions.newest(tx, job_id, before, limit))
 
     async def get_sealed(self, session_id: str) -> SealedSession:
-        return await self._db.read(lambda tx: sessions.sealed(tx, session_id))
+        return await self._db.read(lambda tx: sessions.get_sealed(tx, session_id))
 
     async def list_under_other_keys(self, kid: str, after: str, limit: int) -> list[SealedSession]:
         return await self._db.read(lambda tx: sessions.under_other_keys(tx, kid, after, limit))

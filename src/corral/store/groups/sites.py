@@ -18,7 +18,7 @@ class SqlSiteStore:
         return await self._db.read(lambda tx: sites.of_host(tx, host))
 
     async def list_known(self, limit: int) -> list[KnownSite]:
-        return await self._db.read_slow(lambda tx: sites.known(tx, limit))
+        return await self._db.read_slow(lambda tx: sites.list_known(tx, limit))
 
     async def learn(self, seen: Sequence[Observation]) -> None:
         await self._db.write(lambda tx: sites.learn(tx, seen))

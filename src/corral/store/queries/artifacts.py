@@ -43,14 +43,14 @@ def name_all(tx: Tx, settlements: Sequence[Settlement]) -> None:
 
 def of_run(tx: Tx, run_id: str) -> list[StoredArtifact]:
     """Oldest first, of one attempt the screenshot before the HTML."""
-    return [_stored(row) for row in tx.all(_OF_RUN, values(run_id=run_id))]
+    return [_to_artifact(row) for row in tx.all(_OF_RUN, values(run_id=run_id))]
 
 
 def get(tx: Tx, run_id: str, artifact_id: str) -> StoredArtifact:
     rows = tx.all(_GET, values(id=artifact_id, run_id=run_id))
     if not rows:
         raise ArtifactNotFound(artifact_id)
-    return _stored(rows[0])
+    return _to_artifact(rows[0])
 
 
 def ids(tx: Tx) -> frozenset[str]:
@@ -66,6 +66,6 @@ def forget_of_run(tx: Tx, run_id: str) -> None:
     tx.run(_DELETE_OF_RUN, values(run_id=run_id))
 
 
-def _stored(row: Row) -> StoredArtifact:
+def _to_artifact(row: Row) -> StoredArtifact:
     id_, run_id, attempt, kind, size, created_at = row
     return StoredArtifact(Artifact(id_, ArtifactKind(kind), size), run_id, attempt, at(created_at))

@@ -63,7 +63,7 @@ _ITEMS = sa.select(items.c.run_id, items.c.state, sa.func.count()).group_by(item
 
 def findings(tx: Tx) -> list[Finding]:
     """Every broken rule, up to a screenful of each."""
-    return [*_leases(tx), *_starved(tx), *_numbering(tx), *_folded(tx), *_results(tx), *_frontiers(tx)]
+    return [*_leases(tx), *_find_starved(tx), *_numbering(tx), *_check_states(tx), *_results(tx), *_frontiers(tx)]
 
 
 def _leases(tx: Tx) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def _leases(tx: Tx) -> Iterator[Finding]:
         )
 
 
-def _starved(tx: Tx) -> Iterator[Finding]:
+def _find_starved(tx: Tx) -> Iterator[Finding]:
     """Due runs wait for a busy worker, which is fine; with nothing running at all, nobody is working."""
     if int(tx.all(_COUNT_RUNNING)[0][0]) > 0:
         return
@@ -99,15 +99,15 @@ def _numbering(tx: Tx) -> Iterator[Finding]:
         yield Finding("a run knows its last event", id_, f"the run says {seq}, its history {last}", remedy)
 
 
-def _folded(tx: Tx) -> Iterator[Finding]:
+def _check_states(tx: Tx) -> Iterator[Finding]:
     after = ""
     while page := tx.all(_PAGE, values(after=after)):
         last = page[-1][0]
-        yield from _folded_page(tx.all(_HISTORIES, values(after=after, last=last)))
+        yield from _check_state_page(tx.all(_HISTORIES, values(after=after, last=last)))
         after = last
 
 
-def _folded_page(rows: list[Row]) -> Iterator[Finding]:
+def _check_state_page(rows: list[Row]) -> Iterator[Finding]:
     histories: dict[str, tuple[str, list[EventKind]]] = {}
     for id_, state, kind in rows:
         histories.setdefault(id_, (state, []))[1].append(EventKind(kind))

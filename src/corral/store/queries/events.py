@@ -29,12 +29,12 @@ def rows_for(run_id: str, last_seq: int, drafts: Sequence[EventDraft], wall_ms: 
     """Rows for events that end at `last_seq`, which the run's own row has just been raised to."""
     first = last_seq - len(drafts) + 1
     return [
-        values(run_id=run_id, seq=number, kind=draft.kind.value, meta=_bounded(draft.meta), created_at=wall_ms)
+        values(run_id=run_id, seq=number, kind=draft.kind.value, meta=_limit_meta(draft.meta), created_at=wall_ms)
         for number, draft in enumerate(drafts, start=first)
     ]
 
 
-def _bounded(meta: dict[str, Any]) -> str:
+def _limit_meta(meta: dict[str, Any]) -> str:
     text = to_json(meta)
     if len(text) <= _MAX_META_BYTES:
         return text

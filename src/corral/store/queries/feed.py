@@ -49,14 +49,14 @@ def feed(tx: Tx, after: int, limit: int) -> list[Event]:
         _settle(tx, tx.gaps)
     rows = tx.all(_FEED, values(after=after, limit=limit))
     if tx.gaps is not None and rows:
-        known = _known(rows, after, tx.gaps.settled)
+        known = _count_known(rows, after, tx.gaps.settled)
         if known < len(rows):
             _watch(tx, tx.gaps, rows[-1][0])
         rows = rows[:known]
     return [event_of(row) for row in rows]
 
 
-def _known(rows: list[Row], after: int, settled: int) -> int:
+def _count_known(rows: list[Row], after: int, settled: int) -> int:
     """How many of the rows come before the first position that may still appear."""
     if rows[-1][0] == after + len(rows):
         return len(rows)

@@ -15,7 +15,7 @@ _SEEN = sa.select(idempotency.c.fingerprint, idempotency.c.resource_id).where(id
 _FORGET = sa.delete(idempotency).where(idempotency.c.created_at < param("before"))
 
 
-def earlier(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
+def find_or_add(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
     """What this key has created before, or None: then it stands for `resource_id` from now on.
 
     Refuses a key that came with another request.
@@ -23,10 +23,10 @@ def earlier(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
     row = values(key=key.key, fingerprint=key.fingerprint, resource_id=resource_id, created_at=tx.wall_ms)
     if tx.run(_TAKE_POSTGRES if tx.is_postgres else _TAKE_SQLITE, row) == 1:
         return None
-    return seen(tx, key)
+    return find(tx, key)
 
 
-def seen(tx: Tx, key: IdempotencyKey) -> str | None:
+def find(tx: Tx, key: IdempotencyKey) -> str | None:
     """What this key has created before; None where it is new."""
     rows = tx.all(_SEEN, values(key=key.key))
     if not rows:

@@ -84,7 +84,7 @@ _SLOT_TAKEN = sa.select(slots.c.run_id).where(slots.c.job_id == param("id"), slo
 _TAKE_SLOT = insert_all(slots)
 
 
-def _stored(row: Row) -> StoredJob:
+def _to_job(row: Row) -> StoredJob:
     id_, document, frequency, created_at, state, hold = row
     return StoredJob(job_of(id_, document, frequency, created_at), state, hold)
 
@@ -92,7 +92,7 @@ def _stored(row: Row) -> StoredJob:
 def add(tx: Tx, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None) -> tuple[str, bool]:
     """Write a job; with a key seen before, the id from then, and True."""
     if key is not None:
-        found = idempotency.earlier(tx, key, job.id)
+        found = idempotency.find_or_add(tx, key, job.id)
         if found is not None:
             return found, found != job.id
     if tx.is_repeat and tx.all(_GET, values(id=job.id)):
@@ -116,11 +116,11 @@ def get(tx: Tx, job_id: str) -> StoredJob:
     rows = tx.all(_GET, values(id=job_id))
     if not rows:
         raise JobNotFound(job_id)
-    return _stored(rows[0])
+    return _to_job(rows[0])
 
 
 def newest(tx: Tx, before: str | None, limit: int) -> list[StoredJob]:
-    return [_stored(row) for row in tx.all(_LIST, values(before=before or LAST_ID, limit=limit))]
+    return [_to_job(row) for row in tx.all(_LIST, values(before=before or LAST_ID, limit=limit))]
 
 
 def update(tx: Tx, before: Job, after: Job, next_slot_ms: int | None) -> bool:

@@ -15,7 +15,7 @@ from corral.store.queries import events
 from corral.store.queries.crawl import losses as item_losses
 from corral.store.queries.hosts import quotas
 from corral.store.queries.runs import interventions
-from corral.store.queries.runs.claims import HELD_BY_ME, RUNNING, held
+from corral.store.queries.runs.claims import HELD_BY_ME, RUNNING, lease_params
 from corral.store.rows import run_of, storable
 from corral.store.tables import runs
 from corral.store.tx import Tx, first, param, values
@@ -58,7 +58,7 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
     for loss in losses:
         counts = _read_counts(tx, loss.lease)
         draft, changes = _decide(tx, loss, *counts)
-        [row] = tx.many_returning(_LOSE, [{**held(loss.lease), **changes}])
+        [row] = tx.many_returning(_LOSE, [{**lease_params(loss.lease), **changes}])
         if row is None:
             continue
         events.insert(tx, events.rows_for(loss.lease.run_id, row[0], [draft], tx.wall_ms))
@@ -83,7 +83,7 @@ def _decide(tx: Tx, loss: Loss, losses: int, interruptions: int) -> tuple[EventD
     meta: dict[str, Any] = {"exit": loss.exit_status, "blame": loss.blame.value}
     if loss.blame is Blame.NONE:
         backoff_s = interruption_backoff_s(interruptions + 1)
-        changes = _requeued(losses, interruptions + 1, suspicion)
+        changes = _requeue_values(losses, interruptions + 1, suspicion)
         # Without a delay the run keeps its due time, and with it its place in the queue.
         changes["due_at"] = tx.now_ms + round(backoff_s * 1000) if backoff_s else None
         meta |= {"interruptions": interruptions + 1, "delay_s": backoff_s}
@@ -91,12 +91,12 @@ def _decide(tx: Tx, loss: Loss, losses: int, interruptions: int) -> tuple[EventD
     losses += loss.blame is Blame.CERTAIN
     meta["losses"] = losses
     if loss.blame is Blame.SUSPECTED or losses < loss_cap(run.kind):
-        return EventDraft(EventKind.WORKER_LOST, meta), _requeued(losses, interruptions, suspicion)
+        return EventDraft(EventKind.WORKER_LOST, meta), _requeue_values(losses, interruptions, suspicion)
     meta["stderr"] = loss.stderr_tail[-_STDERR_TAIL:]
-    return EventDraft(EventKind.QUARANTINED, meta), _quarantined(loss, losses, interruptions)
+    return EventDraft(EventKind.QUARANTINED, meta), _quarantine_values(loss, losses, interruptions)
 
 
-def _requeued(losses: int, interruptions: int, suspicion: Suspicion) -> dict[str, Any]:
+def _requeue_values(losses: int, interruptions: int, suspicion: Suspicion) -> dict[str, Any]:
     return values(
         state=RunState.QUEUED.value,
         hold_reason=None,
@@ -110,12 +110,12 @@ def _requeued(losses: int, interruptions: int, suspicion: Suspicion) -> dict[str
     )
 
 
-def _quarantined(loss: Loss, losses: int, interruptions: int) -> dict[str, Any]:
+def _quarantine_values(loss: Loss, losses: int, interruptions: int) -> dict[str, Any]:
     message = (
         f"{losses} workers died while executing this run (last: {loss.exit_status}); "
         "it is held until a person resumes or cancels it"
     )
-    return _requeued(losses, interruptions, Suspicion.ALONE) | values(
+    return _requeue_values(losses, interruptions, Suspicion.ALONE) | values(
         state=target(RunAction.HOLD).value,
         hold_reason=HoldReason.QUARANTINED.value,
         failure_code=FailureCode.WORKER_LOST.value,

@@ -54,7 +54,7 @@ _HELD_BY = (
 )
 
 
-def seen(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
+def save_heartbeat(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
     """Enter a node, or say that it still lives; those not seen for an hour are forgotten on the way."""
     row = values(
         owner=info.owner,
@@ -74,20 +74,20 @@ def seen(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
     tx.run(_FORGET, values(before=tx.now_ms - round(FORGOTTEN_AFTER_S * 1000)))
 
 
-def strike(tx: Tx, owner: Owner) -> None:
+def remove(tx: Tx, owner: Owner) -> None:
     """It is gone, and so is its part of every host."""
     tx.run(_STRIKE, values(owner=owner))
     quotas.drop_all(tx, owner)
 
 
-def listed(tx: Tx, after: str, limit: int) -> list[NodeStatus]:
+def list_all(tx: Tx, after: str, limit: int) -> list[NodeStatus]:
     rows = tx.all(_LISTED, values(after=after, limit=limit))
     if not rows:
         return []
     counts = {row[0]: int(row[1]) for row in tx.all(_COUNT_HELD)}
     held: dict[str, list[HeldRun]] = {}
     for row in tx.all(_FIRST_HELD):
-        held.setdefault(row[0], []).append(_held(tx, row))
+        held.setdefault(row[0], []).append(_to_held_run(tx, row))
     # One may be claimed between the two looks.
     shown = {owner: tuple(runs_held) for owner, runs_held in held.items()}
     return [
@@ -95,8 +95,8 @@ def listed(tx: Tx, after: str, limit: int) -> list[NodeStatus]:
     ]
 
 
-def held_by(tx: Tx, owner: str, after: str, limit: int) -> list[HeldRun]:
-    return [_held(tx, row) for row in tx.all(_HELD_BY, values(owner=owner, after=after, limit=limit))]
+def runs_of(tx: Tx, owner: str, after: str, limit: int) -> list[HeldRun]:
+    return [_to_held_run(tx, row) for row in tx.all(_HELD_BY, values(owner=owner, after=after, limit=limit))]
 
 
 def live_queues(tx: Tx) -> frozenset[str]:
@@ -113,6 +113,6 @@ def _worker(tx: Tx, row: Row, holding: int, held: tuple[HeldRun, ...]) -> NodeSt
     return NodeStatus(info, processes, bool(stopping), at(started_at), seen_s, holding, held)
 
 
-def _held(tx: Tx, row: Row) -> HeldRun:
+def _to_held_run(tx: Tx, row: Row) -> HeldRun:
     _, run_id, kind, job_id, since, lease_until = row
     return HeldRun(run_id, kind, job_id, maybe_at(since), ((lease_until or 0) - tx.now_ms) / 1000)

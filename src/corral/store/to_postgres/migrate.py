@@ -25,7 +25,7 @@ from corral.store import schema
 from corral.store.backends import migration_marks, sqlite_file
 from corral.store.backends.clock import Clock, SystemClock
 from corral.store.backends.migration_marks import Mark, MoveState
-from corral.store.backends.open_postgres import WHERE, connected, migrate, version_in
+from corral.store.backends.open_postgres import WHERE, connect, migrate, version_in
 from corral.store.failpoints import CommitPoints
 from corral.store.open import bring_up, version_of
 from corral.store.tables import metadata
@@ -63,32 +63,32 @@ def plan(path: Path, url: str) -> Plan:
     place = move_target.place_of(url)
 
     def look(source: Any) -> tuple[str, dict[str, int], int]:
-        rows = {table.name: move_rows.count(source, table) for table in move_rows.moved_tables()}
+        rows = {table.name: move_rows.count(source, table) for table in move_rows.tables_to_copy()}
         [(under_way,)] = source.execute("SELECT count(*) FROM runs WHERE state = 'running'").fetchall()
         return _instance(source), rows, under_way
 
-    version = _checked(path)
+    version = _check_file(path)
     if not schema.check_version(version, str(path)):
         raise schema.too_old(version, str(path))
-    _glimpsed(path, lambda source: migration_marks.refuse_moved(source, path))
-    instance, rows, under_way = _glimpsed(path, look)
+    _read_quietly(path, lambda source: migration_marks.refuse_moved(source, path))
+    instance, rows, under_way = _read_quietly(path, look)
     return Plan(place, rows, under_way, move_target.faults(url, instance))
 
 
-def move(path: Path, url: str, told: Progress, *, clock: Clock | None = None) -> Moved:
+def move(path: Path, url: str, report_progress: Progress, *, clock: Clock | None = None) -> Moved:
     place = move_target.place_of(url)
-    _checked(path)
-    done = _glimpsed(path, migration_marks.of_file)
+    _check_file(path)
+    done = _read_quietly(path, migration_marks.of_file)
     if done is None or done.state is not MoveState.MOVED:
         # As a start does: to our schema version, with a clock that all processes of this boot agree on.
         bring_up(path, clock)
     points = CommitPoints()
-    with connected(url, "the target address") as target:
+    with connect(url, "the target address") as target:
         _prepare(target, url)
         if done is not None and done.state is MoveState.MOVED:
-            return _finished(target, done, place, path, points)
-        with _locked(path) as source:
-            return _Move(source, target, told, clock or SystemClock(), points).perform(place)
+            return _finish(target, done, place, path, points)
+        with _lock(path) as source:
+            return _Move(source, target, report_progress, clock or SystemClock(), points).perform(place)
 
 
 def _prepare(target: Target, url: str) -> None:
@@ -100,7 +100,7 @@ def _prepare(target: Target, url: str) -> None:
     target.commit()
 
 
-def _finished(target: Target, done: Mark, place: str, path: Path, points: CommitPoints) -> Moved:
+def _finish(target: Target, done: Mark, place: str, path: Path, points: CommitPoints) -> Moved:
     """The file is closed; what is left to do is to open the target."""
     found = move_target.read_mark(target)
     if found is None or found.id != done.id:
@@ -117,7 +117,7 @@ def _finished(target: Target, done: Mark, place: str, path: Path, points: Commit
 class _Move:
     source: Any
     target: Target
-    told: Progress
+    report_progress: Progress
     clock: Clock
     points: CommitPoints
 
@@ -128,13 +128,13 @@ class _Move:
         self._commit_source()
         source.execute("BEGIN IMMEDIATE")
         move_target.lock(target)
-        if faults := move_target.occupied(target, mark.instance):
+        if faults := move_target.find_conflicts(target, mark.instance):
             raise StorageUnusable(faults[0].partition("; ")[0], hint=faults[0].partition("; ")[2])
         move_target.empty(target)
-        rows = self._copied()
+        rows = self._copy()
         requeued = move_target.give_back(target)
         move_target.write_mark(target, replace(mark, state=MoveState.ARRIVING))
-        self.told("finishing", "", 0, 0)
+        self.report_progress("finishing", "", 0, 0)
         self.points.passing(target.commit)
         tables = [*metadata.tables, "alembic_version"]
         migration_marks.close_file(source, replace(mark, state=MoveState.MOVED), tables)
@@ -146,21 +146,21 @@ class _Move:
     def _commit_source(self) -> None:
         self.points.passing(lambda: self.source.execute("COMMIT"))
 
-    def _copied(self) -> dict[str, int]:
+    def _copy(self) -> dict[str, int]:
         shift_ms = move_target.now_ms(self.target) - self._now_ms()
         rows = {}
-        for table in move_rows.moved_tables():
+        for table in move_rows.tables_to_copy():
             total = move_rows.count(self.source, table)
 
-            def told(what: str, done: int, name: str = table.name, total: int = total) -> None:
-                self.told(what, name, done, total)
+            def report(step: str, done: int, name: str = table.name, total: int = total) -> None:
+                self.report_progress(step, name, done, total)
 
             try:
-                sent = move_rows.copy(self.source, self.target, table, shift_ms, lambda done: told("copying", done))
+                sent = move_rows.copy(self.source, self.target, table, shift_ms, lambda done: report("copying", done))
             except psycopg.DataError as error:
                 what = str(error).strip().splitlines()[0]
                 raise CorralError(f"PostgreSQL cannot take a row of {table.name}: {what}", hint=_NOT_MOVED) from error
-            arrived = move_rows.sum_of(self.target, table, lambda done: told("checking", done))
+            arrived = move_rows.sum_of(self.target, table, lambda done: report("checking", done))
             if arrived != sent:
                 raise CorralError(
                     f"{table.name} did not arrive as it was sent: {sent.rows} rows with checksum {sent.checksum:x}, "
@@ -178,25 +178,25 @@ class _Move:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[Any]:
+def _lock(path: Path) -> Iterator[Any]:
     """The file in an open transaction, and nobody else writing; what is not committed at the end never happened."""
     process_lock = sqlite_file.WriteLock(path)
     source = sqlite_file.connect(path)
     try:
         sqlite_file.prepare(source)
         source.execute("PRAGMA cache_size=-4096")  # what is read once need not be kept
-        with process_lock.held():
-            sqlite_file.wait_until(lambda: _begun(source), f"{path} is locked by another program")
+        with process_lock.hold():
+            sqlite_file.wait_until(lambda: _try_begin(source), f"{path} is locked by another program")
             migration_marks.refuse_moved(source, path)
             yield source
     except pysqlite3.Error as error:
-        raise sqlite_file.translated(error, path) from error
+        raise sqlite_file.translate_error(error, path) from error
     finally:
         source.close()
         process_lock.close()
 
 
-def _begun(source: Any) -> bool:
+def _try_begin(source: Any) -> bool:
     try:
         source.execute("BEGIN IMMEDIATE")
     except pysqlite3.OperationalError as error:
@@ -211,7 +211,7 @@ def _instance(source: Any) -> str:
     return str(row[0]) if row else ""
 
 
-def _checked(path: Path) -> str:
+def _check_file(path: Path) -> str:
     """The version of a file that is sound, and ours."""
     version = version_of(f"sqlite:///{path}")
     if version is None:
@@ -219,8 +219,8 @@ def _checked(path: Path) -> str:
     return version
 
 
-def _glimpsed(path: Path, look: Callable[[Any], Any]) -> Any:
+def _read_quietly(path: Path, look: Callable[[Any], Any]) -> Any:
     try:
-        return sqlite_file.glimpsed(path, look)
+        return sqlite_file.read_quietly(path, look)
     except pysqlite3.Error as error:
-        raise sqlite_file.translated(error, path) from error
+        raise sqlite_file.translate_error(error, path) from error

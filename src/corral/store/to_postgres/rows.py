@@ -30,7 +30,7 @@ _TELL_EVERY = 1000
 _AT_ONCE = 1000
 _LARGE_AT_ONCE = 20
 
-Told = Callable[[int], None]  # how many rows are done
+RowProgress = Callable[[int], None]  # how many rows are done
 Target = psycopg.Connection[Any]
 
 
@@ -42,7 +42,7 @@ class Sum:
     checksum: int
 
 
-def moved_tables() -> list[sa.Table]:
+def tables_to_copy() -> list[sa.Table]:
     return [table for table in metadata.sorted_tables if table.name not in _LEFT_OUT]
 
 
@@ -51,20 +51,20 @@ def count(source: Any, table: sa.Table) -> int:
     return int(found)
 
 
-def copy(source: Any, target: Target, table: sa.Table, shift_ms: int, told: Told) -> Sum:
+def copy(source: Any, target: Target, table: sa.Table, shift_ms: int, report_progress: RowProgress) -> Sum:
     """Every row of the file into the empty table; the sum of what was sent."""
-    summing = _Summing(table, told)
+    summing = _Summing(table, report_progress)
     names = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns)
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
     with target.cursor() as cursor, cursor.copy(statement) as copying:
-        for row in summing.seen(_read(source, table, shift_ms)):
+        for row in summing.add_all(_read(source, table, shift_ms)):
             copying.write_row(row)
     return summing.sum
 
 
-def sum_of(target: Target, table: sa.Table, told: Told) -> Sum:
+def sum_of(target: Target, table: sa.Table, report_progress: RowProgress) -> Sum:
     """The sum of what has arrived, read back."""
-    summing = _Summing(table, told)
+    summing = _Summing(table, report_progress)
     columns = [
         sql.SQL("{}::text").format(sql.Identifier(column.name)) if _is_document(column) else sql.Identifier(column.name)
         for column in table.columns
@@ -74,7 +74,7 @@ def sum_of(target: Target, table: sa.Table, told: Told) -> Sum:
         has_bodies = any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
         cursor.itersize = _LARGE_AT_ONCE if has_bodies else _AT_ONCE
         cursor.execute(statement)
-        for _ in summing.seen(cursor):
+        for _ in summing.add_all(cursor):
             pass
     return summing.sum
 
@@ -100,10 +100,10 @@ def _read(source: Any, table: sa.Table, shift_ms: int) -> Iterator[Row]:
             yield from rows
             continue
         for row in rows:
-            yield _shifted(row, shifted, shift_ms)
+            yield _shift(row, shifted, shift_ms)
 
 
-def _shifted(row: Row, places: list[int], shift_ms: int) -> Row:
+def _shift(row: Row, places: list[int], shift_ms: int) -> Row:
     moved = list(row)
     for place in places:
         if moved[place] is not None and moved[place] > _NO_TIME:
@@ -126,12 +126,12 @@ def _is_document(column: sa.Column[Any]) -> bool:
 
 
 class _Summing:
-    def __init__(self, table: sa.Table, told: Told) -> None:
+    def __init__(self, table: sa.Table, report_progress: RowProgress) -> None:
         self._documents = [place for place, column in enumerate(table.columns) if _is_document(column)]
-        self._told = told
+        self._told = report_progress
         self._rows = self._checksum = 0
 
-    def seen(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def add_all(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
             yield row
             self._checksum = (self._checksum + self._digest(row)) % 2**64

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from corral.domain.errors import BadInput, StorageUnusable
 from corral.store import schema
 from corral.store.backends.migration_marks import KEY, Mark, MoveState
-from corral.store.backends.open_postgres import WHERE, connected, version_in
+from corral.store.backends.open_postgres import WHERE, connect, version_in
 from corral.store.backends.postgres import PostgresTx
 from corral.store.tables import meta, metadata
 from corral.store.to_postgres.requeue import requeue
@@ -37,13 +37,13 @@ def place_of(url: str) -> str:
 
 def faults(url: str, instance: str) -> list[str]:
     """Why nothing can be moved there; nothing is changed."""
-    with connected(url, "the target address") as target:
+    with connect(url, "the target address") as target:
         version = version_in(target)
         schema.check_version(version, WHERE)
-        return [] if version is None else occupied(target, instance)
+        return [] if version is None else find_conflicts(target, instance)
 
 
-def occupied(target: Target, instance: str) -> list[str]:
+def find_conflicts(target: Target, instance: str) -> list[str]:
     """What a move of this installation left unfinished is replaced by its next one, and stands in nobody's way."""
     mark = read_mark(target)
     is_ours = mark is not None and mark.instance == instance and mark.state is MoveState.ARRIVING

@@ -181,9 +181,9 @@ async def _database(settings: Settings) -> AsyncIterator[Check]:
 def _file(path: Path, version: str) -> Check:
 
     try:
-        answers = sqlite_file.glimpsed(path, lambda found: found.execute("PRAGMA integrity_check(5)").fetchall())
+        answers = sqlite_file.read_quietly(path, lambda found: found.execute("PRAGMA integrity_check(5)").fetchall())
     except pysqlite3.Error as error:
-        raise sqlite_file.translated(error, path) from error
+        raise sqlite_file.translate_error(error, path) from error
     if answers != [("ok",)]:
         remedy = "restore a backup; stop every `corral` on it first"
         return Check(
@@ -195,7 +195,7 @@ def _file(path: Path, version: str) -> Check:
 
 def _begun_move(path: Path) -> Check | None:
 
-    mark = sqlite_file.glimpsed(path, migration_marks.of_file)
+    mark = sqlite_file.read_quietly(path, migration_marks.of_file)
     if mark is None or mark.state is not migration_marks.MoveState.MOVING:
         return None
     remedy = "run `corral db migrate-to` again to end it; until then this database is the one that counts"

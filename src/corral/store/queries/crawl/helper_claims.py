@@ -23,7 +23,7 @@ def _claim(*of: sa.ColumnElement[bool]) -> sa.Update:
         .with_for_update(skip_locked=True)
         .cte("due")
     )
-    return sa.update(runs).where(runs.c.id.in_(sa.select(due.c.id))).values(claims.TAKEN).returning(runs)
+    return sa.update(runs).where(runs.c.id.in_(sa.select(due.c.id))).values(claims.CLAIM_VALUES).returning(runs)
 
 
 _CLAIM = _claim()
@@ -32,5 +32,5 @@ _CLAIM_OF = _claim(runs.c.parent_id == param("crawl"))
 
 def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, crawl: str | None) -> list[Lease]:
     """Due helpers, of one crawl or of any."""
-    taken = {**claims.taken_values(tx, owner, lease_s), **values(now=tx.now_ms, limit=limit, crawl=crawl)}
-    return claims.started(tx, tx.all(_CLAIM if crawl is None else _CLAIM_OF, taken), owner)
+    taken = {**claims.claim_params(tx, owner, lease_s), **values(now=tx.now_ms, limit=limit, crawl=crawl)}
+    return claims.start_leases(tx, tx.all(_CLAIM if crawl is None else _CLAIM_OF, taken), owner)

@@ -16,7 +16,7 @@ from corral.store.queries.crawl import assignment, recrawl
 from corral.store.queries.crawl import room as item_room
 from corral.store.queries.crawl.helpers import CrawlStepContext
 from corral.store.queries.sites import site_statistics
-from corral.store.rows import packed_json, storable, to_json
+from corral.store.rows import ensure_json, storable, to_json
 from corral.store.tables import items, records, runs
 from corral.store.tx import Tx, insert_params, is_state, param, values
 
@@ -190,7 +190,7 @@ def _record_values(tx: Tx, context: CrawlStepContext, result: ItemResult) -> dic
         run_id=context.run_id,
         job_id=context.lease.run.job_id,
         item_key=result.key,
-        data=packed_json(result.record),
+        data=ensure_json(result.record),
         created_at=tx.wall_ms,
     )
 

@@ -42,7 +42,7 @@ HELD_BY_ME = (
     RUNNING,
 )
 
-TAKEN = {
+CLAIM_VALUES = {
     "state": target(RunAction.CLAIM).value,
     "epoch": runs.c.epoch + 1,
     "owner": param("owner"),
@@ -76,7 +76,7 @@ _SUSPECTS = (
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
 )
-_CLAIM_ONE = sa.update(runs).where(runs.c.id == param("id"), *_IS_QUEUED_NOW).values(TAKEN).returning(runs)
+_CLAIM_ONE = sa.update(runs).where(runs.c.id == param("id"), *_IS_QUEUED_NOW).values(CLAIM_VALUES).returning(runs)
 # Candidates of a claim per statement once some of them had to wait for a host.
 _LOOK_AHEAD = 500
 
@@ -139,13 +139,13 @@ def claim(  # noqa: PLR0917 - what is claimed, by whom, within which room
     Suspects come on top of the limit, as many as one isolation worker takes.
     """
     waiting.wake_all(tx, hosts, lanes)
-    taken = {**taken_values(tx, owner, lease_s), **values(now=tx.now_ms)}
+    taken = {**claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
     room = LaneRoom(limit, lanes)
     rows = _take(tx, _suspects(tx, lanes, hosts), taken)
     for band in Priority:
         if room.total > 0:
             rows += _claim_in(tx, band, room, hosts, taken)
-    return started(tx, rows, owner)
+    return start_leases(tx, rows, owner)
 
 
 def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: dict[str, Any]) -> list[Row]:
@@ -196,8 +196,8 @@ def _suspects(tx: Tx, lanes: Lanes, hosts: HostRoom) -> list[Candidate]:
 def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
     """One named run, for a caller that executes just this one."""
     waiting.wake_all(tx, hosts, EVERY_LANE)
-    taken = taken_values(tx, owner, lease_s)
-    return started(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
+    taken = claim_params(tx, owner, lease_s)
+    return start_leases(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
 
 
 def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
@@ -212,11 +212,11 @@ def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
     return found[:limit]
 
 
-def taken_values(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
+def claim_params(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
     return values(owner=owner, lease_until=tx.now_ms + round(lease_s * 1000), wall=tx.wall_ms)
 
 
-def started(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
+def start_leases(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
     # RETURNING promises no order; the caller starts them in the order they were due.
     rows.sort(key=_IN_ORDER)
     leases: list[Lease] = []
@@ -260,7 +260,7 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
     landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
     _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed])
     return [
-        row is not None or _was_mine_already(tx, settlement) or _refused(tx, settlement.lease)
+        row is not None or _was_mine_already(tx, settlement) or _refuse(tx, settlement.lease)
         for settlement, row in zip(settlements, rows, strict=True)
     ]
 
@@ -327,7 +327,7 @@ def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
     return bool(rows) and tuple(rows[0]) == expected
 
 
-def _refused(tx: Tx, lease: Lease) -> bool:
+def _refuse(tx: Tx, lease: Lease) -> bool:
     """Put on record that somebody without the lease tried to write; always False."""
     [row] = tx.many_returning(_NUMBER_STALE, [values(id=lease.run_id)])
     if row is not None:
@@ -338,7 +338,7 @@ def _refused(tx: Tx, lease: Lease) -> bool:
 
 def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
     """Give runs back untouched: queued where they stood, the attempt not counted."""
-    rows = tx.many_returning(_RELEASE, [held(lease) for lease in leases])
+    rows = tx.many_returning(_RELEASE, [lease_params(lease) for lease in leases])
     history: list[dict[str, Any]] = []
     for lease, row in zip(leases, rows, strict=True):
         if row is not None:
@@ -348,5 +348,5 @@ def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
     return len(history)
 
 
-def held(lease: Lease) -> dict[str, Any]:
+def lease_params(lease: Lease) -> dict[str, Any]:
     return values(id=lease.run_id, epoch=lease.epoch, owner=lease.owner)

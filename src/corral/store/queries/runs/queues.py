@@ -76,7 +76,7 @@ def now(tx: Tx) -> list[QueueNow]:
             queue,
             tuple(_band(band, queue, due, later, held) for band in Priority),
             sum(running.get((queue, band), 0) for band in Priority),
-            _waited_s(tx, oldest.get(queue)),
+            _wait_s(tx, oldest.get(queue)),
         )
         for queue in Queue
     ]
@@ -86,7 +86,7 @@ def _band(band: Priority, queue: Queue, *tallies: _Tally) -> Band:
     return Band(band, *(tally.get((queue, int(band)), 0) for tally in tallies))
 
 
-def _waited_s(tx: Tx, due_at: int | None) -> float | None:
+def _wait_s(tx: Tx, due_at: int | None) -> float | None:
     return None if due_at is None or due_at > tx.now_ms else (tx.now_ms - due_at) / 1000
 
 
@@ -97,7 +97,7 @@ def neglect(tx: Tx, after_s: float) -> list[Neglect]:
     for lane, statement in _OLDEST_IN_LANE.items():
         queue = _QUEUE_OF_LANE[lane]
         for band in Priority if queue.value not in by else ():
-            waited_s = _waited_s(tx, tx.all(statement, values(band=int(band)))[0][0])
+            waited_s = _wait_s(tx, tx.all(statement, values(band=int(band)))[0][0])
             if waited_s is not None:
                 oldest_s[queue] = max(oldest_s.get(queue, 0.0), waited_s)
     return neglected(oldest_s, by, after_s)

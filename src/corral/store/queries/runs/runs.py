@@ -112,7 +112,7 @@ def add(
     """Write runs with their first events. With a key seen before: the ids from then, and True."""
     ids = [run.id for run, _ in new]
     if key is not None:
-        found = idempotency.earlier(tx, key, " ".join(ids))
+        found = idempotency.find_or_add(tx, key, " ".join(ids))
         if found is not None:
             # The key may have come with these very runs: then only the answer to it was lost.
             return found.split(), found.split() != ids

@@ -63,7 +63,7 @@ _MARK = _UPDATE.where(recipes.c.version == param("version")).values(document=par
 _FAILED = "failed_shape"
 
 
-def _stored(row: Row) -> StoredRecipe:
+def _to_recipe(row: Row) -> StoredRecipe:
     id_, host, url_pattern, fields_key, cell, pinned, version, created_at, updated_at = row
     document = from_json(cell)
     failed_shape = document.pop(_FAILED, None)
@@ -81,7 +81,7 @@ def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
     A recording of the same shape is no new recipe, even if the values that its calls send are others: what is known
     of the old one, that it failed above all, holds for it.
     """
-    known = [_stored(row) for row in tx.all(_SAME_PAGES, _page_of(lesson))]
+    known = [_to_recipe(row) for row in tx.all(_SAME_PAGES, _page_of(lesson))]
     before = known[0] if known else None
     if before is not None and before.document == lesson.document:
         return None
@@ -104,7 +104,7 @@ def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
         return None
     if not is_same_shape:
         tx.run(_FORGET, values(host=lesson.host, fields_key=lesson.memory_key))
-    return None if has_failed else _stored(row)
+    return None if has_failed else _to_recipe(row)
 
 
 def _page_of(lesson: RecordedRecipe) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _page_of(lesson: RecordedRecipe) -> dict[str, Any]:
 def mark_failed(tx: Tx, recipe_id: str, version: int) -> None:
     """A replay of this version failed for good: it is not offered again until its shape changes."""
     for row in tx.all(_GET, values(id=recipe_id)):
-        stored = _stored(row)
+        stored = _to_recipe(row)
         document = _cell(stored.document, shape_of(stored.document))
         tx.run(_MARK, values(id=recipe_id, version=version, document=document))
 
@@ -129,7 +129,7 @@ def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: b
         [row] = tx.many_returning(_EDIT, [{**given, **values(document=to_json(document))}])
     if row is None:
         raise RecipeNotFound(recipe_id)
-    stored = _stored(row)
+    stored = _to_recipe(row)
     if document is not None:
         # The memory of the site knows fields by their names alone, whatever the selectors of a job.
         for key in {stored.fields_key, fields_key(before.document["fields"]), fields_key(document["fields"])}:
@@ -141,18 +141,18 @@ def get(tx: Tx, recipe_id: str) -> StoredRecipe:
     rows = tx.all(_GET, values(id=recipe_id))
     if not rows:
         raise RecipeNotFound(recipe_id)
-    return _stored(rows[0])
+    return _to_recipe(rows[0])
 
 
 def of_fields(tx: Tx, host: str, fields_key: str) -> list[StoredRecipe]:
-    return [_stored(row) for row in tx.all(_OF_FIELDS, values(host=host, fields_key=fields_key))]
+    return [_to_recipe(row) for row in tx.all(_OF_FIELDS, values(host=host, fields_key=fields_key))]
 
 
 def newest(tx: Tx, host: str | None, before: str | None, limit: int) -> list[StoredRecipe]:
     given = values(before=before or LAST_ID, limit=limit)
     if host is None:
-        return [_stored(row) for row in tx.all(_LIST, given)]
-    return [_stored(row) for row in tx.all(_LIST_HOST, {**given, **values(host=host)})]
+        return [_to_recipe(row) for row in tx.all(_LIST, given)]
+    return [_to_recipe(row) for row in tx.all(_LIST_HOST, {**given, **values(host=host)})]
 
 
 def delete(tx: Tx, recipe_id: str) -> None:

@@ -104,7 +104,7 @@ def _key(session_id: str) -> str:
     return f"session:{session_id}"
 
 
-def named(tx: Tx, job_id: str, name: str) -> tuple[str, int] | None:
+def find(tx: Tx, job_id: str, name: str) -> tuple[str, int] | None:
     """Id and version of the session of this name, for whoever is about to seal the next version."""
     rows = tx.all(_NAMED, values(job_id=job_id, name=name))
     return (rows[0][0], int(rows[0][1])) if rows else None
@@ -120,11 +120,11 @@ def put(tx: Tx, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str
         raise JobNotFound(sealed.job_id)
     if key is not None:
         ours = f"{sealed.id} {sealed.version}"
-        found = idempotency.earlier(tx, key, ours)
+        found = idempotency.find_or_add(tx, key, ours)
         if found is not None:
             # The key may have come with this very version: then only the answer to it was lost.
             return found.split()[0], found != ours
-    if tx.is_repeat and named(tx, sealed.job_id, new.name) == (sealed.id, sealed.version):
+    if tx.is_repeat and find(tx, sealed.job_id, new.name) == (sealed.id, sealed.version):
         return sealed.id, False
     _take_version(tx, new)
     row = values(
@@ -145,7 +145,7 @@ def put(tx: Tx, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str
 
 def _take_version(tx: Tx, new: NewSession) -> None:
     sealed = new.sealed
-    current = named(tx, sealed.job_id, new.name)
+    current = find(tx, sealed.job_id, new.name)
     if sealed.version == 1:
         if current is not None:
             raise SessionChanged
@@ -176,7 +176,7 @@ def newest_sealed(tx: Tx, job_id: str) -> SealedSession | None:
     return SealedSession(*rows[0]) if rows else None
 
 
-def sealed(tx: Tx, session_id: str) -> SealedSession:
+def get_sealed(tx: Tx, session_id: str) -> SealedSession:
     rows = tx.all(_SEALED_BY_ID, values(id=session_id))
     if not rows:
         raise SessionNotFound(session_id)

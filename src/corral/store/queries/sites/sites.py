@@ -51,7 +51,7 @@ def of_host(tx: Tx, host: str) -> list[Memory]:
     return [_memory(row) for row in tx.all(_OF_HOST, values(host=host))]
 
 
-def known(tx: Tx, limit: int) -> list[KnownSite]:
+def list_known(tx: Tx, limit: int) -> list[KnownSite]:
     """The hosts there is any evidence of, the latest first."""
     rows = tx.all(_KNOWN, values(limit=limit))
     return [KnownSite(host, int(attempts), int(recorded), at(last)) for host, attempts, last, recorded in rows]
