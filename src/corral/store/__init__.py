@@ -1,1 +1,1 @@
-"""One contract, two databases. Every public method of `Store` is one transaction."""
+"""One store contract over SQLite and PostgreSQL. Every method of a store group is one transaction."""

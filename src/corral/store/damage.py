@@ -1,4 +1,4 @@
-"""What goes wrong with a database that was sound when it was opened: pages overwritten, tables dropped."""
+"""Damage to a database that was intact when it was opened: pages overwritten, tables dropped."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ _QUICK_CHECK = sa.text("PRAGMA quick_check(1)")
 
 
 class Damage:
-    """Remembers damage that any operation met, so that `/health` tells it and the log says it once."""
+    """Remembers damage that any operation found, so that `/health` reports it and the log mentions it once."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class Damage:
         self.problem: StorageUnusable | None = None
 
     def notice(self, error: CorralError) -> CorralError:
-        """The same error, remembered where it is damage. A database that was moved away is none."""
+        """Return the error, and remember it if it means damage. A migrated database is not damaged."""
         if isinstance(error, StorageUnusable) and not isinstance(error, StorageMoved):
             if self.problem is None:
                 _log().error("database_damaged", reason=error.message, hint=error.hint)
@@ -41,7 +41,7 @@ class Damage:
         return True
 
     def check(self, tx: Tx) -> None:
-        """Look for every table and column; where damage was met before, whether it is still there."""
+        """Look for every table and column, and check whether damage found before still exists."""
         for statement in _TABLES:
             tx.all(statement)
         if self.problem is not None and (self._path is None or _is_sound(self._path, tx)):
@@ -55,7 +55,7 @@ def _is_sound(path: Path, tx: Tx) -> bool:
 
 
 def _log() -> Any:
-    # Loaded here: a command that only reads has nothing to log.
+    # Imported here: a command that only reads has nothing to log.
     from corral.log import ready_logger  # noqa: PLC0415
 
     return ready_logger()

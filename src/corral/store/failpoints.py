@@ -1,4 +1,4 @@
-"""Commit points, countable and able to kill the process at one of them: what the crash tests stand on."""
+"""Commit points for crash tests: each commit is counted, and the process can be killed before or after one."""
 
 import os
 import signal

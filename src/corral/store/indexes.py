@@ -1,4 +1,4 @@
-"""The indexes of all tables, and the lanes that a claim looks through."""
+"""The indexes of all tables, and the lanes that a claim reads."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ IN_LANE = {
     "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
     "crawl": "kind = 'crawl'",
 }
-# What a claim looks through: runs that wait for their host, and suspects, are kept out of its way.
+# The runs a claim reads. Runs that wait for their host, and suspects, are not in these indexes.
 LANES = {lane: f"waiting_host IS NULL AND suspect = 0 AND {what}" for lane, what in IN_LANE.items()}
 _in_order = (runs.c.priority, runs.c.due_at, runs.c.id)
 for _lane, _what in LANES.items():

@@ -1,6 +1,6 @@
-"""Opening a store by its address: checked, migrated, with its clock set.
+"""Opening a store by its URL: check it, migrate it, set its clock.
 
-What each kind of database takes is loaded only where it is used.
+The modules of each backend are imported only when that backend is used.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ def open_store(url: str, *, clock: Clock | None = None) -> Store:
 
 
 def open_for_reading(url: str) -> Store:
-    """The store as it is, for those who only look: nothing is created, migrated or locked."""
+    """The store for reading only: this creates, migrates and locks nothing."""
     from corral.store.backends import readonly  # noqa: PLC0415
 
     if not _is_postgres(url):
@@ -36,7 +36,7 @@ def open_for_reading(url: str) -> Store:
 
 
 def version_of(url: str) -> str | None:
-    """The schema version of what is there; None where there is nothing yet. Nothing is changed."""
+    """The schema version of the database; None if there is none yet. Changes nothing."""
     if not _is_postgres(url):
         from corral.store.backends import open_sqlite  # noqa: PLC0415
 
@@ -47,7 +47,7 @@ def version_of(url: str) -> str | None:
 
 
 def bring_up(path: Path, clock: Clock | None = None) -> None:
-    """What a start does to a file: to our schema version, its clock set."""
+    """Migrate a file to the current schema version and set its clock, as a start does."""
     from corral.store.backends import open_sqlite  # noqa: PLC0415
 
     open_sqlite.open_database(f"sqlite:///{path}", clock).close_now()

@@ -1,4 +1,4 @@
-"""Rows to values and back."""
+"""Conversion between rows and domain values."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,10 +14,10 @@ from corral.domain.runs.record import Record
 from corral.domain.runs.run import KIND_ALIASES, HoldReason, Run, RunState
 from corral.store.tx import Row
 
-# As deep as orjson goes, with room for what a value is wrapped in.
+# The nesting limit of orjson, with room for the documents that contain a value.
 _MAX_DEPTH = 200
 
-# Looking a member up is several times quicker than asking the enumeration for it.
+# A dictionary lookup is several times faster than calling the enumeration.
 _STATES = {state.value: state for state in RunState}
 _PRIORITIES = {int(priority): priority for priority in Priority}
 _STRATEGIES = {strategy.value: strategy for strategy in Strategy}
@@ -36,14 +36,14 @@ def to_ms(moment: datetime) -> int:
 
 
 def storable(text: str) -> str:
-    """Without what the databases refuse in a text: NUL, and halves of surrogate pairs."""
+    """Remove what the databases refuse in text: NUL, and lone surrogates."""
     if text.isascii():
         return text.replace("\0", "")
     return text.replace("\0", "").encode("utf-8", "ignore").decode()
 
 
 def to_json(value: Any) -> str:
-    """JSON that both databases store. What comes from a page is made to fit: a result must not fail on this."""
+    """JSON that both databases accept. Values from a page are adapted, so that no result is lost because of them."""
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -54,7 +54,7 @@ def to_json(value: Any) -> str:
 
 
 def ensure_json(value: Any) -> str:
-    """The same, of a value that may have been packed where it was made."""
+    """JSON of a value that may be encoded already."""
     if isinstance(value, str) and "\\u0000" not in value:
         return value
     return to_json(orjson.loads(value) if isinstance(value, str) else value)
@@ -77,12 +77,12 @@ def _fit(value: Any, depth: int) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """PostgreSQL hands documents over as values, SQLite as text."""
+    """PostgreSQL returns documents as values, SQLite as text."""
     return orjson.loads(value) if isinstance(value, str) else value
 
 
 def run_of(row: Row) -> Run:
-    """By position, in the order of the table's columns: this is done for every claim."""
+    """Unpack by position, in the order of the table's columns, because every claim does this."""
     (
         id_, job_id, kind, state, priority, attempt, max_attempts, requested, resolved, payload, epoch, losses, suspect,
         due_at, created_at, hold, owner, lease_until, started_at, finished_at, code, detail, message, stats, attempts,
@@ -118,7 +118,7 @@ def job_document(job: Job) -> dict[str, Any]:
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
         "trusted_hosts": list(job.trusted_hosts),
-        # Left out where there is nothing to say: a document is compared with what older versions wrote.
+        # Omitted when they have the default: documents are compared with those of older versions.
         **({"proxy": job.proxy.document()} if job.proxy else {}),
         **({} if job.verify_tls else {"verify_tls": False}),
         **({} if job.crawl_mode is CrawlMode.SINGLE else {"crawl_mode": job.crawl_mode.value}),

@@ -1,4 +1,4 @@
-"""What a query function sees: one open transaction, on either database."""
+"""The interface of one open transaction, which query functions take, and the compiler of their statements."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Row = tuple[Any, ...]
 
 _PREFIX = "p_"
 
-# After every id in any collation; many of PostgreSQL's sort punctuation such as `~` before digits.
+# Sorts after every id in any collation; many collations of PostgreSQL sort punctuation such as `~` before digits.
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
@@ -29,12 +29,12 @@ class FeedGaps:
 
 
 class Tx(Protocol):
-    """`now_ms` judges leases and due times and never jumps; `wall_ms` is what a calendar says."""
+    """`now_ms` is for leases and due times and never jumps; `wall_ms` is calendar time."""
 
     now_ms: int
     wall_ms: int
     is_postgres: bool
-    # True where the same operation failed on something unique: it may have been committed before, unanswered.
+    # True if this operation failed on a unique constraint before: an earlier try may have been committed unanswered.
     is_repeat: bool
     # None on databases where event positions never appear out of order.
     gaps: FeedGaps | None
@@ -44,22 +44,22 @@ class Tx(Protocol):
         ...
 
     def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
-        """Execute one statement; how many rows it touched."""
+        """Execute one statement; return the number of rows it changed."""
         ...
 
     def many(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> int:
-        """Execute one statement for each set of parameters; how many rows were touched in all."""
+        """Execute one statement for each set of parameters; return the number of rows changed in total."""
         ...
 
     def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:
-        """Execute one statement for each set of parameters, where each has to touch a row.
+        """Execute one statement for each set of parameters, if each of them changes a row.
 
-        False where one did not, or where the database gains nothing by it: then nothing is written.
+        False if one did not, or if this database gains nothing by it; then nothing is written.
         """
         ...
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
-        """For each set of parameters the one row the statement returned, or None where it matched nothing."""
+        """The one row the statement returned for each set of parameters, or None if it matched nothing."""
         ...
 
 
@@ -67,9 +67,9 @@ Bind = Callable[[dict[str, Any]], tuple[Any, ...]]
 
 
 class Compiler:
-    """Core statements compiled once per dialect: running them costs what the bare driver costs.
+    """Compiles each statement once per dialect, so that running it costs no more than the bare driver.
 
-    Parameters go to the driver by position, which both take twice as quickly as names.
+    Parameters go to the driver by position, which both drivers bind twice as fast as names.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -79,7 +79,7 @@ class Compiler:
         self._compiled: dict[int, tuple[str, Bind, ClauseElement]] = {}
 
     def sql(self, statement: ClauseElement) -> tuple[str, Bind]:
-        """The text, and what puts named values into the order it wants them in."""
+        """The SQL text, and the function that puts named values into its order."""
         found = self._compiled.get(id(statement))
         if found is None:
             compiled = statement.compile(dialect=self._dialect, compile_kwargs={"render_postcompile": True})
@@ -107,15 +107,15 @@ def first(rows: list[Row]) -> Row | None:
 
 
 def param(name: str) -> sa.BindParameter[Any]:
-    """A named parameter without a type of its own, so that either driver takes the value as it is.
+    """A named parameter without a type, so that either driver takes the value unchanged.
 
-    Inside the statement a prefix keeps it apart from the names SQLAlchemy gives to constants and columns.
+    A prefix separates it from the names SQLAlchemy gives to constants and columns.
     """
     return sa.bindparam(f"{_PREFIX}{name}", None, required=False)
 
 
 def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool]:
-    """A literal, not a parameter: only so does SQLite choose the partial index of that state once and for all."""
+    """Compare with a literal, not a parameter, so that SQLite chooses the partial index of that state."""
     text: sa.ColumnClause[str] = sa.literal_column(f"'{state}'")
     return column == text
 

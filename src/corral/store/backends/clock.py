@@ -1,17 +1,17 @@
-"""The clock of a single-node installation: it looks like the wall clock and cannot jump within one boot."""
+"""The clock of a single-node installation: it starts at the wall-clock time and cannot jump within one boot."""
 
 import time
 from pathlib import Path
 from typing import Protocol
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# Only Linux has one that goes on while the machine sleeps.
+# Only Linux has a clock that keeps counting while the machine sleeps.
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock(Protocol):
     def boot_id(self) -> str:
-        """Changes when the machine restarts, which voids every lease at once."""
+        """Changes when the machine restarts, which invalidates every lease."""
         ...
 
     def since_boot_ms(self) -> int: ...

@@ -1,4 +1,4 @@
-"""A reserve on the disk: given up when it is full, so that what was running can still be recorded."""
+"""Disk space reserved in advance and released when the disk is full, so that running work can still be recorded."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from corral.domain.errors import StorageFull
 
 _MIB = 1024 * 1024
 _SIZE = 8 * _MIB
-# To go on after the disk was full: the reserve, and room for the work of a while.
+# Free space needed to continue after the disk was full: the reserve, and some room for new work.
 NEEDED_BYTES = _SIZE + 2 * _MIB
 
 
 def full(path: Path | None) -> StorageFull:
-    """What to do about a database that cannot be written for want of room: how much, and where."""
+    """The error for a full disk; its hint says how much space to free, and where."""
     if path is None:
         return StorageFull("no room left to write the database in memory", hint="give the process more memory")
     free = shutil.disk_usage(path.parent).free
@@ -31,7 +31,7 @@ class DiskReserve:
         self._is_spent = False
 
     def restore(self) -> None:
-        """Reserve the room, unless it is already reserved or would take the last of the disk."""
+        """Reserve the space, unless it is reserved already or the disk has too little left."""
         if self._path.exists():
             self._is_spent = False
             return
@@ -47,7 +47,7 @@ class DiskReserve:
             os.close(file)
 
     def release(self) -> bool:
-        """Give the room up; False where there was none left to give."""
+        """Release the space; False if there was none to release."""
         try:
             self._path.unlink()
         except FileNotFoundError:
@@ -57,7 +57,7 @@ class DiskReserve:
 
     @property
     def is_spent(self) -> bool:
-        """True while what was given up is all there is: it is kept for what has to be recorded."""
+        """True while the released space is all that is left: only essential writes may use it."""
         if self._is_spent:
             self.restore()
         return self._is_spent

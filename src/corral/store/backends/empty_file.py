@@ -1,6 +1,6 @@
-"""A database file of no bytes: left by a first start that was killed, or all that is left of an installation.
+"""A database file of zero bytes: a first start was killed, or an installation lost its data.
 
-SQLite takes it for a new database, and deletes a write-ahead log beside it.
+SQLite treats it as a new database and deletes a write-ahead log beside it.
 """
 
 import os
@@ -9,17 +9,17 @@ from pathlib import Path
 from corral.domain.errors import StorageUnusable
 from corral.runtime import file_lock
 
-# Made once a database was opened, never before. The folders of a supervisor (run, log, redis) are older than that.
+# Created only after a database was opened. The folders of a supervisor (run, log, redis) may be older.
 _BESIDE_ANY = ("-ballast", "-wal")
 _IN_DATA_FOLDER = ("vault.key", "artifacts", "cache", "nodes")
 _USUAL_NAME = "corral.db"
 
 
 def refuse_emptied(path: Path) -> None:
-    """StorageUnusable where other files show that the empty file was a database before; else a line in the log."""
+    """Raise StorageUnusable if other files show that the empty file was a database before; otherwise log a warning."""
     signs = _signs(path)
     if not signs:
-        # Loaded here: a command that only reads has nothing to log.
+        # Imported here: a command that only reads has nothing to log.
         from corral.log import ready_logger  # noqa: PLC0415
 
         ready_logger().warning(
@@ -29,7 +29,7 @@ def refuse_emptied(path: Path) -> None:
     if _is_being_created(path):
         return
     raise StorageUnusable(
-        f"{path} is empty (0 bytes), but this was an installation before: {', '.join(signs)} lies beside it",
+        f"{path} is empty (0 bytes), but other files show that it held data before: {', '.join(signs)}",
         hint=f"restore {path} from a backup, or delete the empty file to start without its data; nothing was changed",
     )
 
@@ -48,7 +48,7 @@ def _has_content(path: Path) -> bool:
 
 
 def _is_being_created(path: Path) -> bool:
-    """True once another process that holds the write lock has filled the file meanwhile."""
+    """Wait for the process that holds the write lock; True if it has filled the file."""
     try:
         lock = os.open(path.with_name(path.name + "-lock"), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

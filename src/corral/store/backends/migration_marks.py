@@ -1,4 +1,4 @@
-"""The marks that a move leaves: in the file it came from, and in the database it went to."""
+"""The marks of a migration to PostgreSQL: in the SQLite file it reads, and in the database it fills."""
 
 import json
 from collections.abc import Iterable
@@ -12,27 +12,27 @@ from corral.domain.errors import StorageMoved
 
 KEY = "move"  # in corral_meta, on both sides
 TOLD = "moved to PostgreSQL on "
-# In the header of the file, where asking costs nothing: "move" in four letters.
+# In the header of the file, where reading it costs nothing: "move" in four letters.
 _MOVED = 0x6D6F7665
 
 Connection = Any  # pysqlite3 carries no types
 
 
 class MoveState(StrEnum):
-    MOVING = "moving"  # of the file: a move was begun; until it is moved the file is the one that counts
-    MOVED = "moved"  # of the file: nothing is written to it any more
-    ARRIVING = "arriving"  # of the target: it is not to be used before the file says that it is moved
-    ARRIVED = "arrived"  # of the target: it is the one that counts
+    MOVING = "moving"  # the file: a migration began; the file stays authoritative until it is MOVED
+    MOVED = "moved"  # the file: nothing may be written to it
+    ARRIVING = "arriving"  # the target: not to be used until the file is marked MOVED
+    ARRIVED = "arrived"  # the target: it is authoritative
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The same on both sides but for the state."""
+    """Identical on both sides, except for the state."""
 
     id: str
     state: MoveState
-    instance: str  # the installation that is moved
-    to: str  # where to, without user and password
+    instance: str  # the installation that is migrated
+    to: str  # the target, without user and password
     at: str
 
     def text(self) -> str:
@@ -45,7 +45,7 @@ class Mark:
 
     @property
     def sentence(self) -> str:
-        """What everybody hears who tries to write to the file."""
+        """The error message for every write to the file."""
         return f"{TOLD}{self.at} ({self.to}); set APP_DATABASE_URL"
 
 
@@ -54,7 +54,7 @@ def now_text() -> str:
 
 
 def refuse_moved(connection: Connection, path: Path | None) -> None:
-    """StorageMoved where nothing is to be written here any more, and what can be read is only what once was."""
+    """Raise StorageMoved if this database was migrated: it accepts no writes, and its data is out of date."""
     if path is not None and connection.execute("PRAGMA user_version").fetchone()[0] == _MOVED:
         mark = of_file(connection)
         raise StorageMoved(str(path), mark.sentence if mark else f"{TOLD}an unknown day")
@@ -70,9 +70,9 @@ def write(connection: Connection, mark: Mark) -> None:
 
 
 def close_file(connection: Connection, mark: Mark, tables: Iterable[str]) -> None:
-    """In the open transaction: from its commit on every write is refused, whichever program tries it.
+    """Close the file in the open transaction: after its commit every write by any program is refused.
 
-    Ours look at the header first; a version that does not, or another program, meets the triggers.
+    Corral reads the header first; triggers stop older versions and other programs.
     """
     write(connection, mark)
     connection.execute(f"PRAGMA user_version = {_MOVED}")

@@ -1,4 +1,4 @@
-"""Opening a PostgreSQL database. Apart from the rest, because loading the driver costs who uses SQLite a start."""
+"""Opening a PostgreSQL database. A separate module, because loading the driver would slow down every SQLite start."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 
 def open_database(url: str) -> PostgresDatabase:
-    """The database, brought to our schema version."""
+    """The database, migrated to the current schema version."""
     plain = _plain(url)
     try:
         with psycopg.connect(plain, connect_timeout=_CONNECT_S) as connection:
@@ -33,7 +33,7 @@ def open_database(url: str) -> PostgresDatabase:
 
 
 def open_readonly(url: str) -> PostgresDatabase | None:
-    """The database as it is; None where it is empty."""
+    """The database without changes to it; None if it is empty."""
     found = version_of(url)
     if found is None:
         return None
@@ -45,14 +45,14 @@ def open_readonly(url: str) -> PostgresDatabase | None:
 
 
 def version_of(url: str) -> str | None:
-    """The schema version; None where the database is empty. Nothing is changed."""
+    """The schema version; None if the database is empty. Changes nothing."""
     with connect(url) as connection:
         return version_in(connection)
 
 
 @contextmanager
 def connect(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
-    """One connection, for as long as the block lasts; what goes wrong is told in our words."""
+    """One connection for the duration of the block; raises CorralError instead of driver errors."""
     try:
         with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
             yield connection
@@ -63,11 +63,11 @@ def connect(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
 
 
 def refuse_unfinished(connection: Connection) -> None:
-    """Everything may be there, and still be written to where it came from."""
+    """Refuse a database whose migration is unfinished: the SQLite file may still be written to."""
     row = connection.execute("SELECT value FROM corral_meta WHERE key = %s", (migration_marks.KEY,)).fetchone()
     if row is not None and migration_marks.Mark.read(str(row[0])).state is migration_marks.MoveState.ARRIVING:
         raise StorageUnusable(
-            "a move into this PostgreSQL database is not finished",
+            "the migration into this PostgreSQL database is not finished",
             hint="run `corral db migrate-to` again, with the settings of the installation it comes from",
         )
 
@@ -75,7 +75,7 @@ def refuse_unfinished(connection: Connection) -> None:
 def migrate(connection: Connection, url: str) -> None:
     connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
     connection.commit()
-    # Somebody else may have migrated while we waited for the lock.
+    # Another process may have migrated the database while this one waited for the lock.
     if not schema.check_version(version_in(connection), WHERE):
         connection.commit()
         schema.upgrade_apart(lambda: _upgrade(url))

@@ -1,4 +1,4 @@
-"""Opening a SQLite database: the file checked, migrated, with its clock set."""
+"""Opening a SQLite database: check the file, migrate it, set its clock."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from corral.store.backends.sqlite import SqliteDatabase
 
 T = TypeVar("T")
 
-# The longest a retry is ever put off.
+# The longest delay of a retry.
 _LONGEST_WAIT_MS = 3600 * 1000
 
 
@@ -32,20 +32,20 @@ def _path(url: str) -> Path | None:
 
 
 def open_readonly(url: str) -> ReadOnlyFile | None:
-    """The file as it is; None where there is nothing in it."""
+    """The file without changes to it; None if it has no data."""
     path = _path(url)
     found = _version_of_file(path)
     if path is None or found is None:
         return None
     if not schema.check_version(found, str(path)):
         raise schema.too_old(found, str(path))
-    # What it holds is what once was; whoever looks wants to know what is.
+    # The data of a migrated file is out of date, so a reader must not see it.
     _read_quietly(path, lambda connection: migration_marks.refuse_moved(connection, path))
     return ReadOnlyFile(path)
 
 
 def _check_place(path: Path) -> None:
-    """That no folder above the file is a file itself: there is nothing in it, and there never will be."""
+    """Raise if a parent of the path is a file, so the database can never exist there."""
     above = next((place for place in path.parents if os.path.isfile(place)), None)  # noqa: PTH113 - never raises
     if above is not None:
         raise StorageUnusable(
@@ -71,7 +71,7 @@ def _version_of_file(path: Path | None) -> str | None:
 
 
 def open_database(url: str, clock: Clock | None) -> SqliteDatabase:
-    """The database, brought to our schema version."""
+    """The database, migrated to the current schema version."""
     path = _path(url)
     if path is None:
         return _prepare(None, clock)
@@ -109,10 +109,10 @@ def _migrate_file(path: Path) -> None:
     lock = sqlite_file.WriteLock(path)
     try:
         with lock.hold():
-            # Somebody else may have migrated while we waited for the lock.
+            # Another process may have migrated the file while this one waited for the lock.
             if schema.check_version(_file_version(path), str(path)):
                 return
-            # SQLite gives its log and its index the mode of the file.
+            # SQLite creates the log and its index with the mode of the file.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, private_files.FILE))
             schema.upgrade_apart(lambda: _upgrade_file(path))
     finally:
@@ -161,7 +161,7 @@ def _read_quietly(path: Path, look: Callable[[sqlite_file.Connection], T]) -> T:
 
 
 def _anchor(database: SqliteDatabase) -> None:
-    """Agree with the other processes of this boot on one clock; after a reboot, void every lease."""
+    """Agree on one clock with the other processes of this boot; after a reboot, invalidate every lease."""
     clock = database.clock
     boot = clock.boot_id()
 
@@ -179,7 +179,7 @@ def _anchor(database: SqliteDatabase) -> None:
 
 
 def _start_anew(connection: sqlite_file.Connection, now_ms: int) -> None:
-    """Nobody who held a lease is left, and due times were set by a clock that may have been ahead of ours."""
+    """Reset leases and due times: every lease holder is gone, and the earlier clock may have been ahead."""
     connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
     connection.execute(
         "UPDATE runs SET due_at = ? WHERE state = 'queued' AND started_at IS NULL AND due_at > ?", (now_ms, now_ms)

@@ -1,4 +1,4 @@
-"""PostgreSQL behind the store: a few connections, each in a thread that commits what has gathered."""
+"""The PostgreSQL backend: a few connections, each in a thread that commits the queued operations as a group."""
 
 import asyncio
 import queue
@@ -25,9 +25,9 @@ _MAX_GROUP = 64
 _WRITERS = 2
 _READERS = 4
 _TRIES = 3
-# How long a caller waits for an answer: longer than any statement may take, so only a hanging server meets it.
+# How long a caller waits for an answer. Longer than the statement timeout, so only a hanging server reaches it.
 _ANSWER_S = 15.0
-# An answer later than this makes us look whether the server answers anybody. With that look, less than two seconds.
+# After this time the caller probes whether the server answers at all; with the probe, less than two seconds.
 _SLOW_S = 1.0
 _ASK_AGAIN_S = 0.02
 _SETTINGS = {"lock_timeout": 2000, "statement_timeout": 10000, "idle_in_transaction_session_timeout": 10000}
@@ -39,9 +39,8 @@ _CONNECT: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 5000,
 }
-# One round trip opens the transaction and asks the one clock everybody shares. A writing transaction also
-# asks for its number: by it we learn what became of a commit that was never answered, and the feed counts on
-# it being given before any position is.
+# One round trip opens the transaction and reads the shared clock. A writing transaction also requests its number:
+# it identifies a commit whose answer was lost, and the feed relies on the number being assigned before any position.
 _READ = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL"
 _WRITE = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text"
 _OUTCOME = "SELECT pg_xact_status(%s::xid8)"
@@ -77,7 +76,7 @@ class PostgresTx:
             return cursor.rowcount
 
     def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:  # noqa: ARG002
-        """Two savepoints would cost more than the answers, which come in one round trip here."""
+        """Never: two savepoints would cost more than reading the results, which take one round trip."""
         return False
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
@@ -97,7 +96,7 @@ class PostgresTx:
 
 
 class _Unanswered(Exception):
-    """The connection broke during the commit: it may have happened or not."""
+    """The connection broke during the commit, which may or may not have happened."""
 
     def __init__(self, number: str, results: list[Any], cause: psycopg.OperationalError) -> None:
         super().__init__(number)
@@ -107,7 +106,7 @@ class _Unanswered(Exception):
 
 
 class _Abandoned(Exception):
-    """Nobody waits for this transaction any more: the callers have been told that it did not happen."""
+    """Every caller of this transaction gave up and assumes that it did not happen."""
 
 
 class _Pending:
@@ -139,7 +138,7 @@ class PostgresDatabase:
         self._connections: set[Connection] = set()
         self._guard = threading.Lock()
         self._closed = False
-        # The last attempt to connect that failed, and when it began: operations that waited then share its answer.
+        # When the last failed attempt to connect began, and its error: operations that waited then share the error.
         self._refusal: tuple[float, psycopg.OperationalError] | None = None
         self._writers = [
             threading.Thread(target=self._write_loop, name=f"pg-write-{number}", daemon=True)
@@ -149,7 +148,7 @@ class PostgresDatabase:
             thread.start()
 
     async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
-        """Essential writes wait for a hanging server: asking again for what may have happened helps nobody."""
+        """Essential writes wait for a hanging server, because a repeat could happen twice."""
         self._check_open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -175,7 +174,7 @@ class PostgresDatabase:
     read_slow = read
 
     async def _wait_for(self, future: asyncio.Future[T], *, is_patient: bool = False) -> T:
-        """What comes of it; StorageUnavailable, and nothing done, where the server does not answer."""
+        """Wait for the result; StorageUnavailable, with nothing written, if the server does not answer."""
         deadline = time.monotonic() + _ANSWER_S
         try:
             while True:
@@ -196,7 +195,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        """Finish what was asked for; a thread that hangs on a hanging server is left behind."""
+        """Finish queued operations; a thread blocked by a hanging server is abandoned."""
         if self._closed:
             return
         self._closed = True
@@ -212,7 +211,7 @@ class PostgresDatabase:
             self._connections.clear()
 
     def restore_reserve(self) -> None:
-        """Nothing to reserve: the server's disk is not ours."""
+        """Nothing: Corral does not manage the server's disk."""
 
     # -- threads -----------------------------------------------------------------------------------
 
@@ -241,7 +240,7 @@ class PostgresDatabase:
         except _Abandoned:
             return
         except ServerGone as error:
-            # One wait for all of them: asking again for each would make the last wait many times as long.
+            # Fail the whole group: a new attempt for each operation would multiply the wait of the last one.
             for pending in group:
                 pending.done(None, error)
             return
@@ -266,7 +265,7 @@ class PostgresDatabase:
         writes: bool,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> list[T]:
-        """All of them in one transaction, again where that can help: each try starts from nothing."""
+        """Run the operations in one transaction, and retry errors that a retry can fix."""
         is_repeat = False
         error: psycopg.Error
         for _ in range(_TRIES):
@@ -320,7 +319,7 @@ class PostgresDatabase:
         return results
 
     def _was_committed(self, number: str, asked_at: float) -> bool:
-        """Ask the server what became of a transaction; it may still be at it."""
+        """Ask the server whether it committed a transaction, which may still be in progress."""
         deadline = time.monotonic() + 2.0
         while True:
             connection = self._connect(asked_at)
@@ -336,11 +335,11 @@ class PostgresDatabase:
             if status != "in progress":
                 return bool(status == "committed")
             if time.monotonic() > deadline:
-                raise StorageUnavailable("PostgreSQL does not say whether it has committed")
+                raise StorageUnavailable("PostgreSQL does not report whether it committed a transaction")
             time.sleep(_ASK_AGAIN_S)
 
     def _forget_dead(self) -> bool:
-        """True where this thread's connection was lost, so that the next try opens another."""
+        """Discard this thread's connection if it was lost, so that the next try opens another; False if it is open."""
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or not connection.closed:
             return False

@@ -1,4 +1,4 @@
-"""Tells a slow statement from a server that answers nobody: stopped, swapped out, or behind a dead network."""
+"""Distinguishes a slow statement from a server that does not answer at all: stopped, swapped out, or unreachable."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ _CONNECT_S = 2  # the shortest that the driver takes
 
 
 class ServerProbe:
-    """Opens a connection of its own to see whether the server says anything at all; all who wait share one attempt."""
+    """Opens a separate connection to see whether the server answers; all waiting callers share one attempt."""
 
     def __init__(self, url: str) -> None:
         self._url = url

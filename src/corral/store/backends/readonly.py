@@ -1,4 +1,4 @@
-"""Databases that are only looked at: nothing is created and nothing is changed, not even beside the file."""
+"""Read-only databases: they create and change nothing, not even files beside the database."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class _ReadOnly:
-    """What all of them have in common: they refuse to write."""
+    """Common part: refuses to write."""
 
     is_postgres = False
 
@@ -42,11 +42,11 @@ class _ReadOnly:
         """Nothing stays open between two reads."""
 
     def restore_reserve(self) -> None:
-        """Who only reads reserves nothing."""
+        """Nothing: a reader reserves no space."""
 
 
 class ReadOnlyFile(_ReadOnly):
-    """A SQLite file, opened anew for every read: whoever starts to write in between is seen by the next one."""
+    """A SQLite file, opened again for every read, so that each read sees the latest writes."""
 
     def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class ReadOnlyFile(_ReadOnly):
             raise sqlite_file.translate_error(error, self._path) from error
 
     def _now_ms(self, connection: sqlite_file.Connection) -> int:
-        """By the clock of those who write, where they have agreed on one since the machine was started."""
+        """The clock of the writers, if they have agreed on one since the machine started; otherwise the wall clock."""
         known = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
         if known.get("boot_id") != self._clock.boot_id():
             return self._clock.wall_ms()
@@ -86,7 +86,7 @@ class ReadOnlyFile(_ReadOnly):
 
 
 class Nothing(_ReadOnly):
-    """A database that is not there yet: every list is empty, every id unknown."""
+    """A database that does not exist yet: every list is empty and every id unknown."""
 
     async def read(self, op: Callable[[Tx], T]) -> T:
         return op(cast(Tx, _NoRows()))
@@ -95,7 +95,7 @@ class Nothing(_ReadOnly):
 
 
 class _NoRows:
-    """As much of a transaction as those need who read lists and look up ids."""
+    """The part of a transaction that lists and lookups use."""
 
     gaps = None
     now_ms = wall_ms = 0

@@ -1,8 +1,8 @@
-"""SQLite behind the store: one writing connection per process, and commits shared by all who wait.
+"""The SQLite backend: one writing connection per process, with group commit.
 
 Statements run on the event loop's own thread: they take microseconds, and a thread that competes for the
-interpreter lock after every statement is many times slower. Only what can wait on something (COMMIT's fsync,
-another process's lock) goes to a thread.
+interpreter lock after every statement is many times slower. Only operations that can block (the fsync of COMMIT,
+the lock of another process) go to a thread.
 """
 
 import asyncio
@@ -98,14 +98,14 @@ class SqliteDatabase:
         self._compiler = Compiler(sqlite_dialect(paramstyle="qmark"))
         self._connection = sqlite_file.connect(path)
         sqlite_file.prepare(self._connection)
-        # In memory there is only the one connection; readers of a file do not wait for writers.
+        # A database in memory has only one connection; readers of a file do not wait for writers.
         self._reader = self._connection if path is None else sqlite_file.connect(path, readonly=True)
         self._process_lock = sqlite_file.WriteLock(path)
-        # Held from BEGIN to COMMIT. The committing thread gives it back, so that a stalled event loop
-        # cannot keep the lease renewals of the renewer thread out.
+        # Held from BEGIN to COMMIT. The committing thread releases it, so that a stalled event loop
+        # cannot block the lease renewals of the renewer thread.
         self._lock = threading.Lock()
         self._waiting: deque[_Pending] = deque()
-        # The loop that is bound to come back for what waits; None where nothing is under way.
+        # The loop that will flush the queue; None while no flush is scheduled.
         self._flushing_on: asyncio.AbstractEventLoop | None = None
         self._emptied: asyncio.Event | None = None
         self._closed = False
@@ -117,7 +117,7 @@ class SqliteDatabase:
             self._reserve.restore()
 
     def anchor(self, offset_ms: int) -> None:
-        """Fix what has to be added to the time since boot to look like the wall clock."""
+        """Set the offset from the time since boot to the wall clock."""
         self._offset_ms = offset_ms
 
     @property
@@ -126,12 +126,12 @@ class SqliteDatabase:
 
     @property
     def connection(self) -> Any:
-        """For setting the database up, before anything else uses it."""
+        """For setting up the database before anything else uses it."""
         return self._connection
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
-        """One transaction by hand, for setting the database up."""
+        """One exclusive transaction, for setting up the database."""
         with self._lock, self._process_lock.hold():
             self._begin_patiently()
             try:
@@ -142,21 +142,21 @@ class SqliteDatabase:
                 self._roll_back()
 
     async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
-        """Run in a transaction shared with whoever else is waiting. Essential writes may use the ballast."""
+        """Run in a transaction shared with other waiting writes. Essential writes may use the disk reserve."""
         self._check_open()
         if not essential and self._reserve is not None and self._reserve.is_spent:
             raise full(self._path)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._waiting.append(_Pending(op, future, essential))
-        # A loop that was closed on the way never comes back.
+        # A loop that was closed in between never flushes.
         if self._flushing_on is None or self._flushing_on.is_closed():
             self._flushing_on = loop
             loop.call_soon(self._flush, loop)
         return await future
 
     def write_from_thread(self, op: Callable[[Tx], T]) -> T:
-        """The same for a thread of its own, which must not depend on the event loop."""
+        """Write from a thread that must not depend on the event loop."""
         self._check_open()
         with self._all_locks():
             return self._alone_or_from_reserve(op, essential=True)
@@ -173,7 +173,7 @@ class SqliteDatabase:
         return self._read_on(self._reader, op)
 
     async def read_slow(self, op: Callable[[Tx], T]) -> T:
-        """A read that may take long, in a thread with a connection of its own."""
+        """A read that may take long, in a thread with its own connection."""
         if self._path is None:
             return await self.write(op)
         self._check_open()
@@ -199,7 +199,7 @@ class SqliteDatabase:
             raise self.damage.notice(sqlite_file.translate_error(error, self._path)) from error
 
     async def close(self) -> None:
-        """Finish what was asked for, and close."""
+        """Finish queued operations, and close."""
         self._closed = True
         if self._flushing_on is asyncio.get_running_loop():
             self._emptied = asyncio.Event()
@@ -234,7 +234,7 @@ class SqliteDatabase:
         loop.run_in_executor(self._thread, self._wait_and_finish, group, loop)
 
     def _ran(self, group: list[_Pending]) -> list[_Result] | None:
-        """Begin, and run the group; None where one of them failed, which leaves nothing behind."""
+        """Begin a transaction and run the group in it; None, after a rollback, if an operation failed."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             migration_marks.refuse_moved(self._connection, self._path)
@@ -245,7 +245,7 @@ class SqliteDatabase:
             return None
 
     def _finish(self, group: list[_Pending], results: list[_Result] | None, loop: asyncio.AbstractEventLoop) -> None:
-        """Commit what ran under both locks, and give them back."""
+        """Commit the group under both locks, and release them."""
         try:
             if results is None or not self._try_commit():
                 results = self._each_alone(group)
@@ -256,7 +256,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _all_locks(self) -> Iterator[None]:
-        """With an end to the waiting: whoever holds them may itself be waiting for another program."""
+        """Take both locks, with a time limit: their holder may itself wait for another program."""
         if not self._lock.acquire(timeout=sqlite_file.LOCK_WAIT_S):
             raise StorageUnavailable(f"{self._path} is locked by another program", hint="close whatever has it open")
         try:
@@ -284,12 +284,12 @@ class SqliteDatabase:
         return True
 
     def _each_alone(self, group: list[_Pending]) -> list[_Result]:
-        """Each in a transaction of its own: one that fails must not take the others with it."""
+        """Run each operation in its own transaction, so that one failure does not affect the others."""
         results: list[_Result] = []
         locked: StillLocked | None = None
         for pending in group:
             try:
-                if locked is not None:  # waiting again for each of them would add up
+                if locked is not None:  # waiting again for each operation would add up
                     raise locked
                 results.append((pending, self._alone_or_from_reserve(pending.op, pending.essential), None))
             except BaseException as error:  # noqa: BLE001 - handed to the one who asked
@@ -340,13 +340,13 @@ class SqliteDatabase:
         self._connection.execute("COMMIT")
 
     def _roll_back(self) -> None:
-        """End a transaction that is still open; SQLite has ended it itself after the worst errors."""
+        """Roll back a transaction that is still open; SQLite itself ends it after severe errors."""
         if self._connection.in_transaction:
             with suppress(pysqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
-        # A loop that was closed meanwhile has nobody left who waits for the answer.
+        # A loop that was closed in between has no waiting callers.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._deliver, loop, results)
 
@@ -366,6 +366,6 @@ class SqliteDatabase:
             self._emptied.set()
 
     def restore_reserve(self) -> None:
-        """Reserve the room again once there is some."""
+        """Reserve disk space again if there is enough."""
         if self._reserve is not None:
             self._reserve.restore()

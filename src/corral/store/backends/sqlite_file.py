@@ -1,4 +1,4 @@
-"""Opening a SQLite database without surprises: refuse what is broken before anything is written."""
+"""Safe access to a SQLite file: refuse a broken one before anything is written, and translate errors."""
 
 import os
 import shutil
@@ -23,11 +23,11 @@ from corral.store.backends import disk_reserve, empty_file, migration_marks
 
 _MAGIC = b"SQLite format 3\x00"
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
-# Checking reads the whole file; above these sizes that would delay every restart, and `corral doctor` does it.
+# A check reads the whole file. Above these sizes it would delay every restart, so only `corral doctor` runs it.
 _CHECK_ALWAYS_BYTES = 16 * 1024 * 1024
 _CHECK_UNCLEAN_BYTES = 128 * 1024 * 1024
 LOCK_WAIT_S = 10.0
-# Processes of Corral take turns within milliseconds; another program in the file is soon told to whoever waits.
+# Processes of Corral hold the lock for milliseconds; a lock held this long belongs to another program.
 OTHERS_WAIT_S = 2.0
 _NO_ROOM_BYTES = 256 * 1024
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def connect(path: Path | None, *, readonly: bool = False) -> Connection:
-    """A connection in autocommit mode; transactions are begun by hand, immediately."""
+    """A connection in autocommit mode; the caller begins transactions explicitly."""
     if path is None:
         return pysqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection = _open(path, "?mode=ro" if readonly else "")
@@ -50,10 +50,10 @@ def _open(path: Path, mode: str) -> Connection:
 
 
 def read_quietly(path: Path, look: Callable[[Connection], T]) -> T:
-    """What `look` finds in the file, leaving nothing beside it.
+    """Run `look` on the file without creating other files beside it.
 
-    Opened in the ordinary way even a reader puts a log and its index beside the file. Where there is no log the
-    file is all there is, and is read as it lies; where somebody wrote meanwhile, that reading is worth nothing.
+    An ordinary reader creates a log and its index. Without a log the file is complete, so it is opened as immutable;
+    if it was written in the meantime, the read is repeated in the ordinary way.
     """
     before = _stamp(path)
     if not before[0]:
@@ -76,7 +76,7 @@ def _look_and_close(connection: Connection, look: Callable[[Connection], T]) -> 
 
 
 def _stamp(path: Path) -> tuple[bool, int, int, int]:
-    """Whether there is a log beside the file, and what changes when the file is written."""
+    """Whether the file has a log, and the values that change with every write to the file."""
     found = path.stat()
     has_log = _was_not_closed(path) or path.with_name(path.name + "-journal").exists()
     return has_log, found.st_ino, found.st_size, found.st_mtime_ns
@@ -92,7 +92,7 @@ def prepare(connection: Connection) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file that is not a sound SQLite database, without changing a byte of it."""
+    """Refuse a file that is not an intact SQLite database, without changing it."""
     _refuse_network_file_system(path)
     if not path.exists():
         return
@@ -142,7 +142,7 @@ def _refuse_network_file_system(path: Path) -> None:
 
 
 def translate_error(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
-    """SQLite's complaint in our words, decided by its error code."""
+    """Translate an error of SQLite by its error code."""
     name = getattr(error, "sqlite_errorname", "") or ""
     text = str(error)
     where = str(path) if path is not None else "the database in memory"
@@ -177,16 +177,16 @@ def is_busy(error: Exception) -> bool:
 
 
 def _is_full(path: Path | None) -> bool:
-    """Some failures for want of room are reported as plain I/O errors."""
+    """SQLite reports some failures of a full disk as plain I/O errors."""
     return path is not None and shutil.disk_usage(path.parent).free < _NO_ROOM_BYTES
 
 
 class StillLocked(StorageUnavailable):
-    """Waited for as long as anybody should."""
+    """The wait for a lock reached its time limit."""
 
 
 class WriteLock:
-    """One writer at a time over all processes, waited for in short steps instead of SQLite's long naps."""
+    """A lock for one writer over all processes. It polls in short steps, where SQLite would sleep for long ones."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = None
