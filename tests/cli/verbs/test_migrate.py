@@ -48,7 +48,7 @@ def test_what_stands_in_the_way_is_said_and_nothing_is_changed(corral: Corral, t
     assert "the target is not the address of a PostgreSQL database" in refused("postgresql://[")[1]
     code, told = refused(target)
     assert code == 78
-    assert "is not there yet: there is nothing to move" in told
+    assert "does not exist: there is nothing to migrate" in told
     with_runs(corral)
     code, told = refused("postgresql://me:sesame-open@127.0.0.1:1/x")
     assert code == 1

@@ -333,7 +333,7 @@ async def test_a_target_that_somebody_uses_is_not_waited_for(
     await add(store)
     with psycopg.connect(target) as other:
         other.execute("SELECT * FROM runs")
-        with pytest.raises(StorageUnusable, match="somebody else is using the target"):
+        with pytest.raises(StorageUnusable, match="another program is using the target"):
             move(path, target, silent)
     await claim(store)
     await store.close()

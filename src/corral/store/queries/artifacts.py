@@ -1,4 +1,4 @@
-"""Artifacts of runs: named in the transaction that settles the attempt which left them."""
+"""Artifacts of runs, recorded in the transaction that settles their attempt."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _DELETE_OF_RUN = sa.delete(artifacts).where(artifacts.c.run_id == param("run_id"
 
 
 def name_all(tx: Tx, settlements: Sequence[Settlement]) -> None:
-    """Write down what attempts left behind whose settlement has just landed."""
+    """Record the artifacts of attempts that were just settled."""
     rows = [
         values(
             id=artifact.id,
@@ -42,7 +42,7 @@ def name_all(tx: Tx, settlements: Sequence[Settlement]) -> None:
 
 
 def of_run(tx: Tx, run_id: str) -> list[StoredArtifact]:
-    """Oldest first, of one attempt the screenshot before the HTML."""
+    """Oldest first; the screenshot of an attempt before its HTML."""
     return [_to_artifact(row) for row in tx.all(_OF_RUN, values(run_id=run_id))]
 
 
@@ -62,7 +62,7 @@ def forget(tx: Tx, artifact_ids: Sequence[str]) -> None:
 
 
 def forget_of_run(tx: Tx, run_id: str) -> None:
-    """Their files are swept: no run names them any more."""
+    """Forget the artifacts of a run; a sweep deletes their files later."""
     tx.run(_DELETE_OF_RUN, values(run_id=run_id))
 
 

@@ -1,4 +1,4 @@
-"""The invariants, asked of the database itself. `corral doctor` prints what is found and what to do."""
+"""The invariants of the data, checked in the database. `corral doctor` prints each finding and what to do."""
 
 from collections.abc import Iterator
 
@@ -72,13 +72,13 @@ def _leases(tx: Tx) -> Iterator[Finding]:
         yield Finding(
             "a running run has a live lease",
             id_,
-            f"its lease ran out {late_s} s ago and nobody took it back",
+            f"its lease ran out {late_s} s ago and it was not reaped",
             "start a worker (`corral up` or `corral worker`): its sweep requeues the run",
         )
 
 
 def _find_starved(tx: Tx) -> Iterator[Finding]:
-    """Due runs wait for a busy worker, which is fine; with nothing running at all, nobody is working."""
+    """Due runs may wait for a busy node; a finding only if no run is running at all."""
     if int(tx.all(_COUNT_RUNNING)[0][0]) > 0:
         return
     for id_, due_at in tx.all(_WAITING, values(late=tx.now_ms - _WAITED_MS)):
@@ -128,7 +128,7 @@ def _results(tx: Tx) -> Iterator[Finding]:
 
 
 def _frontiers(tx: Tx) -> Iterator[Finding]:
-    """What a crawl says of its items is what there is."""
+    """The item counts of a crawl equal its items."""
     counted: dict[str, dict[str, int]] = {}
     for run_id, state, count in tx.all(_ITEMS):
         counted.setdefault(run_id, {})[state] = int(count)

@@ -1,8 +1,8 @@
 """The events of all runs in one order, without ever overtaking one that is still being written.
 
-SQLite has one writer, so positions appear in order. PostgreSQL gives positions before the commit: one that is
-missing may be on its way, or may never come (rolled back, or forgotten since). Whoever reads past it too early
-never sees it. So the reader stops there, and goes on when every transaction that can have taken it is over.
+SQLite has one writer, so positions appear in order. PostgreSQL assigns positions before the commit: a missing one
+may still appear, or never (its transaction was rolled back, or the event was pruned). A reader that passes it too
+early never sees it. So the reader stops there until every transaction that can have taken it is over.
 """
 
 import time
@@ -20,7 +20,7 @@ _COLUMNS = [events.c[name] for name in ("position", "run_id", "seq", "kind", "me
 _FEED = sa.select(*_COLUMNS).where(events.c.position > param("after")).order_by(events.c.position).limit(param("limit"))
 _LAST_POSITION = sa.select(sa.func.coalesce(sa.func.max(events.c.position), 0))
 _NEWEST = sa.select(events.c.position).order_by(events.c.position.desc()).limit(500)
-# A writer has its number before it takes a position: all who took one until now have a smaller number than this.
+# A writer gets its number before it takes a position, so every position up to now has a smaller number than this.
 _NUMBER: Any = sa.select(sa.text("pg_current_xact_id()::text::bigint"))
 _OLDEST_OPEN: Any = sa.select(sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 
@@ -45,7 +45,7 @@ def _settle(tx: Tx, gaps: FeedGaps) -> None:
 def feed(tx: Tx, after: int, limit: int) -> list[Event]:
     """Events after a position; a later call never brings an earlier one."""
     if tx.gaps is not None:
-        # Before the rows are read: what was still open now would be missing among them.
+        # Before the rows are read: an event of a transaction that is open now would be missing among them.
         _settle(tx, tx.gaps)
     rows = tx.all(_FEED, values(after=after, limit=limit))
     if tx.gaps is not None and rows:
@@ -57,7 +57,7 @@ def feed(tx: Tx, after: int, limit: int) -> list[Event]:
 
 
 def _count_known(rows: list[Row], after: int, settled: int) -> int:
-    """How many of the rows come before the first position that may still appear."""
+    """The number of rows before the first position that may still appear."""
     if rows[-1][0] == after + len(rows):
         return len(rows)
     expected = after + 1
@@ -69,7 +69,7 @@ def _count_known(rows: list[Row], after: int, settled: int) -> int:
 
 
 def last_position(tx: Tx) -> int:
-    """Where the feed stands now: whoever goes on from here misses nothing that is committed later."""
+    """The current end of the feed: a reader that continues from here misses nothing committed later."""
     last = int(tx.all(_LAST_POSITION)[0][0])
     gaps = tx.gaps
     if gaps is None:
@@ -84,7 +84,7 @@ def last_position(tx: Tx) -> int:
 
 
 def _before_gaps(tx: Tx) -> int:
-    """Somebody holds a transaction open: the end of what has no gap among the newest."""
+    """The last position before the first gap among the newest events, while another transaction stays open."""
     found = [row[0] for row in tx.all(_NEWEST)]
     answer = found[0] if found else 0
     for later, earlier in pairwise(found):

@@ -1,4 +1,4 @@
-"""Keys of repeated creates, remembered in the transaction that created."""
+"""Idempotency keys, saved in the transaction that creates the resource."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -8,7 +8,7 @@ from corral.domain.runs.idempotency import IdempotencyKey
 from corral.store.tables import idempotency
 from corral.store.tx import Tx, insert_params, param, values
 
-# The insert itself asks whether the key is new: of two who come together, one waits and then finds the other's.
+# The insert decides whether the key is new: of two concurrent requests, one waits and then finds the row of the other.
 _TAKE_SQLITE = sqlite.insert(idempotency).values(insert_params(idempotency)).on_conflict_do_nothing()
 _TAKE_POSTGRES = postgresql.insert(idempotency).values(insert_params(idempotency)).on_conflict_do_nothing()
 _SEEN = sa.select(idempotency.c.fingerprint, idempotency.c.resource_id).where(idempotency.c.key == param("key"))
@@ -16,9 +16,9 @@ _FORGET = sa.delete(idempotency).where(idempotency.c.created_at < param("before"
 
 
 def find_or_add(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
-    """What this key has created before, or None: then it stands for `resource_id` from now on.
+    """The id this key created before; None for a new key, which is saved for `resource_id`.
 
-    Refuses a key that came with another request.
+    Raises if the key belongs to a different request.
     """
     row = values(key=key.key, fingerprint=key.fingerprint, resource_id=resource_id, created_at=tx.wall_ms)
     if tx.run(_TAKE_POSTGRES if tx.is_postgres else _TAKE_SQLITE, row) == 1:
@@ -27,7 +27,7 @@ def find_or_add(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
 
 
 def find(tx: Tx, key: IdempotencyKey) -> str | None:
-    """What this key has created before; None where it is new."""
+    """The id this key created before; None for a new key."""
     rows = tx.all(_SEEN, values(key=key.key))
     if not rows:
         return None

@@ -26,7 +26,7 @@ def read(tx: Tx) -> JobDefaults:
 
 
 def change(tx: Tx, changes: Mapping[str, Any]) -> JobDefaults:
-    """What is left out stays as it is."""
+    """Change some defaults; the others stay unchanged."""
     changed = JobDefaults.of({**read(tx).document(), **changes})
     tx.run(_WRITE, values(key=_KEY, value=to_json(changed.document())))
     return changed

@@ -40,8 +40,8 @@ _READ = sa.select(*_COLUMNS, _STATUS, _HOLD)
 _GET = _READ.where(jobs.c.id == param("id"))
 _LIST = _READ.where(jobs.c.id < param("before")).order_by(jobs.c.id.desc()).limit(param("limit"))
 _INSERT = insert_all(jobs)
-# Only where the job still is what the change was made from, and the slot only where the schedule changes:
-# a slot that is due must not be lost to a change of something else.
+# Only if the job still equals the document the change was based on. The slot changes only with the schedule:
+# a due slot must not be lost to another change.
 _UPDATE = (
     sa.update(jobs)
     .where(
@@ -90,7 +90,7 @@ def _to_job(row: Row) -> StoredJob:
 
 
 def add(tx: Tx, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None) -> tuple[str, bool]:
-    """Write a job; with a key seen before, the id from then, and True."""
+    """Write a job. With a key used before, return the id from then and True."""
     if key is not None:
         found = idempotency.find_or_add(tx, key, job.id)
         if found is not None:
@@ -124,11 +124,11 @@ def newest(tx: Tx, before: str | None, limit: int) -> list[StoredJob]:
 
 
 def update(tx: Tx, before: Job, after: Job, next_slot_ms: int | None) -> bool:
-    """False where somebody else changed the job meanwhile."""
+    """False if the job was changed concurrently."""
     old = values(old_document=to_json(job_document(before)), old_frequency=before.frequency)
     if tx.run(_UPDATE, _document_values(tx, after, next_slot_ms) | old) > 0:
         return True
-    get(tx, after.id)  # raises where it is gone
+    get(tx, after.id)  # raises if the job was deleted
     return False
 
 
@@ -143,7 +143,7 @@ def delete(tx: Tx, job_id: str) -> None:
 
 
 def kids(tx: Tx) -> dict[str, int]:
-    """How many proxies of jobs are sealed with which key."""
+    """The number of job proxies sealed under each key."""
     return {row[0]: int(row[1]) for row in tx.all(_KIDS)}
 
 
@@ -166,13 +166,13 @@ def fire(
     *,
     seeds: Sequence[DiscoveredLink] = (),
 ) -> bool:
-    """Start the run of a slot, once: False where somebody else did, or the job changed meanwhile."""
+    """Start the run of a slot once; False if another node has, or the job changed in the meantime."""
     slot_ms, next_slot_ms = slots_ms
     job_id = due_job.job.id
     advanced = values(id=job_id, due_slot=due_job.slot_ms, next_slot=next_slot_ms)
     if tx.run(_ADVANCE, advanced) == 0:
         return False
-    # A clock set back can bring a slot a second time; the slot's row outlives the schedule's own memory.
+    # A clock that is set back can reach a slot twice; the row of the slot outlives the schedule.
     if tx.all(_SLOT_TAKEN, values(id=job_id, slot=slot_ms)):
         return False
     tx.run(_TAKE_SLOT, values(job_id=job_id, slot=slot_ms, run_id=run.id))

@@ -1,4 +1,4 @@
-"""What becomes of runs whose worker or whose node is gone."""
+"""Runs whose worker or node died: requeued, or held for a person."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +53,7 @@ _EXPIRE = sa.update(runs).where(runs.c.owner == param("owner"), RUNNING).values(
 
 
 def lose(tx: Tx, losses: Sequence[Loss]) -> int:
-    """Take back what dead workers held: queued again, or held for a person after the last certain loss."""
+    """Take runs back from dead workers: requeue them, or hold them for a person after the last certain loss."""
     written = 0
     for loss in losses:
         counts = _read_counts(tx, loss.lease)

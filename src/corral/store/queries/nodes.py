@@ -15,7 +15,7 @@ from corral.store.tx import Row, Tx, insert_params, is_state, param, values
 _SHOWN_RUNS = 20
 
 _INSERT = insert(nodes).values(insert_params(nodes))
-# Whoever was struck off while it could not write comes back as it was.
+# A node that was removed while it could not write gets its row back.
 _SEEN = _INSERT.on_conflict_do_update(
     index_elements=["owner"],
     set_={name: _INSERT.excluded[name] for name in ("processes", "stopping", "seen_at")},
@@ -100,7 +100,7 @@ def runs_of(tx: Tx, owner: str, after: str, limit: int) -> list[HeldRun]:
 
 
 def live_queues(tx: Tx) -> frozenset[str]:
-    """The queues that somebody alive takes runs of."""
+    """The queues that a live node serves."""
     rows = tx.all(_LIVE_QUEUES, values(since=tx.now_ms - round(LOST_AFTER_S * 1000)))
     return frozenset(name for row in rows for name in row[0].split(",") if name)
 

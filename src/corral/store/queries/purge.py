@@ -1,4 +1,4 @@
-"""What is left of crawls that are forgotten: cleared away a little at a time, however large they were."""
+"""Deletes the rows of forgotten crawls in small batches, however large the crawls were."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
@@ -27,7 +27,7 @@ def leave(tx: Tx, run_id: str, *, with_records: bool) -> None:
 
 
 def clear(tx: Tx, limit: int) -> bool:
-    """Remove at most so many rows of each table; False where nothing is left of any crawl."""
+    """Delete at most `limit` rows of each table; False when no rows are left."""
     found = first(tx.all(_NEXT))
     if found is None:
         return False

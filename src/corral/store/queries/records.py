@@ -1,4 +1,4 @@
-"""Extracted results."""
+"""Records: the extracted results."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def newest(tx: Tx, wanted: RecordFilter, before: str | None, limit: int) -> list
 
 
 def statistics(tx: Tx, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]:
-    """How many records, runs and jobs, and the times of the first and the last."""
+    """The number of records, runs and jobs, and the times of the first and last record."""
     _, counted = _statements(wanted)
     total, run_count, job_count, first, last = tx.all(counted, _filter_values(wanted))[0]
     return total, run_count, job_count, first, last

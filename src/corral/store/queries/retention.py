@@ -1,4 +1,4 @@
-"""Forgetting finished runs by age and by count, a little at a time."""
+"""Retention: delete finished runs by age and by count, in small batches."""
 
 import sqlalchemy as sa
 
@@ -14,14 +14,14 @@ from corral.store.tables import pinned_runs as pinned_rows
 from corral.store.tx import Tx, param, values
 
 _FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
-# Ids sort by age, so the primary key serves; no index has to be kept up for this alone.
+# Ids sort by age, so the primary key serves and no other index is needed.
 _OLD = (
     sa.select(runs.c.id)
     .where(_FINISHED, runs.c.finished_at < param("before"), runs.c.id < param("before_id"))
     .order_by(runs.c.id)
     .limit(param("limit"))
 )
-# Of the crawls, which are few, not of all runs.
+# Reads the crawls, which are few, not all runs.
 _OLD_CRAWLS = (
     sa.select(runs.c.id)
     .select_from(crawls.join(runs, runs.c.id == crawls.c.run_id))
@@ -44,21 +44,21 @@ _FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
 
 _HOUR_MS = 3600 * 1000
 _DAY_MS = 24 * _HOUR_MS
-# Slots are remembered longer than any clock is set back by accident.
+# Slots are kept longer than any clock is set back by accident.
 _SLOT_MEMORY_MS = 30 * _DAY_MS
 _KEY_MEMORY_MS = _DAY_MS
-# Of sites nobody has crawled for so long, once their crawls are forgotten.
+# How long statistics of a site are kept after its last crawl was deleted.
 _STATISTICS_MEMORY_MS = 90 * _DAY_MS
 
 
 def _id_at(millis: int) -> str:
-    """The smallest id a run created at this moment can have."""
+    """The smallest id of a run created at this moment."""
     text = f"{max(millis, 0):012x}"
     return f"{text[:8]}-{text[8:]}"
 
 
 def prune(tx: Tx, retention: Retention, batch: int) -> int:
-    """Forget up to `batch` runs that are too old or too many; how many were forgotten."""
+    """Delete up to `batch` runs beyond the age or count limit; return how many."""
     idempotency.forget(tx, tx.wall_ms - _KEY_MEMORY_MS)
     tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
     site_statistics.forget(tx, tx.wall_ms - _STATISTICS_MEMORY_MS)

@@ -1,4 +1,4 @@
-"""Pages that crawls keep, and records, read in pieces that fit into memory whatever is in them."""
+"""Stored pages and records, read in batches that fit into memory."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ from corral.store.rows import storable
 from corral.store.tables import pages, records
 from corral.store.tx import Row, Tx, insert_params, param, values
 
-# A piece has at most so many rows, and no more bytes than this unless a single row has.
+# The row limit and the byte limit of a batch; a single row may be larger.
 _MAX_ROWS = 200
 _MAX_BYTES = 1024 * 1024
 
@@ -38,7 +38,7 @@ _COUNT = sa.select(sa.func.count()).where(pages.c.run_id == param("run_id"))
 
 
 def _sizes(table: sa.Table, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """How large the next rows are. Neither database reads a value for this: both know its length."""
+    """The sizes of the next rows. Both databases know the length of a value without reading it."""
     return (
         sa.select(column)
         .where(table.c.run_id == param("run_id"), table.c.id > param("after"))
@@ -47,7 +47,7 @@ def _sizes(table: sa.Table, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
     )
 
 
-# PostgreSQL packs what is large, and knows the size of that alone: text becomes a third or a quarter.
+# PostgreSQL compresses large values and knows only the compressed size: text shrinks to a third or a quarter.
 _PACKED_TO = 4
 # By whether the database is PostgreSQL.
 _RECORD_SIZES = {
@@ -81,7 +81,7 @@ def _page_values(run_id: str, ended: ItemResult, page: dict[str, Any]) -> dict[s
 
 
 def next_records(tx: Tx, run_id: str, after: str) -> list[Record]:
-    """What follows, in the order it was found; nothing at the end."""
+    """The next records in the order of discovery; none at the end."""
     sizes = tx.all(_RECORD_SIZES[tx.is_postgres], values(run_id=run_id, after=after))
     return records_queries.of_run(tx, run_id, after, _fitting(sizes)) if sizes else []
 
@@ -94,7 +94,7 @@ def next_pages(tx: Tx, run_id: str, after: int) -> list[ArchivedPage]:
 
 
 def _fitting(sizes: list[Row]) -> int:
-    """How many of the next rows are read at once: one at least."""
+    """The number of rows to read in this batch; at least one."""
     total = 0
     for count, (size,) in enumerate(sizes):
         total += size

@@ -1,1 +1,1 @@
-"""Moving an installation from SQLite to PostgreSQL."""
+"""Migration of an installation from SQLite to PostgreSQL."""

@@ -1,13 +1,13 @@
-"""A whole installation from its SQLite file to PostgreSQL. Killed anywhere, one of the two counts, and never both.
+"""Migrates an installation from its SQLite file to PostgreSQL. If killed, exactly one of the two is authoritative.
 
-1. The file says that it is being moved. It still is the one that counts.
-2. Under its write lock, everything is copied in one transaction of the target, which says that it is arriving:
-   whoever opens it is refused.
-3. The file says that it is moved, and refuses every write from then on.
-4. The target says that it has arrived.
+1. The file is marked MOVING. It stays authoritative.
+2. Under the write lock of the file, one transaction of the target copies everything and marks the target ARRIVING:
+   it cannot be opened yet.
+3. The file is marked MOVED, and refuses every write from then on.
+4. The target is marked ARRIVED.
 
-Killed before 3, the file goes on, and what is in the target is replaced by the next move. Killed between 3 and 4,
-the next move only does 4.
+Killed before step 3, the file stays in use, and the next migration replaces the contents of the target. Killed between
+3 and 4, the next migration only does step 4.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,12 +33,12 @@ from corral.store.to_postgres import rows as move_rows
 from corral.store.to_postgres import target as move_target
 from corral.store.to_postgres.target import Target
 
-# Somebody who has the target open is told of, not waited for; and what is committed there has to be there.
+# A target in use is reported, not waited for; and its commits must be durable.
 _OURS = ("SET lock_timeout = '5s'", "SET synchronous_commit = on")
 _NOT_MOVED = "nothing was moved, the old database goes on as before; please report this"
 _START_THERE = "set APP_DATABASE_URL to the PostgreSQL database, and Corral starts there"
 
-# What is done with which table, how many rows of it are done, and how many there are.
+# The step, the table, the number of rows done, and their total.
 Progress = Callable[[str, str, int, int], None]
 
 
@@ -59,7 +59,7 @@ class Moved:
 
 
 def plan(path: Path, url: str) -> Plan:
-    """What a move would do, and what stands in its way. Nothing is changed."""
+    """What a migration would do, and what prevents it. Changes nothing."""
     place = move_target.place_of(url)
 
     def look(source: Any) -> tuple[str, dict[str, int], int]:
@@ -80,7 +80,7 @@ def move(path: Path, url: str, report_progress: Progress, *, clock: Clock | None
     _check_file(path)
     done = _read_quietly(path, migration_marks.of_file)
     if done is None or done.state is not MoveState.MOVED:
-        # As a start does: to our schema version, with a clock that all processes of this boot agree on.
+        # As a start does: migrate to the current schema version, with the clock of this boot.
         bring_up(path, clock)
     points = CommitPoints()
     with connect(url, "the target address") as target:
@@ -101,7 +101,7 @@ def _prepare(target: Target, url: str) -> None:
 
 
 def _finish(target: Target, done: Mark, place: str, path: Path, points: CommitPoints) -> Moved:
-    """The file is closed; what is left to do is to open the target."""
+    """Finish a migration that was killed after it closed the file: mark the target as arrived."""
     found = move_target.read_mark(target)
     if found is None or found.id != done.id:
         raise StorageUnusable(
@@ -172,14 +172,14 @@ class _Move:
         return rows
 
     def _now_ms(self) -> int:
-        """By the clock of the file, as `SqliteDatabase` tells it."""
+        """The clock of the file, as `SqliteDatabase` computes it."""
         [(offset_ms,)] = self.source.execute("SELECT value FROM corral_meta WHERE key = 'offset_ms'").fetchall()
         return self.clock.since_boot_ms() + int(offset_ms)
 
 
 @contextmanager
 def _lock(path: Path) -> Iterator[Any]:
-    """The file in an open transaction, and nobody else writing; what is not committed at the end never happened."""
+    """The file in an open transaction with the write lock held; uncommitted changes are rolled back at the end."""
     process_lock = sqlite_file.WriteLock(path)
     source = sqlite_file.connect(path)
     try:
@@ -212,10 +212,10 @@ def _instance(source: Any) -> str:
 
 
 def _check_file(path: Path) -> str:
-    """The version of a file that is sound, and ours."""
+    """The schema version of an intact file of Corral."""
     version = version_of(f"sqlite:///{path}")
     if version is None:
-        raise StorageUnusable(f"{path} is not there yet: there is nothing to move", hint=_START_THERE)
+        raise StorageUnusable(f"{path} does not exist: there is nothing to migrate", hint=_START_THERE)
     return version
 
 

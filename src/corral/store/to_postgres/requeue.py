@@ -1,4 +1,4 @@
-"""After a move nobody holds anything: what was being worked on is queued, as if it had been given back."""
+"""Requeues runs after a migration: no lease of the old database is valid in the new one."""
 
 import sqlalchemy as sa
 
@@ -9,7 +9,7 @@ from corral.store.queries import events
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Tx, is_state
 
-# The epoch stays: it rises with the next claim, so that nobody from before can be taken for the one who works then.
+# The epoch stays and rises with the next claim, so that an earlier holder cannot be mistaken for the new one.
 _RELEASE_ALL = (
     sa.update(runs)
     .where(is_state(runs.c.state, RunState.RUNNING))
@@ -23,7 +23,7 @@ _COUNT_THEM = sa.update(crawls).where(crawls.c.leased > 0).values(pending=crawls
 
 
 def requeue(tx: Tx) -> int:
-    """How many runs were under way. No attempt is counted, and no loss."""
+    """Requeue running runs, without counting an attempt or a loss; return how many."""
     released = tx.all(_RELEASE_ALL)
     draft = EventDraft(EventKind.RELEASED, {"reason": "moved"})
     for run_id, seq in released:

@@ -1,4 +1,4 @@
-"""The rows of one table, from a SQLite file to PostgreSQL: streamed, and compared by count and checksum."""
+"""Copies the rows of a table from a SQLite file to PostgreSQL as a stream, and compares count and checksum."""
 
 import hashlib
 import json
@@ -15,10 +15,10 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from corral.store.tables import Document, host_quotas, meta, metadata, nodes
 from corral.store.tx import Row
 
-# What is about processes and clocks of the old place.
+# Tables about the processes and clock of the old installation.
 _LEFT_OUT = {nodes.name, host_quotas.name}
 _META_LEFT_OUT = ("boot_id", "offset_ms", "move")
-# Judged by the steady clock of the database they lie in: the other one has another. All other times are the calendar's.
+# Times of the steady clock, which differs between the databases. All other times are calendar times.
 STEADY = {
     "runs": ("due_at", "lease_until"),
     "items": ("due_at",),
@@ -36,7 +36,7 @@ Target = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Equal where the same rows are there, in whichever order."""
+    """Equal for the same rows in any order."""
 
     rows: int
     checksum: int
@@ -52,7 +52,7 @@ def count(source: Any, table: sa.Table) -> int:
 
 
 def copy(source: Any, target: Target, table: sa.Table, shift_ms: int, report_progress: RowProgress) -> Sum:
-    """Every row of the file into the empty table; the sum of what was sent."""
+    """Copy every row of the file into the empty table; return the sum of the rows sent."""
     summing = _Summing(table, report_progress)
     names = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns)
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
@@ -63,7 +63,7 @@ def copy(source: Any, target: Target, table: sa.Table, shift_ms: int, report_pro
 
 
 def sum_of(target: Target, table: sa.Table, report_progress: RowProgress) -> Sum:
-    """The sum of what has arrived, read back."""
+    """The sum of the rows that arrived, read back."""
     summing = _Summing(table, report_progress)
     columns = [
         sql.SQL("{}::text").format(sql.Identifier(column.name)) if _is_document(column) else sql.Identifier(column.name)
@@ -80,7 +80,7 @@ def sum_of(target: Target, table: sa.Table, report_progress: RowProgress) -> Sum
 
 
 def continue_numbers(source: Any, target: Target, table: sa.Table) -> None:
-    """What is numbered next gets a number that was never given, not even to a row that is gone."""
+    """Continue sequences after the highest number ever assigned, even to a deleted row."""
     for column in table.columns:
         if column.autoincrement is not True:
             continue

@@ -44,7 +44,7 @@ def faults(url: str, instance: str) -> list[str]:
 
 
 def find_conflicts(target: Target, instance: str) -> list[str]:
-    """What a move of this installation left unfinished is replaced by its next one, and stands in nobody's way."""
+    """Reasons not to use the target. An unfinished migration of the same installation is no reason: it is replaced."""
     mark = read_mark(target)
     is_ours = mark is not None and mark.instance == instance and mark.state is MoveState.ARRIVING
     return [] if is_ours else _with_rows(target)
@@ -68,13 +68,13 @@ def _with_rows(target: Target) -> list[str]:
 
 
 def lock(target: Target) -> None:
-    """Nobody reads or writes there until this is over."""
+    """Lock every table of the target until the transaction ends."""
     names = sql.SQL(", ").join(sql.Identifier(table.name) for table in metadata.sorted_tables)
     try:
         target.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
     except psycopg.errors.LockNotAvailable as error:
         raise StorageUnusable(
-            "somebody else is using the target", hint="stop what works with that database, or move to another one"
+            "another program is using the target", hint="stop what uses that database, or choose another one"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Who works on a run: claim, renew, settle, release, lose, reap. Every write is fenced by epoch and owner."""
+"""Leases on runs: claim, renew, settle, release. Every write is fenced by epoch and owner."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -56,7 +56,7 @@ CLAIM_VALUES = {
 _IS_QUEUED_NOW = (_QUEUED, runs.c.waiting_host.is_(None), runs.c.due_at <= param("now"))
 _NOT_SUSPECT = runs.c.suspect == sa.literal_column("0")
 _ORDER = (runs.c.priority, runs.c.due_at, runs.c.id)
-# Lanes with an index each: a queue of pages for the browser, or of crawls, does not stand in the way of the others.
+# Each lane has its own index, so that a long queue of browser pages or crawls does not slow down the others.
 _IN_LANE = {lane: sa.text(LANES[lane.value]) for lane in Lane}
 _CANDIDATES = {
     lane: sa.select(runs.c.due_at, runs.c.id, runs.c.host_key)
@@ -77,12 +77,12 @@ _SUSPECTS = (
     .with_for_update(skip_locked=True)
 )
 _CLAIM_ONE = sa.update(runs).where(runs.c.id == param("id"), *_IS_QUEUED_NOW).values(CLAIM_VALUES).returning(runs)
-# Candidates of a claim per statement once some of them had to wait for a host.
+# Candidates per statement, once some of them had to wait for a host.
 _LOOK_AHEAD = 500
 
 
 def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
-    """Runs that were claimed before and wait for a new time: no message has announced that it has come."""
+    """Runs that were claimed before and requeued for a later time, which no message announces."""
     return (
         sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy, runs.c.epoch)
         .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at.between(param("since"), param("now")))
@@ -94,7 +94,7 @@ def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
 
 _DUE_AGAIN = {lane: _due_again_in(condition) for lane, condition in _IN_LANE.items()}
 _RENEW = sa.update(runs).where(*HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
-# The owner stays on the row: a repeated settle whose answer was lost can tell that it was its own.
+# The owner stays on the row, so that a repeated settle whose answer was lost recognizes its own write.
 _SETTLED = (
     sa.update(runs)
     .where(*HELD_BY_ME)
@@ -117,7 +117,7 @@ _SETTLED = (
     )
 )
 _SETTLE = _SETTLED.returning(runs.c.seq)
-# Nothing was added to its history since the claim: then the numbers of its next events are known without asking.
+# If no event was added since the claim, the numbers of the next events are known without a read.
 _SETTLE_UNTOUCHED = _SETTLED.where(runs.c.seq == param("seq"))
 _RELEASE = (
     sa.update(runs)
@@ -131,10 +131,10 @@ _INSERT_RECORD = insert_all(records)
 _IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority", "due_at", "id")))
 
 
-def claim(  # noqa: PLR0917 - what is claimed, by whom, within which room
+def claim(  # noqa: PLR0917 - who claims, how much, and within which limits
     tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
 ) -> list[Lease]:
-    """Up to `limit` due runs, strictly by band, oldest first inside a band, within the room of lanes and hosts.
+    """Lease up to `limit` due runs, strictly by band, oldest first in a band, within the room of lanes and hosts.
 
     Suspects come on top of the limit, as many as one isolation worker takes.
     """
@@ -149,7 +149,7 @@ def claim(  # noqa: PLR0917 - what is claimed, by whom, within which room
 
 
 def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: dict[str, Any]) -> list[Row]:
-    """From one band. Runs whose host has no room are set aside, so that the next claim does not meet them again."""
+    """Claim from one band. Runs whose host has no room are set aside, so that the next claim skips them."""
     rows: list[Row] = []
     look_ahead, set_aside = 0, 0
     while room.total > 0 and set_aside < MOST_SET_ASIDE:
@@ -164,14 +164,14 @@ def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: di
 
 
 def _take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row]:
-    # In one order for every caller, so that two claims of the same rows cannot block each other.
+    # In the same order for every caller, so that two claims of the same rows cannot deadlock.
     ids = sorted(each.id for each in chosen)
     rows = tx.many_returning(_CLAIM_ONE, [{**taken, **values(id=run_id)} for run_id in ids])
     return [row for row in rows if row is not None]
 
 
 def _candidates(tx: Tx, band: Priority, room: LaneRoom, at_least: int) -> list[Candidate]:
-    """Of every lane with room, in one order of age: no lane is served before an older run of another one."""
+    """Candidates of every lane with room, by age: no lane is served before an older run of another one."""
     params = values(band=int(band), now=tx.now_ms)
     return sorted(
         Candidate(row[0], row[1], lane, row[2])
@@ -194,14 +194,14 @@ def _suspects(tx: Tx, lanes: Lanes, hosts: HostRoom) -> list[Candidate]:
 
 
 def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
-    """One named run, for a caller that executes just this one."""
+    """Lease one run by id, for a caller that executes only this one."""
     waiting.wake_all(tx, hosts, EVERY_LANE)
     taken = claim_params(tx, owner, lease_s)
     return start_leases(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
 
 
 def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
-    """Runs that wait anew and have become due a moment ago."""
+    """Requeued runs that became due within this time."""
     window = values(since=tx.now_ms - round(within_s * 1000), now=tx.now_ms, limit=limit)
     found = [
         Hint(row[0], queue_of(row[1], Strategy(row[2])), lane, band, row[3])
@@ -217,7 +217,7 @@ def claim_params(tx: Tx, owner: Owner, lease_s: float) -> dict[str, Any]:
 
 
 def start_leases(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
-    # RETURNING promises no order; the caller starts them in the order they were due.
+    # RETURNING has no order; the caller starts the runs in the order of their due times.
     rows.sort(key=_IN_ORDER)
     leases: list[Lease] = []
     history: list[dict[str, Any]] = []
@@ -231,16 +231,16 @@ def start_leases(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
 
 
 def _session(tx: Tx, run: Run) -> SealedSession | None:
-    """The login a run needs is read with its claim: whoever executes it never asks the database."""
+    """The session a run needs, read with its claim, because workers have no access to the database."""
     if run.job_id is None or not run.payload.read(CommonPayload).requires_auth:
         return None
     return sessions.newest_sealed(tx, run.job_id)
 
 
 def renew(tx: Tx, leases: Sequence[tuple[str, int]], owner: Owner, lease_s: float) -> set[tuple[str, int]]:
-    """Prolong what is still mine; what is missing from the answer was taken away."""
+    """Renew the leases that are still held; a lease missing from the result was lost."""
     until = tx.now_ms + round(lease_s * 1000)
-    # In one order for everybody, so that two renewals of the same rows cannot block each other.
+    # In the same order for every caller, so that two renewals of the same rows cannot deadlock.
     wanted = [values(id=id_, epoch=epoch, owner=owner, lease_until=until) for id_, epoch in sorted(leases)]
     rows = tx.many_returning(_RENEW, wanted)
     return {(row[0], row[1]) for row in rows if row is not None}
@@ -266,7 +266,7 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
 
 
 def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int]) -> None:
-    """What belongs to settled runs: events up to these numbers, records, what a person has to do."""
+    """Write the events up to these numbers, the records, artifacts and interventions of settled runs."""
     history: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
     for settlement, last_seq in zip(settlements, last_seqs, strict=True):
@@ -320,7 +320,7 @@ def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
 
 
 def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
-    """True where this very settle was committed before and only its answer was lost."""
+    """True if this settlement was committed before and only the answer was lost."""
     lease = settlement.lease
     rows = tx.all(_STATE_NOW, values(id=lease.run_id))
     expected = (settlement.transition.to.value, lease.epoch, lease.owner)
@@ -328,7 +328,7 @@ def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
 
 
 def _refuse(tx: Tx, lease: Lease) -> bool:
-    """Put on record that somebody without the lease tried to write; always False."""
+    """Record a write attempt without the lease; always False."""
     [row] = tx.many_returning(_NUMBER_STALE, [values(id=lease.run_id)])
     if row is not None:
         draft = EventDraft(EventKind.STALE_WRITE_REFUSED, {"epoch": lease.epoch})
@@ -337,7 +337,7 @@ def _refuse(tx: Tx, lease: Lease) -> bool:
 
 
 def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:
-    """Give runs back untouched: queued where they stood, the attempt not counted."""
+    """Requeue runs at their old position, without counting the attempt."""
     rows = tx.many_returning(_RELEASE, [lease_params(lease) for lease in leases])
     history: list[dict[str, Any]] = []
     for lease, row in zip(leases, rows, strict=True):

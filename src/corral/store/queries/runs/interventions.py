@@ -1,4 +1,4 @@
-"""What waits for a person: opened with the hold of a run, closed with what lets it go on."""
+"""Interventions: opened when a run is held for a person, closed when the run continues."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from corral.store.tx import LAST_ID, Row, Tx, insert_all, is_state, param, value
 
 _INSERT = insert_all(interventions, without=("resolved_at",))
 _OPEN = is_state(interventions.c.status, InterventionStatus.OPEN)
-# A screenshot that is gone, beyond its room or its time, is not promised.
+# A screenshot that retention or the quota deleted is not offered.
 _COLUMNS = [column for column in interventions.c if column.name != "screenshot"]
 _SEEN = sa.select(*_COLUMNS, artifacts.c.id.label("screenshot")).select_from(
     interventions.outerjoin(artifacts, artifacts.c.id == interventions.c.screenshot)
@@ -62,7 +62,7 @@ _RESUME = (
         failure_code=sa.null(),
         failure_detail=sa.null(),
         error_message=sa.null(),
-        losses=0,  # whoever resumes a quarantined run wants it tried again
+        losses=0,  # a person who resumes a quarantined run wants it tried again
         seq=runs.c.seq + 1,
     )
     .returning(runs)
@@ -87,7 +87,7 @@ def _intervention(row: Row) -> Intervention:
 
 
 def open_for(tx: Tx, settlements: Sequence[Settlement]) -> None:
-    """One for each run that was just held."""
+    """Open an intervention for each run that was just held."""
     rows = [
         values(
             id=new_id(),
@@ -108,7 +108,7 @@ def open_for(tx: Tx, settlements: Sequence[Settlement]) -> None:
 
 
 def open_one(tx: Tx, run: Run, kind: InterventionKind, reason: str) -> None:
-    """For a run that was held without an outcome of its own."""
+    """Open an intervention for a run that was held without an outcome."""
     row = values(
         id=new_id(),
         run_id=run.id,
@@ -138,9 +138,9 @@ def newest(tx: Tx, status: InterventionStatus | None, before: str | None, limit:
 def resolve(
     tx: Tx, intervention_id: str, session: NewSession | None = None, note: Mapping[str, str] | None = None
 ) -> tuple[Intervention, Run]:
-    """Close it and let its run go on, the attempt not counted; InterventionClosed where that was done before.
+    """Close the intervention and resume its run without counting the attempt; InterventionClosed if it was closed.
 
-    The session the run is to go on with is written beside it, or nothing is.
+    The session for the run is written in the same transaction.
     """
     [row] = tx.many_returning(_CLOSE, [values(id=intervention_id, wall=tx.wall_ms)])
     if row is None:
@@ -157,5 +157,5 @@ def resolve(
 
 
 def close_of_run(tx: Tx, run_id: str, status: InterventionStatus) -> None:
-    """Somebody moved the run itself."""
+    """Close the interventions of a run that a person resumed or cancelled directly."""
     tx.run(_CLOSE_OF_RUN, values(run_id=run_id, status=status.value, wall=tx.wall_ms))

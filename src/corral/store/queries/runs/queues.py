@@ -1,4 +1,4 @@
-"""What waits in which queue: counted in the indexes that claims walk along, so that a long queue costs little."""
+"""The lengths of the queues, counted in the indexes that claims use, so that a long queue costs little."""
 
 import sqlalchemy as sa
 
@@ -12,7 +12,7 @@ from corral.store.tables import runs
 from corral.store.tx import Tx, is_state, param, values
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
-# Crawls fetch over HTTP whatever else they are.
+# Crawls use the HTTP queue.
 _QUEUE_OF_LANE = {"light": Queue.HTTP, "browser": Queue.BROWSER, "crawl": Queue.HTTP}
 _IS_DUE = runs.c.due_at <= param("now")
 _COUNT_LANE = {
@@ -91,7 +91,7 @@ def _wait_s(tx: Tx, due_at: int | None) -> float | None:
 
 
 def neglect(tx: Tx, after_s: float) -> list[Neglect]:
-    """Queues with work that has been due for so long, and that nobody alive serves. Quick, however much waits."""
+    """Queues with runs due for at least this time that no live node serves. Fast, however long the queue."""
     by = nodes.live_queues(tx)
     oldest_s: dict[Queue, float] = {}
     for lane, statement in _OLDEST_IN_LANE.items():

@@ -1,4 +1,4 @@
-"""Runs as people see them: submit, read, list, cancel, pause, resume."""
+"""Runs as users see them: submit, read, list, cancel, pause, resume."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
 from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
 
-# What a new run does not have yet is left to the defaults of the columns.
+# A new run has the column defaults for these.
 _LATER = (
     *("epoch", "losses", "suspect", "hold_reason", "owner", "lease_until", "started_at", "finished_at"),
     *("failure_code", "failure_detail", "error_message", "stats", "attempts", "waiting_reason", "waiting_host"),
@@ -48,8 +48,8 @@ def _count(*filters: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     return sa.select(sa.func.count()).select_from(runs).where(*filters).scalar_subquery()
 
 
-# One statement, so that all three are counted at the same moment: a run that is given back meanwhile is in one of them.
-# Who helps with a crawl is counted apart, so that the many others are counted by their index alone.
+# One statement counts all states at the same moment, so that a run that changes its state is counted once.
+# Crawl helpers are subtracted, so that the index alone answers the count of all others.
 _COUNT_LIVE = sa.select(
     *(
         _count(is_state(runs.c.state, state))
@@ -60,7 +60,7 @@ _COUNT_LIVE = sa.select(
 
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    # Who helps with a crawl was asked for by nobody, and is told of in the crawl's own history.
+    # No user submitted the helpers of a crawl; the crawl's own history mentions them.
     asked_for = runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
     found = sa.select(runs).where(runs.c.id < param("before"), asked_for, *filters)
     return found.order_by(runs.c.id.desc()).limit(param("limit"))
@@ -72,13 +72,13 @@ _LIST_JOB_STATE = {state: _listing(_OF_JOB, is_state(runs.c.state, state)) for s
 _LIST_JOB = _listing(_OF_JOB)
 _LIST = _listing()
 
-# What a person did: the event, and the reason where it holds the run.
+# For each action of a person: its event, and the hold reason if it holds the run.
 _BY_PERSON = {
     RunAction.CANCEL: (EventKind.CANCELLED, None),
     RunAction.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
     RunAction.RESUME: (EventKind.RESUMED, None),
 }
-# What becomes of an open intervention when a person moves the run itself.
+# The status of an open intervention after a person resumes or cancels its run directly.
 _CLOSES = {RunAction.CANCEL: InterventionStatus.CANCELLED, RunAction.RESUME: InterventionStatus.RESOLVED}
 _REPLACE_PAYLOAD = (
     sa.update(runs).where(runs.c.id == param("id"), runs.c.state == "held").values(payload=param("payload"))
@@ -92,7 +92,7 @@ _APPLY = {
         owner=sa.null(),
         lease_until=sa.null(),
         finished_at=param("finished_at"),
-        # What an earlier attempt failed of is in the history; the run itself did not fail of it.
+        # The failure of an earlier attempt stays in the history; it is not the failure of the run.
         failure_code=param("failure_code"),
         failure_detail=sa.null(),
         error_message=sa.null(),
@@ -109,12 +109,12 @@ _APPLY = {
 def add(
     tx: Tx, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
 ) -> tuple[list[str], bool]:
-    """Write runs with their first events. With a key seen before: the ids from then, and True."""
+    """Write runs with their first events. With a key used before, return the ids from then and True."""
     ids = [run.id for run, _ in new]
     if key is not None:
         found = idempotency.find_or_add(tx, key, " ".join(ids))
         if found is not None:
-            # The key may have come with these very runs: then only the answer to it was lost.
+            # The same ids mean that this request was committed before and only its answer was lost.
             return found.split(), found.split() != ids
     if tx.is_repeat:
         new = [(run, drafts) for run, drafts in new if not tx.all(_GET, values(id=run.id))]
@@ -168,7 +168,7 @@ def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | Non
 
 
 def apply_action(tx: Tx, run_id: str, action: RunAction) -> Run:
-    """What a person asked for, as a compare-and-set; WrongState names the state that was found."""
+    """Apply the action of a person as a compare-and-set; WrongState names the actual state."""
     kind, hold = _BY_PERSON[action]
     ends = target(action).is_terminal
     params = values(
@@ -180,7 +180,7 @@ def apply_action(tx: Tx, run_id: str, action: RunAction) -> Run:
     [row] = tx.many_returning(_APPLY[action], [params])
     if row is None:
         found = get(tx, run_id)
-        advance(found.state, action, found.hold_reason)  # raises: the table forbids what the update did not match
+        advance(found.state, action, found.hold_reason)  # raises, because the update matched no allowed state
         raise AssertionError(f"{action} of {run_id} matched no row although its state allows it")
     events.insert(tx, events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms))
     if action in _CLOSES:
@@ -189,9 +189,9 @@ def apply_action(tx: Tx, run_id: str, action: RunAction) -> Run:
 
 
 def replace_held_payload(tx: Tx, run_id: str, payload: Payload) -> None:
-    """Only of a run that is held: what a worker executes does not change under it.
+    """Replace the payload of a held run; the payload of a running one never changes.
 
-    A run that was stuck at a captcha goes on with the session of its job, where a person has left one there.
+    A run held for a captcha continues with the session of its job, if there is one.
     """
     held = get(tx, run_id)
     if held.failure_detail == CAPTCHA and held.job_id and sessions.newest_sealed(tx, held.job_id) is not None:
@@ -200,6 +200,6 @@ def replace_held_payload(tx: Tx, run_id: str, payload: Payload) -> None:
 
 
 def count_live(tx: Tx) -> dict[str, int]:
-    """How many runs are queued, running and held; each read from its own partial index."""
+    """The number of queued, running and held runs; each is read from its own partial index."""
     counts = tx.all(_COUNT_LIVE)[0]
     return {state.value: int(count) for state, count in zip(sorted(LIVE), counts, strict=True)}

@@ -1,4 +1,4 @@
-"""Runs that wait for their host: set aside, so that no claim meets them, and woken when the host has room."""
+"""Runs that wait for their host: set aside, so that no claim reads them, and woken when the host has room."""
 
 import math
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ _next = (
     # A CTE runs once; a subquery may run again for each row and skip what it has locked itself.
     .cte("next_waiting")
 )
-# The due time stays as it was: a run that waited for its host has not lost its place in the queue.
+# The due time is unchanged, so a run that waited for its host keeps its position in the queue.
 _WAKE = (
     sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
 )
-# From host to host along the index: what it costs grows with the hosts that runs wait for, not with the runs.
+# Skips from host to host along the index: the cost grows with the number of hosts, not of runs.
 # Ordered as the index is, with a limit: for MIN(waiting_host) PostgreSQL reads every waiting run where its statistics
 # say that there are few.
 WAITED_FOR = sa.text("""
@@ -63,7 +63,7 @@ WAITED_FOR = sa.text("""
 
 
 def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
-    """Full slots are ordinary and leave no event; a host that refuses to be asked does."""
+    """Set runs aside. A host without a free slot is normal and adds no event; a host that defers requests does."""
     drafts = [_describe(each) for each in waiting]
     rows = tx.many_returning(
         _SET_ASIDE,
@@ -90,10 +90,10 @@ def _describe(waiting: Waiting) -> list[EventDraft]:
 
 
 def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
-    """Let as many runs be claimed again as their hosts have room for; the oldest first of the lanes with room.
+    """Make as many runs claimable as their hosts have room for: the oldest first, in lanes with room.
 
-    The claim itself reads for which hosts runs wait: another node may have set them aside a moment ago, and a claim
-    that did not know of them would take younger runs of the same host.
+    Each claim reads the hosts that runs wait for: another node may just have set runs aside, and a claim that did not
+    know of them would take younger runs of the same host.
     """
     waited_for = [row[0] for row in tx.all(WAITED_FOR)]
     room_of = LaneRoom(1, lanes)

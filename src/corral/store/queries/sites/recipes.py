@@ -1,4 +1,4 @@
-"""How pages can be filled without a browser: recorded by runs, edited and pinned by people."""
+"""Recipes to get the data of pages without a browser: recorded by runs, edited and pinned by people."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ _OF_FIELDS = (
 _LIST = sa.select(recipes).where(recipes.c.id < param("before")).order_by(recipes.c.id.desc()).limit(param("limit"))
 _LIST_HOST = _LIST.where(recipes.c.host == param("host"))
 _INSERT = insert(recipes).values(insert_params(recipes))
-# The same again is nothing new, and what a person has pinned is not for a run to change.
+# An equal recipe is not saved again, and a run does not change a recipe that a person pinned.
 _SAVE = _INSERT.on_conflict_do_update(
     index_elements=["host", "fields_key", "url_pattern"],
     set_={
@@ -45,7 +45,7 @@ _EDIT = _UPDATE.values(
     updated_at=param("updated_at"),
 ).returning(recipes)
 _DELETE = sa.delete(recipes).where(recipes.c.id == param("id"))
-# What the old recipe was worth says nothing about the new one.
+# The record of the old recipe does not apply to the new one.
 _FORGET = sa.delete(site_memory).where(
     site_memory.c.host == param("host"),
     site_memory.c.fields_key == param("fields_key"),
@@ -59,7 +59,7 @@ _SAME_PAGES = sa.select(recipes).where(
     recipes.c.url_pattern == param("url_pattern"),
 )
 _MARK = _UPDATE.where(recipes.c.version == param("version")).values(document=param("document"))
-# Beside what a recipe says; it is no part of the document that people see and edit.
+# Stored beside the document, which people see and edit.
 _FAILED = "failed_shape"
 
 
@@ -76,10 +76,10 @@ def _cell(document: dict[str, Any], failed_shape: str | None) -> str:
 
 
 def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
-    """Keep what a run was taught; None where it is known already, or pinned otherwise by a person.
+    """Save a recorded recipe; None if it is known already or a person pinned another one.
 
-    A recording of the same shape is no new recipe, even if the values that its calls send are others: what is known
-    of the old one, that it failed above all, holds for it.
+    A recording of the same shape is not a new recipe, even if its calls send other values: what is known about the
+    old one, above all that it failed, applies to it too.
     """
     known = [_to_recipe(row) for row in tx.all(_SAME_PAGES, _page_of(lesson))]
     before = known[0] if known else None
@@ -112,7 +112,7 @@ def _page_of(lesson: RecordedRecipe) -> dict[str, Any]:
 
 
 def mark_failed(tx: Tx, recipe_id: str, version: int) -> None:
-    """A replay of this version failed for good: it is not offered again until its shape changes."""
+    """Record that replaying this version failed: it is not offered again until its shape changes."""
     for row in tx.all(_GET, values(id=recipe_id)):
         stored = _to_recipe(row)
         document = _cell(stored.document, shape_of(stored.document))
@@ -120,7 +120,7 @@ def mark_failed(tx: Tx, recipe_id: str, version: int) -> None:
 
 
 def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: bool) -> StoredRecipe:
-    """What a person wrote, or only that it is to stay as it is."""
+    """Write the document of a person, or only pin or unpin the recipe."""
     before = get(tx, recipe_id)
     given = values(id=recipe_id, pinned=int(pinned), updated_at=tx.wall_ms)
     if document is None:
@@ -131,7 +131,7 @@ def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: b
         raise RecipeNotFound(recipe_id)
     stored = _to_recipe(row)
     if document is not None:
-        # The memory of the site knows fields by their names alone, whatever the selectors of a job.
+        # Site memory identifies fields by name only, not by the selectors of a job.
         for key in {stored.fields_key, fields_key(before.document["fields"]), fields_key(document["fields"])}:
             tx.run(_FORGET, values(host=stored.host, fields_key=key))
     return stored

@@ -1,7 +1,7 @@
 """Sessions of jobs, as the vault sealed them. Nothing here can open one.
 
-The version of a session stands a second time in `corral_meta`, and it is that one which counts: a row put back to
-what it was before does not fit it any more, and its seal does not open.
+The version of a session is also stored in `corral_meta`, and that copy is authoritative: a row restored to an
+earlier version does not match it, and its seal does not open.
 """
 
 import sqlalchemy as sa
@@ -70,7 +70,7 @@ _REPLACE = (
         check_result=sa.null(),
     )
 )
-# Whoever read version n may write n + 1; of two who read the same, one comes too late and reads again.
+# A writer that read version n writes n + 1; of two concurrent writers, the second is refused and reads again.
 _RAISE = (
     sa.update(meta).where(meta.c.key == param("key"), meta.c.value == param("before")).values(value=param("version"))
 )
@@ -105,15 +105,15 @@ def _key(session_id: str) -> str:
 
 
 def find(tx: Tx, job_id: str, name: str) -> tuple[str, int] | None:
-    """Id and version of the session of this name, for whoever is about to seal the next version."""
+    """Id and version of the session of this name, for sealing the next version."""
     rows = tx.all(_NAMED, values(job_id=job_id, name=name))
     return (rows[0][0], int(rows[0][1])) if rows else None
 
 
 def put(tx: Tx, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
-    """Write a session or its next version; SessionChanged where somebody else wrote that version first.
+    """Write a session or its next version; SessionChanged if that version was written concurrently.
 
-    With a key seen before: the id from then, and True.
+    With a key used before, return the id from then and True.
     """
     sealed = new.sealed
     if not tx.all(_JOB, values(job_id=sealed.job_id)):
@@ -122,7 +122,7 @@ def put(tx: Tx, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str
         ours = f"{sealed.id} {sealed.version}"
         found = idempotency.find_or_add(tx, key, ours)
         if found is not None:
-            # The key may have come with this very version: then only the answer to it was lost.
+            # The same version means that this request was committed before and only its answer was lost.
             return found.split()[0], found != ours
     if tx.is_repeat and find(tx, sealed.job_id, new.name) == (sealed.id, sealed.version):
         return sealed.id, False
@@ -171,7 +171,7 @@ def newest(tx: Tx, job_id: str | None, before: str | None, limit: int) -> list[S
 
 
 def newest_sealed(tx: Tx, job_id: str) -> SealedSession | None:
-    """What a run of the job is to use."""
+    """The session that runs of the job use."""
     rows = tx.all(_NEWEST_SEALED, values(job_id=job_id))
     return SealedSession(*rows[0]) if rows else None
 
@@ -188,7 +188,7 @@ def under_other_keys(tx: Tx, kid: str, after: str, limit: int) -> list[SealedSes
 
 
 def rewrap(tx: Tx, sealed_anew: SealedSession, old_kid: str) -> bool:
-    """Put the data key under another key; False where the session changed meanwhile."""
+    """Wrap the data key with another key; False if the session was changed concurrently."""
     cell = values(
         id=sealed_anew.id,
         old_kid=old_kid,
@@ -204,7 +204,7 @@ def note_check(tx: Tx, session_id: str, version: int, result: CheckResult) -> No
 
 
 def kids(tx: Tx) -> dict[str, int]:
-    """How many sessions need which key."""
+    """The number of sessions sealed under each key."""
     return {row[0]: int(row[1]) for row in tx.all(_KIDS)}
 
 

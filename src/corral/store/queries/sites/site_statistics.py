@@ -1,7 +1,7 @@
 """Statistics of sites: added up once per step of a crawl, in the transaction that ends its pages.
 
-Each crawl adds to rows of its own, so that two of them never wait for each other. When a crawl is forgotten, its rows
-are added to those of all that were forgotten before it.
+Each crawl adds to its own rows, so that two crawls never wait for each other. When a crawl is deleted, its rows are
+added to the shared rows of all deleted crawls.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ _NAMES = [column.name for column in site_statistics.columns]
 
 
 def add(tx: Tx, run_id: str, ended: Iterable[tuple[str, ItemResult]]) -> None:
-    """Pages with their authority, as a step of a crawl ended them."""
+    """Add the pages that a step of a crawl finished, with their authority."""
     _write(tx, [_values(run_id, tally, tx.wall_ms) for tally in tallied(ended)])
 
 
@@ -75,7 +75,7 @@ def of_host(tx: Tx, host: str) -> SiteStatistics | None:
 
 
 def latest(tx: Tx, limit: int) -> list[SiteStatistics]:
-    """The hosts crawls have been to, the latest first."""
+    """The statistics of crawled hosts, the latest first."""
     hosts = [row[0] for row in tx.all(_LATEST, values(limit=limit))]
     return [found for host in hosts if (found := of_host(tx, host)) is not None]
 
@@ -86,9 +86,9 @@ def _statistics(host: str, rows: Sequence[Row]) -> SiteStatistics:
 
 
 def fold(tx: Tx, run_id: str, limit: int) -> int:
-    """Add some rows of a forgotten crawl to those of all that were forgotten; how many.
+    """Add some rows of a deleted crawl to the shared rows; return how many.
 
-    Whoever removes a row adds it: of two who fold the same crawl, one finds it gone.
+    The process that deletes a row adds it, so that two concurrent folds count it once.
     """
     keys = [dict(zip(_KEY, row, strict=True)) for row in tx.all(_OF_RUN, values(run_id=run_id, limit=limit))]
     taken = [row for row in tx.many_returning(_TAKE, keys) if row is not None]

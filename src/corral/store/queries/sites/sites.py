@@ -1,4 +1,4 @@
-"""What sites have taught us, per host, set of fields and strategy."""
+"""Site memory, per host, set of fields and strategy."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ _KNOWN = (
 _NAMES = [column.name for column in site_memory.columns]
 _INSERT = insert(site_memory).values({name: param(name) for name in _NAMES})
 _SUMS = ("weight", "successes", "requested", "found", "cost_ms")
-# Every sum is linear in the past, so what is new can be added to what is there in one statement.
+# Every sum is linear in the past, so one statement can add new observations to the stored sums.
 _LEARN = _INSERT.on_conflict_do_update(
     index_elements=["host", "fields_key", "strategy"],
     set_={
@@ -52,13 +52,13 @@ def of_host(tx: Tx, host: str) -> list[Memory]:
 
 
 def list_known(tx: Tx, limit: int) -> list[KnownSite]:
-    """The hosts there is any evidence of, the latest first."""
+    """The hosts with any observation, the latest first."""
     rows = tx.all(_KNOWN, values(limit=limit))
     return [KnownSite(host, int(attempts), int(recorded), at(last)) for host, attempts, last, recorded in rows]
 
 
 def learn(tx: Tx, seen: Sequence[Observation]) -> None:
-    """Add observations to what is known, in one order for everybody, so that nobody waits for another in a circle."""
+    """Add observations, in the same order for every caller, so that two callers cannot deadlock."""
     grouped: dict[tuple[str, str, str], list[Observation]] = {}
     for each in seen:
         grouped.setdefault((each.host, each.fields_key, each.strategy.value), []).append(each)
