@@ -42,7 +42,7 @@ def test_a_dead_session_holds_the_run_again(stack: Stack) -> None:
     session = added(stack, job, {"name": "demo_session", "value": CANARY})
     run = stack.start(job)
     held = stack.until(run["id"], "waiting_for_human")
-    assert (held["failure_code"], held["failure_detail"]) == ("blocked", "session_dead")
+    assert (held["failure_code"], held["failure_detail"]) == ("blocked", "session_expired")
     checked = stack.client.post(f"/jobs/sessions/{session['id']}/validate").json()
     assert (checked["valid"], checked["http_status"], checked["strategy"]) == (False, 200, "browser")
     waiting = open_intervention(stack, run)

@@ -35,9 +35,9 @@ MISBEHAVIOURS = [
     ("/endless/interim", "timeout:first_byte", "bad_response:protocol"),
     ("/endless/headers", "bad_response:headers", ""),
     ("/endless/trailers", "bad_response:protocol", "timeout:browser"),
-    ("/endless/slow-trailers", "timeout:gap", "timeout:browser"),
+    ("/endless/slow-trailers", "timeout:read", "timeout:browser"),
     ("/endless/extension", "bad_response:protocol", ""),
-    ("/stops-midway", "timeout:gap", "timeout:browser"),
+    ("/stops-midway", "timeout:read", "timeout:browser"),
     # Bodies of the wrong length.
     ("/announces-10gb", "limit:body_too_large", ""),
     ("/length/none", "fetched", ""),

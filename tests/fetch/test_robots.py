@@ -116,9 +116,9 @@ async def test_a_run_tells_that_robots_txt_was_cut_and_what_was_read_holds(
             run, _ = await app.submitter.start(job.id)
             [run] = await ended(app, [run.id], timeout_s=30)
             ended_as[path] = (run.state.value, run.failure_detail)
-            [cut] = [event for event in await events(app, run.id) if event.kind is EventKind.ROBOTS_CUT]
+            [cut] = [event for event in await events(app, run.id) if event.kind is EventKind.ROBOTS_TRUNCATED]
             assert (cut.level, cut.meta) == ("warn", {"origin": hostile.url(""), "read_bytes": 500 * 1024})
-            assert run.stats["robots_cut"] == cut.meta
+            assert run.stats["robots_truncated"] == cut.meta
         assert ended_as == {"/private": ("failed", "robots"), "/late": ("completed", None)}
 
 
@@ -128,9 +128,9 @@ async def test_a_run_that_does_not_ask_has_nothing_to_tell(
     serve(monkeypatch, LARGE)
     executor = HttpExecutor(egress, Robots(egress, "corral-test"))
     told = await executor.execute(a_task(hostile.url("/late"), "title", respect_robots=True))
-    assert "robots_cut" in told.stats
+    assert "robots_truncated" in told.stats
     silent = await executor.execute(a_task(hostile.url("/late"), "title", respect_robots=False))
-    assert "robots_cut" not in silent.stats
+    assert "robots_truncated" not in silent.stats
 
 
 async def test_patterns_full_of_stars_are_matched_in_time(

@@ -82,7 +82,7 @@ async def test_a_page_that_asks_for_a_login_means_the_session_is_dead(
     monkeypatch.setitem(ROUTES, "/private", route)
     outcome = await executor.execute(a_task(hostile.url("/private"), a_session(hostile.url())))
     assert isinstance(outcome, Failed)
-    assert (outcome.code, outcome.detail) == (FailureCode.BLOCKED, "session_dead")
+    assert (outcome.code, outcome.detail) == (FailureCode.BLOCKED, "session_expired")
 
 
 async def test_without_a_session_nothing_is_asked(executor: WithSession, hostile: Hostile) -> None:
@@ -97,7 +97,7 @@ async def test_a_session_that_has_expired_is_dead_and_nobody_is_asked(executor: 
     sealed = RING.seal(state, job_id="job", session_id="session", version=1)
     outcome = await executor.execute(a_task(hostile.url("/page"), sealed))
     assert isinstance(outcome, Failed)
-    assert (outcome.code, outcome.detail, hostile.connections) == (FailureCode.BLOCKED, "session_dead", 0)
+    assert (outcome.code, outcome.detail, hostile.connections) == (FailureCode.BLOCKED, "session_expired", 0)
     assert "expired" in outcome.message
     with_storage = a_session(hostile.url(), expires=1_000_000_000)
     assert isinstance(await executor.execute(a_task(hostile.url("/page"), with_storage)), Fetched)

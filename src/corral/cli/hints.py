@@ -7,7 +7,7 @@ from corral.domain.runs.run import CRAWL, Run
 
 _BY_DETAIL = {
     "no_session": "log in once with `corral session capture JOB`, or hand over cookies with `corral session add JOB`",
-    "session_dead": "log in anew with `corral session capture JOB` or `corral session add JOB`, then resume the run",
+    "session_expired": "log in anew with `corral session capture JOB` or `corral session add JOB`, then resume the run",
     "auth_state_invalid": "the stored session was altered, or its key is gone; remove it and add it again",
     "robots": "robots.txt of the site asks not to fetch this page; `corral job add --no-robots` does not ask it",
     "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
@@ -26,7 +26,7 @@ _BY_DETAIL = {
     # Budgets of their own, which a longer time for the whole attempt does not change.
     "connect": "a connection has to stand within 5 s, whatever --timeout says; check the target, or try later",
     "first_byte": "give it more time with --timeout",
-    "gap": "no pause within an answer may last longer than 10 s, whatever --timeout says; try later",
+    "read": "no pause within an answer may last longer than 10 s, whatever --timeout says; try later",
     "strategy_unavailable": "choose another strategy with --strategy",
 }
 _BY_CODE = {

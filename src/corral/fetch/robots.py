@@ -77,7 +77,7 @@ class Robots:
         rules = self._rules.get(_cache_key(target, context))
         if rules is None or not rules.is_truncated:
             return {}
-        return {"robots_cut": {"origin": target.origin, "read_bytes": _MAX_BYTES}}
+        return {"robots_truncated": {"origin": target.origin, "read_bytes": _MAX_BYTES}}
 
     async def load_rules(
         self, target: Target, context: FetchContext = NO_CONTEXT, *, budget_s: float = _BUDGET_S

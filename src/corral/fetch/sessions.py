@@ -58,7 +58,7 @@ def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
     except SealBroken as problem:
         return fault("policy:auth_state_invalid", str(problem))
     if state.is_over(time.time()):
-        return Failed(FailureCode.BLOCKED, "every cookie of the session has expired", "session_dead")
+        return Failed(FailureCode.BLOCKED, "every cookie of the session has expired", "session_expired")
     return replace(task, session=state)
 
 
@@ -78,7 +78,7 @@ def mark_expired_session(outcome: Outcome) -> Outcome:
         return outcome
     if outcome.http_status != 401 and outcome.detail != "login_wall":
         return outcome
-    dead = fault("blocked:session_dead", outcome.message)
+    dead = fault("blocked:session_expired", outcome.message)
     return replace(dead, http_status=outcome.http_status, stats=outcome.stats, artifacts=outcome.artifacts)
 
 

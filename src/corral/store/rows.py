@@ -8,6 +8,7 @@ import orjson
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, OnTrouble, Priority, Strategy
 from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.runs.code_aliases import current_attempts, current_detail, current_meta, current_stats
 from corral.domain.runs.event import Event, EventKind
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.record import Record
@@ -91,15 +92,15 @@ def run_of(row: Row) -> Run:
     return Run(
         id_, job_id, KIND_ALIASES.get(kind) or kind, _STATES[state], _PRIORITIES[priority], attempt, max_attempts,
         _STRATEGIES[requested], _STRATEGIES[resolved], Payload(from_json(payload)), epoch, losses, suspect, at(due_at),
-        at(created_at), from_json(stats), None if hold is None else HoldReason(hold), owner, maybe_at(lease_until),
-        maybe_at(started_at), maybe_at(finished_at), code, detail, message, tuple(from_json(attempts)), retry_of,
-        parent_id, waiting, interruptions, host_key,
+        at(created_at), current_stats(from_json(stats)), None if hold is None else HoldReason(hold), owner,
+        maybe_at(lease_until), maybe_at(started_at), maybe_at(finished_at), code, current_detail(code, detail),
+        message, current_attempts(from_json(attempts)), retry_of, parent_id, waiting, interruptions, host_key,
     )  # fmt: skip
 
 
 def event_of(row: Row) -> Event:
     position, run_id, seq, kind, meta, created_at = row
-    return Event(position, run_id, seq, EventKind(kind), from_json(meta), at(created_at))
+    return Event(position, run_id, seq, EventKind(kind), current_meta(from_json(meta)), at(created_at))
 
 
 def record_of(row: Row) -> Record:

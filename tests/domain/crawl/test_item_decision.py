@@ -114,7 +114,7 @@ def test_items_are_tried_again_where_runs_are(outcome: Failed, attempt: int) -> 
     assert of_item.due_in_s == min(most, of_run.due_in_s)
 
 
-@pytest.mark.parametrize("detail", ["no_session", "session_dead"])
+@pytest.mark.parametrize("detail", ["no_session", "session_expired"])
 def test_a_page_behind_a_login_is_not_asked_for_again(detail: str) -> None:
     outcome = failed(FailureCode.BLOCKED, detail=detail)
     assert decide_item(1, outcome, PLAN, NOW, key="k").to is ItemState.FAILED

@@ -233,7 +233,7 @@ def test_a_date_without_a_zone_is_taken_for_utc() -> None:
     assert retry_after_s(text, NOW) == 120
 
 
-@pytest.mark.parametrize("detail", ["no_session", "session_dead"])
+@pytest.mark.parametrize("detail", ["no_session", "session_expired"])
 @given(RUNS)
 def test_a_run_that_needs_a_login_waits_for_a_person(detail: str, run: object) -> None:
     assert isinstance(run, type(A_RUN))
@@ -273,10 +273,10 @@ def test_what_was_noticed_is_told_first_and_changes_nothing(run: object, outcome
     assert isinstance(run, type(A_RUN))
     cut = {"origin": "http://example.test", "read_bytes": 512_000}
     plain = decide(run, outcome, POLICY, NOW)
-    told = decide(run, replace(outcome, stats={"robots_cut": cut}), POLICY, NOW)
+    told = decide(run, replace(outcome, stats={"robots_truncated": cut}), POLICY, NOW)
     assert (told.action, told.due_in_s, told.strategy) == (plain.action, plain.due_in_s, plain.strategy)
     first, *others = told.events
-    assert (first.kind, first.meta) == (EventKind.ROBOTS_CUT, cut)
+    assert (first.kind, first.meta) == (EventKind.ROBOTS_TRUNCATED, cut)
     assert [draft.kind for draft in others] == [draft.kind for draft in plain.events]
 
 

@@ -160,7 +160,7 @@ async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
             assert all_done(await ended(app, [first, quick]))
             assert [(await app.store.runs.get(id_)).state for id_ in late] == [RunState.QUEUED] * 4
             assert await waiting(app, late) == ["pace"] * 4
-            assert (await kinds(app, late[0])).count("host_waits") == 1
+            assert (await kinds(app, late[0])).count("host_deferred") == 1
             await sound(app)
 
 

@@ -53,7 +53,7 @@ async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, ho
         ("/silent", "timeout:first_byte"),
         ("/trickled-headers", "timeout:first_byte"),
         ("/1xx", "timeout:first_byte"),
-        ("/stops-midway", "timeout:gap"),
+        ("/stops-midway", "timeout:read"),
         ("/reset", "network:reset"),
         ("/empty-answer", "network:reset"),
         ("/reset-midway", "network:reset"),
@@ -118,7 +118,7 @@ async def test_a_gap_has_a_budget_of_its_own(hostile: Hostile) -> None:
     policy = EgressPolicy((AllowEntry.parse(f"127.0.0.1:{hostile.port}"),))
     egress = Egress(policy, FetchLimits(gap_s=0.3), "t")
     started = time.monotonic()
-    assert name_of(await failed(egress, hostile.url("/stops-midway"))) == "timeout:gap"
+    assert name_of(await failed(egress, hostile.url("/stops-midway"))) == "timeout:read"
     assert time.monotonic() - started < 1 * SLACK
     await egress.close()
 

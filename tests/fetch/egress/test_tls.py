@@ -160,7 +160,7 @@ async def test_a_handshake_that_stands_still_ends_in_time(servers: Range, execut
         ("/to-page", "fetched", ""),
         ("/silent", "timeout:first_byte", "timeout:browser"),
         ("/trickle", "timeout:total", "timeout:browser"),
-        ("/stops-midway", "timeout:gap", "timeout:browser"),
+        ("/stops-midway", "timeout:read", "timeout:browser"),
         ("/endless", "limit:body_too_large", ""),
         ("/gzip-bomb", "limit:body_too_large", ""),
         ("/reset", "network:reset", ""),

@@ -23,14 +23,14 @@ _SIGNS = {
     EventKind.ESCALATED: "↻",
     EventKind.RELEASED: "↻",
     EventKind.RESUMED: "↻",
-    EventKind.HOST_WAITS: "↻",
+    EventKind.HOST_DEFERRED: "↻",
     EventKind.FAILED: "!",
     EventKind.WORKER_LOST: "!",
     EventKind.QUARANTINED: "!",
     EventKind.STALE_WRITE_REFUSED: "!",
     EventKind.WAITING: "!",
     EventKind.TLS_UNVERIFIED: "!",
-    EventKind.ROBOTS_CUT: "!",
+    EventKind.ROBOTS_TRUNCATED: "!",
 }
 # Of what a run measured; the rest is in `corral run show`.
 _TELLING = ("http_status", "title", "bytes")

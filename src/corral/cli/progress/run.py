@@ -70,7 +70,7 @@ class _Living:
             self._state = "waiting"
             self._last = f"{event.message} after {meta.get('failure_code')}"
             self._due = datetime.fromisoformat(meta["due_at"]) if "due_at" in meta else None
-        elif event.kind is EventKind.HOST_WAITS:
+        elif event.kind is EventKind.HOST_DEFERRED:
             self._state = "waiting"
             self._last = f"{event.message} ({meta.get('waiting_reason')})"
             self._due = event.created_at + timedelta(seconds=meta.get("wait_s", 0.0))

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from corral.domain.runs.code_aliases import EVENT_KINDS
 from corral.domain.runs.run import RunState
 
 
@@ -22,18 +23,23 @@ class EventKind(StrEnum):
     WAITING = "waiting"  # running -> held, for a person
     RESUMED = "resumed"  # held -> queued
     RELEASED = "released"  # running -> queued, the attempt does not count
-    HOST_WAITS = "host_waits"  # running -> queued, the attempt does not count: its host is not to be asked yet
+    HOST_DEFERRED = "host_deferred"  # running -> queued, the attempt does not count: its host limiter defers it
     WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count: the run may have caused it
     INTERRUPTED = "interrupted"  # running -> queued, nothing counts: its worker or node was killed or vanished
     QUARANTINED = "quarantined"  # running -> held, for a person: it killed too many workers
     STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
     SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while nobody ran
     PROBED = "probed"  # with CREATED: why AUTO chose what it chose
-    ROBOTS_CUT = "robots_cut"  # nothing changed: what robots.txt says after its first 500 KiB was not read
+    ROBOTS_TRUNCATED = "robots_truncated"  # nothing changed: robots.txt was read up to its first 500 KiB
     TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job takes every certificate
     RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: the browser saw how to do without it
     HELPER_JOINED = "helper_joined"  # nothing changed: another worker takes a share of the crawl
     HELPER_LEFT = "helper_left"  # nothing changed: its share goes back
+
+    @classmethod
+    def _missing_(cls, value: object) -> "EventKind | None":
+        current = EVENT_KINDS.get(str(value))
+        return None if current is None else cls(current)
 
 
 _MESSAGES = {
@@ -49,14 +55,14 @@ _MESSAGES = {
     EventKind.WAITING: ("warn", "Run waits for a person"),
     EventKind.RESUMED: ("info", "Run resumed"),
     EventKind.RELEASED: ("info", "Run released"),
-    EventKind.HOST_WAITS: ("info", "Run waits for its host"),
+    EventKind.HOST_DEFERRED: ("info", "Run waits for its host"),
     EventKind.WORKER_LOST: ("warn", "Worker lost"),
     EventKind.INTERRUPTED: ("info", "Run interrupted"),
     EventKind.QUARANTINED: ("error", "Run quarantined"),
     EventKind.STALE_WRITE_REFUSED: ("warn", "Stale write refused"),
     EventKind.SLOTS_MISSED: ("warn", "Schedule slots missed"),
     EventKind.PROBED: ("info", "Target probed"),
-    EventKind.ROBOTS_CUT: ("warn", "robots.txt cut"),
+    EventKind.ROBOTS_TRUNCATED: ("warn", "robots.txt truncated"),
     EventKind.TLS_UNVERIFIED: ("warn", "Certificates are not verified"),
     EventKind.RECIPE_RECORDED: ("info", "Recipe recorded"),
     EventKind.HELPER_JOINED: ("info", "Helper joined"),
@@ -75,7 +81,7 @@ _LEADS_TO = {
     EventKind.WAITING: RunState.HELD,
     EventKind.RESUMED: RunState.QUEUED,
     EventKind.RELEASED: RunState.QUEUED,
-    EventKind.HOST_WAITS: RunState.QUEUED,
+    EventKind.HOST_DEFERRED: RunState.QUEUED,
     EventKind.WORKER_LOST: RunState.QUEUED,
     EventKind.INTERRUPTED: RunState.QUEUED,
     EventKind.QUARANTINED: RunState.HELD,

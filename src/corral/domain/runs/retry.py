@@ -45,7 +45,7 @@ _GIVES_UP_REPLAY = frozenset(
     }
 )
 # Blocked for want of a login: trying again changes nothing until somebody has logged in.
-NEEDS_LOGIN = frozenset({"no_session", "session_dead"})
+NEEDS_LOGIN = frozenset({"no_session", "session_expired"})
 CAPTCHA = "captcha"
 FIELDS_MISSING = "fields_missing"
 # The details of failures that a person can help with: see OnTrouble.
@@ -114,8 +114,8 @@ def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
 
 def _noticed(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
     """What an executor has to say that changes nothing."""
-    cut = stats.get("robots_cut")
-    return (EventDraft(EventKind.ROBOTS_CUT, cut),) if isinstance(cut, dict) else ()
+    cut = stats.get("robots_truncated")
+    return (EventDraft(EventKind.ROBOTS_TRUNCATED, cut),) if isinstance(cut, dict) else ()
 
 
 def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:

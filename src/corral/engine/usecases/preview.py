@@ -31,7 +31,7 @@ _HINTS = {
     "egress": "private and loopback targets have to be listed in APP_EGRESS_ALLOW as CIDR:port",
     "robots": "robots.txt of the site asks not to fetch this page, and a job would not unless respect_robots is false",
     "no_session": "add a session with POST /jobs/sessions",
-    "session_dead": "log in anew, and put the session with POST /jobs/sessions",
+    "session_expired": "log in anew, and put the session with POST /jobs/sessions",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
     "xml_dtd": "ask the site for the document without a DTD; entities are never expanded",
     "proxy": "set the job's proxy_policy to one that works",

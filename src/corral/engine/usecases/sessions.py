@@ -35,7 +35,7 @@ _CHECKS_AT_ONCE = 2
 # What a person may have helped with by correcting the job, or by bringing a session.
 _ABOUT_THE_PAGE = frozenset({InterventionKind.CAPTCHA, InterventionKind.MISSING_FIELD})
 _CHECK_S = 30.0
-_DEAD = frozenset({"session_dead", "auth_state_invalid"})
+_DEAD = frozenset({"session_expired", "auth_state_invalid"})
 
 Look = Callable[[Lease, float], Awaitable[Outcome]]
 

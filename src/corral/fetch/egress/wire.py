@@ -37,7 +37,7 @@ WIRE_ERRORS: tuple[type[Exception], ...] = (
 # wreq has few exception classes; their text says what happened. The first pattern that matches decides.
 _BY_TEXT = (
     (r"kind: Connect, source: Some\(TimedOut|ConnectError\([^)]*TimedOut", "timeout:connect"),
-    (r"kind: Body, source: TimedOut", "timeout:gap"),
+    (r"kind: Body, source: TimedOut", "timeout:read"),
     (r"TimedOut", "timeout:first_byte"),
     (r"ConnectionRefused", "network:refused"),
     (r"dns error", "network:dns"),
@@ -201,7 +201,7 @@ async def read_body(
     except BodyFull:
         return body
     except TimeoutError:
-        return fault("timeout:gap")
+        return fault("timeout:read")
     except BodyFault as stopped:
         return stopped.failure
     except WIRE_ERRORS as error:
@@ -243,7 +243,7 @@ def fault_of(error: Exception, *, in_body: bool = False) -> Failed:
     if isinstance(error, exceptions.TlsError):
         return _tls_fault(text)
     if isinstance(error, exceptions.TimeoutError) and in_body:
-        return fault("timeout:gap")
+        return fault("timeout:read")
     for pattern, name in _COMPILED:
         if pattern.search(text):
             return _tls_fault(text) if name == "network:tls" else fault(name)

@@ -61,7 +61,7 @@ async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(stor
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.waiting_reason, run.losses) == (RunState.QUEUED, 1, "breaker", 0)
     last = (await store.events.of_run(run.id, 0, 10))[-1]
-    assert (last.kind, last.meta["host"]) == (EventKind.HOST_WAITS, SITE)
+    assert (last.kind, last.meta["host"]) == (EventKind.HOST_DEFERRED, SITE)
     assert await store.runs.claim(ME, 10, 10) == []
     assert await store.hosts.count_waiting() == ({SITE: 1}, 1)
     assert await store.maintenance.audit() == []
@@ -166,7 +166,7 @@ async def test_a_host_that_is_left_alone_is_on_record_with_its_reason_once(store
         assert await store.runs.claim(ME, 5, 10, hosts=Room({SITE: 0}, WaitReason.RETRY_AFTER)) == []
     run = await store.runs.get(run_id)
     assert (run.state, run.waiting_reason) == (RunState.QUEUED, "retry_after")
-    assert await history(store, run_id) == [EventKind.CREATED, EventKind.HOST_WAITS]
+    assert await history(store, run_id) == [EventKind.CREATED, EventKind.HOST_DEFERRED]
 
 
 async def test_many_runs_of_a_full_host_do_not_hide_those_of_others(store: Store) -> None:

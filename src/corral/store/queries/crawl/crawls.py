@@ -10,6 +10,7 @@ from corral.domain.crawl.crawl import GONE, Counts, ItemState
 from corral.domain.crawl.item import StoredItem
 from corral.domain.crawl.traps import Trap
 from corral.domain.errors import RunNotFound
+from corral.domain.runs.code_aliases import current_reason
 from corral.domain.runs.run import Run, RunState
 from corral.store.rows import run_of
 from corral.store.tables import crawls, items, runs
@@ -139,7 +140,8 @@ def statistics(tx: Tx) -> CrawlStatistics:
 
 def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
     """How many items are in which state for which reason."""
-    return [(state, reason, int(count)) for state, reason, count in tx.all(_REASONS, values(run_id=run_id))]
+    rows = tx.all(_REASONS, values(run_id=run_id))
+    return [(state, current_reason(reason) or "", int(count)) for state, reason, count in rows]
 
 
 def examples(tx: Tx, run_id: str, wanted: Sequence[str]) -> dict[str, str]:
@@ -190,4 +192,5 @@ def _stored(tx: Tx, row: Row) -> StoredItem:
     cell = dict(zip((column.name for column in _SHOWN), row, strict=True))
     due_at = cell.pop("due_at")
     due_in_s = max(0.0, (due_at - tx.now_ms) / 1000) if due_at else 0.0
-    return StoredItem(**{**cell, "state": ItemState(cell["state"]), "due_in_s": due_in_s})
+    state, reason = ItemState(cell["state"]), current_reason(cell["reason"])
+    return StoredItem(**{**cell, "state": state, "reason": reason, "due_in_s": due_in_s})

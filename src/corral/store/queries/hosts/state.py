@@ -214,7 +214,7 @@ def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     for each, row in zip(parkings, rows, strict=True):
         if row is not None:
             meta = {"waiting_reason": each.reason.value, "host": each.host_key, "wait_s": round(each.wait_s, 3)}
-            draft = EventDraft(EventKind.HOST_WAITS, meta)
+            draft = EventDraft(EventKind.HOST_DEFERRED, meta)
             history += events.rows_for(each.lease.run_id, row[0], [draft], tx.wall_ms)
     events.insert(tx, history)
     return len(history)

@@ -86,7 +86,7 @@ def _describe(waiting: Waiting) -> list[EventDraft]:
     meta: dict[str, Any] = {"waiting_reason": reason.value, "host": waiting.host_key}
     if math.isfinite(seconds):
         meta["wait_s"] = round(seconds, 3)
-    return [EventDraft(EventKind.HOST_WAITS, meta)]
+    return [EventDraft(EventKind.HOST_DEFERRED, meta)]
 
 
 def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
