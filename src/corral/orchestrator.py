@@ -125,7 +125,7 @@ class Orchestrator:
 
     def get_scraping_progress(self, job_id: str) -> dict[str, Any]:
         """{job_id, site, status, total, done, failed, skipped, pending, percent, error_rate, health, started_at,
-        finished_at}, from the rows of the job: whoever asks, and whenever."""
+        finished_at}, from the rows of the job."""
         return _run_in_thread(_progress_of(self.settings, job_id))
 
     # -- proxies, in a later version --------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _stop_now_on_signals(stop_now: Callable[[], None]) -> Iterator[None]:
 
 
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    """In a thread of its own: whoever calls may have an event loop already, as notebooks do."""
+    """Run in a thread of its own: the caller may have an event loop already, as notebooks do."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 

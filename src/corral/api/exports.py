@@ -86,10 +86,10 @@ class _Delivery(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         except ClientDisconnect:
-            log.info("an export was not read to its end")
+            log.info("export_not_read_to_end")
         except CorralError as error:
             # The connection is closed in the middle of the answer, so that half a file is not taken for a whole one.
-            log.error("an export broke off", reason=error.message)
+            log.error("export_failed", reason=error.message)
         finally:
             await self._pieces.aclose()
 

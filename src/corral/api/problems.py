@@ -105,7 +105,7 @@ async def _on_corral_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CorralError)
     status = next((number for kind, number in _STATUS if isinstance(error, kind)), 500)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        log.error("unhandled error", path=request.url.path, reason=error.message, exc_info=error)
+        log.error("unhandled_error", path=request.url.path, reason=error.message, exc_info=error)
     headers = {"Retry-After": "1"} if status in (429, 503, 507) else None
     return problem(
         status,
@@ -174,7 +174,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
 
 
 async def _on_bug(request: Request, error: Exception) -> Response:
-    log.error("unhandled error", path=request.url.path, exc_info=error)
+    log.error("unhandled_error", path=request.url.path, exc_info=error)
     return problem(
         500,
         "internal",

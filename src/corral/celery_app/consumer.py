@@ -5,7 +5,7 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
-# Celery waits 2 s longer after each try, up to half a minute: so long would nobody hear a broker that is back.
+# Celery waits 2 s longer after each try, up to 30 s: too long to notice that the broker is back.
 _FIRST_S = 0.5
 _STEP_S = 0.5
 _MOST_S = 2.0

@@ -89,7 +89,7 @@ class NodeHost:
                 self._ready.set_exception(error)
                 return
             # A worker that only takes messages and executes nothing would be the worst of all.
-            log.error("the node of this worker ended", exc_info=error)
+            log.error("node_ended", exc_info=error)
             os._exit(1)
 
     async def _serve(self) -> None:
@@ -126,6 +126,6 @@ async def _watch(app: "App", asked: MessageSource, queues: tuple[Queue, ...]) ->
         if asked.heard != heard or not is_waiting or asked.waiting:
             heard, since = asked.heard, time.monotonic()
         elif time.monotonic() - since > _STALLED_AFTER_S:
-            log.error("messages wait and none arrives; this worker ends to be started again", code=STALLED)
+            log.error("broker_stalled_node_restarts", code=STALLED)
             await app.stop_work()
             os._exit(STALLED)

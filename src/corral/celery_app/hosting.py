@@ -16,7 +16,7 @@ configured: Settings | None = None  # by a command line; else the environment sa
 
 
 def start(concurrency: int, queues: tuple[Queue, ...]) -> NodeHost:
-    """With room for so many runs at once, in all of its worker processes together."""
+    """`concurrency` is the number of concurrent runs, in all of its worker processes together."""
     global _host  # noqa: PLW0603 - one per process is the point
     settings = configured or load_settings()
     configure_logging(settings.log_level)

@@ -91,7 +91,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
             try:
                 said()
             except Exception as error:  # noqa: BLE001 - the broker is away; the message will come again, for nothing
-                log.warning("a message could not be acknowledged", reason=str(error) or type(error).__name__)
+                log.warning("message_acknowledge_failed", reason=str(error) or type(error).__name__)
 
     def _get_info(self) -> dict[str, Any]:
         return {**super()._get_info(), "runs": "executed by the node of this worker"}

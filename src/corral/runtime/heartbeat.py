@@ -18,7 +18,7 @@ def start_beating(beat: socket.socket) -> None:
             except BlockingIOError:
                 pass
             except OSError:
-                os._exit(0)  # the node is gone, and with it whoever could use our results
+                os._exit(0)  # the node is gone, and with it the only reader of our results
             time.sleep(BEAT_EVERY_S)
 
     threading.Thread(target=run, name="beat", daemon=True).start()

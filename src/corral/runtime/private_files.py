@@ -27,7 +27,7 @@ def know_data_folder(folder: Path) -> None:
 def make_data_folder(folder: Path) -> None:
     """Create it where it is missing. One that is there keeps its mode: its owner chose it; `corral doctor` warns."""
     know_data_folder(folder)
-    with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
+    with contextlib.suppress(OSError):  # the code that uses the folder reports what is wrong with it
         folder.mkdir(mode=FOLDER, parents=True)
 
 

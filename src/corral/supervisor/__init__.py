@@ -1,6 +1,6 @@
 """Looking after the processes of an installation: plan, start, watch, stop.
 
-`Orchestrator` stands above the wiring, which this package may not know; it is only found here by whoever asks for it.
+`Orchestrator` stands above the wiring, which this package may not know; it is imported here on first access for it.
 """
 
 from typing import TYPE_CHECKING, Any

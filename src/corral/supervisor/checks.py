@@ -65,7 +65,7 @@ def _redis_problem(url: str, error: redis.exceptions.RedisError) -> ServiceHealt
 
 
 def place_of(url: str) -> str:
-    """An address without what nobody should read."""
+    """A URL without its credentials."""
     parts = urlsplit(url)
     host = parts.hostname or parts.path
     return f"{host}:{parts.port}" if parts.port else host
@@ -99,7 +99,7 @@ def claim_instance(url: str, identity: str, about: str) -> str | None:
 
 
 def has_listeners(url: str) -> bool:
-    """A question to all workers is a message to subscribers; where there are none, nobody has to wait for answers."""
+    """A question to all workers is a message to subscribers; where there are none, there is no answer to wait for."""
     with _client(url) as client:
         return bool(client.pubsub_numpat() or client.pubsub_channels())
 

@@ -110,7 +110,7 @@ class Child:
             self._reap()
 
     def _has_ended(self) -> bool:
-        """Looked at without taking its number back: until then nobody else can have it."""
+        """Read without reaping the process: until then the kernel cannot reuse its pid."""
         try:
             found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:

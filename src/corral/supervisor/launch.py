@@ -1,4 +1,4 @@
-"""Becomes another program, once whoever started it has written down that it runs: `launch.py PARENT FD COMMAND…`.
+"""Becomes another program once its parent has recorded that it runs: `launch.py PARENT FD COMMAND…`.
 
 A program of its own that needs nothing but Python: run with -I -S it is there in a few milliseconds.
 """

@@ -39,7 +39,7 @@ def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
 
 
 def tail(path: Path, lines: int = 10) -> list[str]:
-    """The last lines, for whoever wants to know why it ended."""
+    """The last lines, which say why it ended."""
     try:
         with path.open("rb") as source:
             source.seek(max(0, path.stat().st_size - _TAIL_BYTES))

@@ -11,9 +11,9 @@ STOP_S = 5.0
 HEAD_START_S = 3.0
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
-# A service that was well for so long has a clean record again.
+# A service that is healthy for this long starts with zero failures again.
 FORGIVEN_AFTER_S = 60.0
-# Somebody else's that stays away for so long is replaced by one of ours.
+# An adopted service that is away for this long is replaced by one of ours.
 _MISSED_AFTER_S = 30.0
 # How often one that was never well may end before it is not tried any more.
 FIRST_TRIES = 3
@@ -39,12 +39,12 @@ TRIES = 10  # for what is there and not well, before it counts as hopeless
 
 
 class ServiceState(StrEnum):
-    IDLE = "idle"  # nobody has asked for it
+    IDLE = "idle"  # not requested
     WAITING = "waiting"  # for what it needs, or for the answer of its check
     STARTING = "starting"
     UP = "up"
     UNHEALTHY = "unhealthy"  # it runs and does not answer: busy is not dead
-    DOWN = "down"  # somebody else's, and away
+    DOWN = "down"  # adopted, and away
     RESTARTING = "restarting"  # it ended, and is started again after a pause
     FAILED = "failed"  # it was never well, and is not tried any more
     STOPPING = "stopping"
@@ -52,7 +52,7 @@ class ServiceState(StrEnum):
 
 
 class Adopts(StrEnum):
-    """When somebody else's is used instead of starting one. What is only used is never stopped."""
+    """When to adopt a running service instead of starting one. An adopted service is never stopped."""
 
     NEVER = "never"
     FIRST = "first"  # where there is one before we have started ours
@@ -96,7 +96,7 @@ class ServiceFacts:
     was_up: bool = False  # at any time since it was asked for
     was_well: bool = False  # the process that runs now
     needs_are_up: bool = True
-    health: ServiceHealth | None = None  # None: nobody has looked yet
+    health: ServiceHealth | None = None  # None before the first check
     tries: int = 0  # how often in a row it was found unwell
     away_s: float = 0.0  # for how long
     running_s: float = 0.0
@@ -124,7 +124,7 @@ def start_order(services: Sequence[Service]) -> list[str]:
 
 
 def stop_order(services: Sequence[Service]) -> list[str]:
-    """Whoever needs something stops before it."""
+    """A service stops before the services it needs."""
     return start_order(services)[::-1]
 
 
@@ -151,12 +151,12 @@ def with_needs(names: Iterable[str], services: Sequence[Service]) -> set[str]:
 
 
 def pause_s(failures: int) -> float:
-    """Before the next start, after so many failures in a row: 1, 2, 4 … 60 s."""
+    """The pause before the next start, by the number of failures in a row: 1, 2, 4 … 60 s."""
     return float(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(max(0, failures - 1), 10)))
 
 
 def failures_after(failures: int, well_s: float) -> int:
-    """The record of a service that has just ended, having been well for so long."""
+    """The number of failures of a service that has just ended, after it was healthy for `well_s`."""
     return 1 if well_s >= FORGIVEN_AFTER_S else failures + 1
 
 

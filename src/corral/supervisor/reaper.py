@@ -1,7 +1,7 @@
 """Ends the process groups it was told of when its pipe closes: `+GROUP` and `-GROUP`, a line each.
 
-The kernel kills our children when their supervisor dies, and nobody kills theirs. This process does nothing else, needs
-nothing but Python, and cannot be interrupted.
+The kernel kills our children when their supervisor dies, but not their children.
+This process does nothing else, needs nothing but Python, and cannot be interrupted.
 """
 
 import os

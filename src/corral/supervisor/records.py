@@ -63,7 +63,7 @@ def is_running(record: ProcessRecord) -> bool:
 
 
 class ProcessRecords:
-    """The folder with one file for each process of ours. Only whoever holds its lock starts or ends anything."""
+    """The folder with one file for each process of ours. Only the holder of its lock starts or ends processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -111,7 +111,7 @@ class ProcessRecords:
 
 
 def _wait_for_lock(descriptor: int) -> bool:
-    """Whoever only looks whether somebody supervises holds the lock for a moment: that is waited for."""
+    """Wait a moment for the lock: a process that checks for a supervisor holds it briefly."""
     for _ in range(_LOOKS):
         if try_lock(descriptor):
             return True
@@ -120,7 +120,7 @@ def _wait_for_lock(descriptor: int) -> bool:
 
 
 def is_supervised(folder: Path) -> bool:
-    """True while somebody holds the lock of this folder: the kernel lets go of it when they die."""
+    """True while a supervisor holds the lock of this folder; the kernel releases it when the process dies."""
     try:
         return is_locked(folder / LOCK)
     except OSError:

@@ -36,7 +36,7 @@ def write_status(folder: Path, services: Sequence[ServiceStatus], began: datetim
 
 
 def read_status(folder: Path) -> dict[str, Any] | None:
-    """None where nobody supervises, however much of an earlier supervisor still lies there."""
+    """None without a running supervisor, even if an earlier one left its file."""
     if not is_supervised(folder):
         return None
     try:

@@ -1,7 +1,7 @@
 """Starts services as soon as what they need is up, watches and restarts them, and stops them in reverse.
 
 One thread does all of that. It lives as long as this process, because the kernel ends what a thread started when that
-thread ends. Whoever owns the supervisor only says what is wanted, waits, and looks.
+thread ends. The owner of the supervisor only requests services, waits for them and reads their status.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ class Supervisor:
         self._entries = {
             service.name: SupervisedService(service, self._log_dir / f"{service.name}.log") for service in services
         }
-        # What has changed, for whoever wants to tell it. Telling may take as long as a pipe is full; we do not wait.
+        # Status changes, for the terminal. Printing may block on a full pipe, so the supervisor does not print.
         self.news: deque[ServiceStatus] = deque(maxlen=_MAX_NEWS)
         self._records = ProcessRecords(self._run_dir)
         self._reaper = Reaper()
@@ -93,7 +93,7 @@ class Supervisor:
         wanted = self._in_order(with_needs(names, self._services))
         while not unless():
             with self._moved:
-                # As it was told: whoever goes on after this finds the same in the file.
+                # Written before the return, so that the caller finds the same in the file.
                 told = {each.name: each.state for each in self._told}
                 failed = next((each for each in wanted if told.get(each.service.name) is ServiceState.FAILED), None)
                 if failed is not None:
@@ -189,7 +189,7 @@ class Supervisor:
                 self._round()
             except Exception as error:
                 # A disk that is full, a process table that is: what runs goes on, and the next round tries again.
-                log.error("the supervisor could not do what was to be done", exc_info=error)
+                log.error("supervision_failed", exc_info=error)
 
     def _round(self) -> None:
         now = time.monotonic()
@@ -264,7 +264,7 @@ class Supervisor:
         try:
             health = entry.ask()
         except Exception as error:
-            log.error("a check could not be made", service=entry.service.name, exc_info=error)
+            log.error("service_check_failed", service=entry.service.name, exc_info=error)
             health = ServiceHealth(is_well=False, problem=f"it could not be asked ({type(error).__name__})")
         with self._moved:
             if entry.checks == number:  # nothing has happened to it meanwhile

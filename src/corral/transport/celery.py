@@ -55,7 +55,7 @@ def make_celery(broker_url: str, **more: Any) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
-        # A sweep that nobody takes is worth nothing a moment later.
+        # A sweep that no worker takes is worth nothing a moment later.
         beat_schedule={
             "sweep": {
                 "task": SWEEP,
@@ -76,7 +76,7 @@ def _queue(name: str) -> BrokerQueue:
 
 
 class CeleryHints:
-    """Sends hints one after the other, away from whoever gives them; drops them where there is no broker."""
+    """Sends hints from a thread of its own, one after the other; drops them while there is no broker."""
 
     def __init__(self, app: Celery) -> None:
         # A frozen broker must not hold on to the thread that sends: later hints would wait behind the first for ever.
@@ -119,7 +119,7 @@ class CeleryHints:
         self._hang_up()
         try:
             self._send_some()
-        except Exception as error:  # noqa: BLE001 - whatever it is: a thread that ends would tell nobody anything ever after
+        except Exception as error:  # noqa: BLE001 - whatever it is: a thread that ends would send no hint ever after
             self._hang_up()
             self._no_broker(error)
             self._stopping.wait(_PAUSE_S)
@@ -135,7 +135,7 @@ class CeleryHints:
             self._send(self._unsent[0], self._producer)
             self._unsent.popleft()
         if self._is_down:
-            log.info("the broker is back")
+            log.info("broker_reconnected")
             self._is_down = False
 
     def _hang_up(self) -> None:
@@ -155,8 +155,8 @@ class CeleryHints:
         )
 
     def _no_broker(self, error: Exception) -> None:
-        """They are hints: whoever has room finds in the database what waits there. Keeping them would help nobody."""
+        """They are hints: a node with room finds waiting runs in the database, so dropped hints are not kept."""
         if not self._is_down:
-            log.warning("the broker does not take hints; the workers look into the database", reason=str(error))
+            log.warning("broker_hints_dropped", reason=str(error))
         self._is_down = True
         self._unsent.clear()

@@ -26,7 +26,7 @@ class Tidying:
             await self._tidied()
             await self._without_forgotten()
         except OSError as error:
-            log.warning("the folder of artifacts could not be tidied", reason=str(error))
+            log.warning("artifact_cleanup_failed", reason=str(error))
 
     async def _tidied(self) -> None:
         """Rows go before files: a file without a row is found again, a row without a file promises too much."""
@@ -37,7 +37,7 @@ class Tidying:
         kept = [file for file in held if file not in lost]
         excess = beyond_quota(kept, self._max_bytes)
         if excess:
-            log.info("artifacts beyond their room are forgotten", files=len(excess))
+            log.info("artifacts_evicted", files=len(excess))
             await self._store.artifacts.forget([file.id for file in excess])
         await asyncio.to_thread(self._folder.remove, [*lost, *excess])
 

@@ -37,7 +37,7 @@ class Lessons:
             saved = await self._store.save(lesson)
         except CorralError as error:
             # The run has its records all the same; the next browser run teaches it again.
-            log.warning("a recipe is lost", run=settlement.lease.run_id, reason=error.message)
+            log.warning("recipe_write_failed", run=settlement.lease.run_id, reason=error.message)
             return settlement
         if saved is None:
             return settlement

@@ -38,7 +38,7 @@ class Scheduler:
             except StorageError:
                 raise
             except CorralError as error:  # one job that cannot be started does not hold up the others
-                log.warning("schedule did not fire; trying again", job=due.job.id, reason=error.message)
+                log.warning("schedule_failed", job=due.job.id, reason=error.message)
                 return None
 
     async def _fire(self, due: DueJob) -> NewRun | None:
@@ -52,7 +52,7 @@ class Scheduler:
         fired = await self._store.jobs.fire(due, _ms(slot), _ms(following), run, drafts, seeds=seeds)
         if not fired:
             return None
-        log.info("schedule fired", job=due.job.id, slot=slot.isoformat(), missed=missed)
+        log.info("schedule_fired", job=due.job.id, slot=slot.isoformat(), missed=missed)
         return run
 
 

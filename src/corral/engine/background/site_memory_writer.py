@@ -103,4 +103,4 @@ class Learning:
                 await self._store.recipes.mark_failed(recipe_id, version)
             await self._store.sites.learn(seen)
         except StorageError as error:
-            log.warning("what was learnt about sites is lost", observations=len(seen), reason=error.message)
+            log.warning("site_memory_write_failed", observations=len(seen), reason=error.message)

@@ -86,7 +86,7 @@ class Sweeper:
         reaped = await self._store.runs.reap()
         self._looked = time.monotonic()
         if reaped:
-            log.warning("expired leases taken back", runs=reaped)
+            log.warning("expired_leases_requeued", runs=reaped)
             self._wake()
 
     async def fire(self) -> None:
@@ -133,10 +133,10 @@ class Sweeper:
             try:
                 await work()
             except StorageMoved as error:
-                log.warning("sweeping ends", reason=error.message, hint=error.hint)
+                log.warning("sweeper_stopped", reason=error.message, hint=error.hint)
                 return
             except StorageError as error:
-                log.warning("sweep failed; trying again", reason=error.message)
+                log.warning("sweep_failed", reason=error.message)
             await self._until_next()
 
     async def _until_next(self) -> None:

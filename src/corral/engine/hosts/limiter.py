@@ -157,11 +157,11 @@ class HostLimiter:
         if probed:
             host.prober = None
             if now.opened_at is None:
-                log.info("the breaker of a host is closed again", host=host.host_key)
+                log.info("breaker_closed", host=host.host_key)
             self._keeper.probe_ended(host)
         elif was.opened_at is None and now.opened_at is not None:
             log.warning(
-                "the breaker of a host is open",
+                "breaker_opened",
                 host=host.host_key,
                 failures=now.failures,
                 for_s=self._rules.breaker.open_s,
@@ -300,7 +300,7 @@ class HostLimiter:
         if known is not None:
             host.condition = replace(host.condition, breaker=known)
         elif is_ours and host.asks:
-            log.info("an open breaker lets one request through", host=host.host_key)
+            log.info("breaker_probe_started", host=host.host_key)
             self._let_in(host, now, rules, SlotKind.PROBE)
         elif is_ours:  # whoever wanted it is gone
             self._keeper.probe_ended(host)

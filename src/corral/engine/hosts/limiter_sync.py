@@ -78,7 +78,7 @@ class LimiterSync:
             try:
                 await self._round()
             except StorageError as error:
-                log.warning("the gates of hosts go by what this node knows", reason=error.message)
+                log.warning("host_state_sync_failed", reason=error.message)
 
     async def _round(self) -> None:
         if self._touched:
@@ -179,7 +179,7 @@ class LimiterSync:
                 stored = await self._store.get(host.host_key)
                 known = Breaker() if stored is None else stored.breaker(self.limiter.clock())
         except StorageError as error:
-            log.warning("a probe has to wait for the database", host=host.host_key, reason=error.message)
+            log.warning("breaker_probe_database_unavailable", host=host.host_key, reason=error.message)
             known = host.condition.breaker.started(self.limiter.clock())
         self.limiter.probe_taken(host, known)
 

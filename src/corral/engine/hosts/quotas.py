@@ -61,7 +61,7 @@ class HostQuotas:
         try:
             given = await self._store.take_quotas(self._owner, asks)
         except StorageError as error:
-            log.warning("hosts have to wait for the database", hosts=len(asks), reason=error.message)
+            log.warning("host_quota_database_unavailable", hosts=len(asks), reason=error.message)
             given = [QuotaGrant(ask.host_key, 0, is_contested=True) for ask in asks]
         for host, ask, each in zip(hosts, asks, given, strict=True):
             self._ours[host.host_key] = host
@@ -84,7 +84,7 @@ class HostQuotas:
                 if self._ours:
                     await self._look(is_whole=rounds % _WHOLE_LOOK == 0)
             except StorageError as error:
-                log.warning("this node keeps the parts of hosts it has, for a while", reason=error.message)
+                log.warning("host_quota_renewal_failed", reason=error.message)
 
     async def _look(self, *, is_whole: bool) -> None:
         if is_whole:

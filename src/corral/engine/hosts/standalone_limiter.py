@@ -34,7 +34,7 @@ class StandaloneLimiter:
         try:
             await self._store.drop_quotas(self._owner, self._keeper.shared_host_keys)
         except StorageError as error:
-            log.debug("parts of hosts are left until they lapse", reason=error.message)
+            log.debug("host_quota_release_failed", reason=error.message)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         self._tasks.add(task := asyncio.get_running_loop().create_task(work))
@@ -43,7 +43,7 @@ class StandaloneLimiter:
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("what was learned of a host could not be kept", reason=str(error))
+            log.warning("host_state_write_failed", reason=str(error))
 
 
 async def _once(write: Callable[[], Awaitable[T]]) -> T:

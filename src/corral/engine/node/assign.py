@@ -79,7 +79,7 @@ class Assignment:
         return at_most - sum(lease.run.kind == CRAWL for lease in [*executing, *self._waiting, *self._suspects])
 
     def helper_room(self) -> int:
-        """A helper goes where nobody crawls: a second crawl in a process makes neither of them faster."""
+        """A helper needs a worker without a crawl: two crawls in one process make neither of them faster."""
         free = [worker for worker in self._pool.workers.values() if worker.takes_work and not _crawls(worker)]
         waiting = sum(lease.run.kind in WITH_ITEMS for lease in [*self._waiting, *self._suspects])
         return max(0, min(len(free) - waiting, self.room()))

@@ -1,4 +1,4 @@
-"""A beat that everyone waiting in this process hears: something may have changed, look now. Only ever a hint."""
+"""A signal to every waiter in this process that something may have changed. It is a hint, never a promise."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ class ChangeSignal:
         self._event = asyncio.Event()
 
     def beat(self) -> None:
-        """Wake all who wait now; whoever waits next waits for the next beat."""
+        """Wake every current waiter; later waiters wait for the next signal."""
         self._event.set()
         self._event = asyncio.Event()
 

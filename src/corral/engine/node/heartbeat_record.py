@@ -58,7 +58,7 @@ class NodeHeartbeat:
                 await self._store.heartbeat(self._info, processes, is_stopping=self._is_stopping)
             except StorageError as error:
                 # The node itself finds out, pauses and says so; being seen is not worth more.
-                log.debug("a sign of life could not be written", reason=error.message)
+                log.debug("heartbeat_write_failed", reason=error.message)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SEEN_EVERY_S if processes else _STARTING_S):
                     await self._news.wait()

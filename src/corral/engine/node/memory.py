@@ -24,7 +24,7 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 
 def default_limit_mib(workers: int, machine_mib: float | None = None) -> int:
-    """How large each of so many worker processes may grow where nobody has said it."""
+    """The default memory limit of each worker process."""
     memory_mib = available_mib() if machine_mib is None else machine_mib
     return round(min(_MOST_MIB, max(_LEAST_MIB, memory_mib / 2 / workers)))
 
@@ -56,11 +56,11 @@ class MemoryLimit:
     def _judge(self, worker: WorkerProcess, mib: float) -> None:
         if mib > self._most_mib * _TOO_FAR and worker.held and not worker.retiring:
             why = f"killed at {mib:.0f} MiB of memory ({self._most_mib} are allowed)"
-            log.warning("worker has grown far too large; killing it", pid=worker.process.pid, mib=round(mib))
+            log.warning("worker_memory_exceeded_killed", pid=worker.process.pid, mib=round(mib))
             self._pool.kill_for(worker, why, DeathCause.MEMORY)
         elif mib > self._most_mib or worker.outgrown:
             if not worker.outgrown:
-                log.info("worker has grown too large; replacing it", pid=worker.process.pid, mib=round(mib))
+                log.info("worker_memory_exceeded_replaced", pid=worker.process.pid, mib=round(mib))
             worker.outgrown = True
             if not worker.held:
                 self._pool.kill(worker)

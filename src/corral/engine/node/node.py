@@ -218,7 +218,7 @@ class Node:
 
     def _storage_failed(self, error: StorageError) -> None:
         if self.storage_problem is None:
-            log.warning("claiming is paused", reason=error.message, hint=error.hint)
+            log.warning("claiming_paused", reason=error.message, hint=error.hint)
         self.storage_problem = f"{error.message}; {error.hint}" if error.hint else error.message
 
     # -- what the workers say --------------------------------------------------------------------
@@ -253,7 +253,7 @@ class Node:
         try:
             self._note(run, outcome, took_s)
         except Exception as error:
-            log.error("an outcome could not be noted", run=run.id, exc_info=error)
+            log.error("outcome_note_failed", run=run.id, exc_info=error)
 
     async def _settle(self, settlements: list[Settlement]) -> None:
         try:
@@ -265,7 +265,7 @@ class Node:
                     failure = settlement.transition.failure
                     self.settled[settlement.transition.to.value, failure.code.value if failure else ""] += 1
                 else:
-                    log.warning("stale write refused", run=settlement.lease.run_id, epoch=settlement.lease.epoch)
+                    log.warning("stale_write_refused", run=settlement.lease.run_id, epoch=settlement.lease.epoch)
         finally:
             for settlement in settlements:
                 self._settling.pop(settlement.lease.key, None)
@@ -281,7 +281,7 @@ class Node:
             if len(settlements) > 1:
                 return [(await self._store_settlements([each]))[0] for each in settlements]
             lease = settlements[0].lease
-            log.error("outcome refused by the database", run=lease.run_id, reason=error.message)
+            log.error("outcome_refused_by_database", run=lease.run_id, reason=error.message)
             refused = Failed(FailureCode.UNKNOWN, f"the outcome cannot be stored: {error.message}"[:500], "bug")
             replaced = settlement_of(lease, refused, self._policy, now=datetime.now(UTC), took_s=0.0)
             return await self._until_stored(lambda: self._ask_to_settle([replaced]))
@@ -337,12 +337,12 @@ class Node:
             if time.monotonic() - asleep > _STOOD_STILL_S:
                 continue
             for worker in self._assignment.overdue(time.monotonic()):
-                log.warning("worker does not stop a run; killing it", pid=worker.process.pid)
+                log.warning("run_not_stopped_worker_killed", pid=worker.process.pid)
                 self._pool.kill(worker)
             self._pool.kill_silent()
             self._memory.enforce()
             if self._renewer.has_lapsed and (leases := self._assignment.take_all()):
-                log.warning("no lease could be renewed in time; stopping what runs", runs=len(leases))
+                log.warning("lease_renewal_late_runs_stopped", runs=len(leases))
                 self._write(self._release(leases, "storage lost"))
             self._assignment.fill()
             self._assignment.tend_isolation(time.monotonic())
@@ -397,4 +397,4 @@ class Node:
     def _on_task_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a task of the node failed", exc_info=error)
+            log.error("node_task_failed", exc_info=error)

@@ -28,7 +28,7 @@ _STDERR_TAIL = 64 * 1024
 _RESPAWN_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 _START_S = 60.0
 _EXIT_S = 2.0
-# Rounds of the renewer, one a second. A worker silent for so many is not vouched for and gets nothing new;
+# Rounds of the renewer, one a second. The node renews no lease of a worker that is silent longer, nor sends it runs;
 # they are counted, not timed, so that a node that stood still itself does not take its workers for dead.
 SILENT_ROUNDS = 4
 GONE_ROUNDS = 10
@@ -165,9 +165,9 @@ class WorkerPool:
         """End workers that do not even send heartbeats; what they held counts as lost with them."""
         for worker in self.workers.values():
             if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
-                log.warning("worker is silent; killing it", pid=worker.process.pid, runs=len(worker.held))
+                log.warning("worker_silent_killed", pid=worker.process.pid, runs=len(worker.held))
                 why = f"killed after {worker.silent_rounds} s without a heartbeat"
-                # Who was stopped by a signal was stopped by somebody else.
+                # A process in the stopped state received SIGSTOP from outside.
                 is_stopped = process_state(worker.process.pid) in "Tt"
                 self.kill_for(worker, why, DeathCause.OUTSIDE if is_stopped else DeathCause.SILENCE)
 
@@ -185,7 +185,7 @@ class WorkerPool:
         try:
             worker = await self._spawn(number)
         except OSError as error:  # no process, memory or file descriptor left, for now
-            log.warning("cannot start a worker; trying again", reason=str(error))
+            log.warning("worker_start_failed", reason=str(error))
             return False
         worker.is_isolated = is_isolated
         self._processes[number] = worker
@@ -194,7 +194,7 @@ class WorkerPool:
             exit_status, cause, was_ready = await self._listen(worker)
         except Exception as error:
             # A bug of ours in taking an answer must not cost the node this worker for good.
-            log.error("what a worker said could not be understood", exc_info=error)
+            log.error("worker_message_invalid", exc_info=error)
             exit_status, cause = f"killed over what it said: {type(error).__name__}", DeathCause.CRASH
         finally:
             self._processes.pop(number, None)
@@ -206,7 +206,7 @@ class WorkerPool:
         if worker.mark is not None:
             worker.mark.close()
         if not was_ready and not self._stopping:
-            log.error("a worker ended while starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
+            log.error("worker_exited_while_starting", exit=exit_status, stderr=worker.stderr_tail()[-2000:])
         return was_ready
 
     async def _spawn(self, number: int) -> WorkerProcess:
@@ -310,7 +310,7 @@ def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str
     keys = [each.lease.key for each in held]
     executing = None if worker.mark is None else worker.mark.find(keys)
     run_id = None if executing is None else executing[0]
-    log.warning("worker lost", pid=worker.process.pid, exit=exit_status, cause=cause.value, runs=len(held), run=run_id)
+    log.warning("worker_lost", pid=worker.process.pid, exit=exit_status, cause=cause.value, runs=len(held), run=run_id)
     blames, tail = assign_blame(cause, keys, executing), worker.stderr_tail()
     return [Loss(each.lease, blames[each.lease.key], exit_status, tail) for each in held]
 

@@ -64,7 +64,7 @@ class Steps:
                     step = step._replace(changes=await self._store.crawls.count_changes(lease.run_id))
         except Exception as error:
             # The database is well and refuses this: the run is told, and ends for it.
-            log.error("a step of a crawl could not be written", run=lease.run_id, exc_info=error)
+            log.error("crawl_report_refused", run=lease.run_id, exc_info=error)
             worker.send([messages.refuse_report(lease, f"{type(error).__name__}: {error}"[:500])])
             return
         if step is None:  # it is ours no longer, which the renewer would find out a moment later

@@ -55,7 +55,7 @@ class ReaderLimits:
     answer_bytes: int = 48 * MIB
 
     def for_links(self, max_links: int) -> "ReaderLimits":
-        """With room for pages of so many links."""
+        """The limits for pages of up to `max_links` links."""
         more = max(0, max_links - MAX_LINKS)
         return replace(
             self,

@@ -29,12 +29,12 @@ from corral.fetch.parsing.read_clock import read_time
 log = structlog.get_logger()
 
 _MAX_PROCESSES = 2
-# So many pages that wait are worth a further process; whoever reads one page has one.
+# Start another process when this many pages wait; one page alone gets one process.
 _MANY_WAITING = 4
 # A selector that was cut off costs a reader and a second; a page with more of them is not worth it.
 _MAX_SKIPPED = 3
 _TRIES = 2
-# So many pages are sent at once: the reader does not wait for us between them, nor we for each of them.
+# Pages sent to a reader at once, so that neither side waits for the other between pages.
 _TOGETHER = 16
 _RESTART_PAUSES_S = (0.0, 0.2, 1.0)
 _MAX_NAME_CHARS = 200
@@ -198,7 +198,7 @@ class _Keeper:
         if ended is not None:
             # Where all were read it ended between two pages, and the first is as good as any: it is tried again.
             blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
-            log.warning("a page ended its reader", url=_short_url(blamed.request), reader=str(ended))
+            log.warning("reader_ended_by_page", url=_short_url(blamed.request), reader=str(ended))
             outcome = self._of_ending(blamed, ended)
             if outcome is not None:
                 blamed.tell(outcome)
@@ -226,7 +226,7 @@ class _Keeper:
             try:
                 return await self._start_reader()
             except CannotRead as problem:
-                log.warning("no page can be read for now", reason=str(problem))
+                log.warning("reader_start_failed", reason=str(problem))
                 await self._drop()
                 await asyncio.sleep(pause_s)
         return await self._start_reader()

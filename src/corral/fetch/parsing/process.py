@@ -38,7 +38,7 @@ class Ended:
 
     code: int | None  # as subprocess has it: negative for a signal
     selector_at: int | None = None  # the place of the field whose selector took too long
-    untold: int = 0  # so many pages it had read, and not yet told of
+    untold: int = 0  # pages that it had read and not yet answered
 
     @property
     def took_too_long(self) -> bool:
@@ -278,7 +278,7 @@ class _Watch:
 
 
 async def _receive(link: socket.socket, size: int) -> bytes | None:
-    """Exactly so many bytes; None where the other side is gone before."""
+    """Read exactly `size` bytes; None if the other side closes the connection first."""
     if size == 0:
         return b""
     loop = asyncio.get_running_loop()

@@ -247,7 +247,7 @@ class _Crawl:
         try:
             return await self._visitor.visit(item, self._plan, self._task)
         except Exception as error:
-            log.error("a page of a crawl could not be read", url=item.url, exc_info=error)
+            log.error("crawl_page_read_failed", url=item.url, exc_info=error)
             return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
 
     def _failed(self, item: Item, failure: Failed) -> ItemResult:
