@@ -19,5 +19,5 @@ async def finished(app: App, runs: list[Drafted]) -> None:
         await app.store.runs.add(runs[start : start + _BULK])
         assert app.node is not None
         app.node.look()
-    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database sends no notification
         await asyncio.sleep(0.01)

@@ -37,7 +37,7 @@ class Service:
 
 
 def free_port() -> int:
-    """A loopback port nobody listens on at this moment."""
+    """Return a loopback port on which no process listens at the moment."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])

@@ -18,7 +18,7 @@ _AT_ONCE = 64
 
 class Crawl:
     name = "corral crawl"
-    least = 1.0  # of the pages, so many have to have a record
+    least = 1.0  # share of the pages that must have a record
 
     def __init__(self, place: Place) -> None:
         self._data = place.folder / "var"

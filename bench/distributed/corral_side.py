@@ -30,7 +30,7 @@ from corral.wiring.roles import open_client
 _BULK = 200
 _PROCESSES = os.cpu_count() or 1
 _CONCURRENCY = 150
-# Of the pages that take their time: so many at once per worker, for so long.
+# Slow pages: how many each worker reads at once, and how long each takes.
 _PAGES_AT_ONCE = 10
 _PAGE_S = 0.2
 _PAGES_FOR_S = 8.0
@@ -153,5 +153,5 @@ async def _finished(app: App, runs: Sequence[Drafted]) -> None:
 
 
 async def _drained(app: App) -> None:
-    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database sends no notification
         await asyncio.sleep(0.02)

@@ -1,6 +1,6 @@
 """The demo shop by browser and by API replay: the same records, at what speed.
 
-Both are Corral; what is compared is what a browser run teaches with what it would cost not to have learnt it.
+Both sides are Corral: one replays the recipe that a browser run recorded, the other opens the browser again.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ async def _warmed(app: App) -> None:
 
 
 async def _drained(app: App) -> None:
-    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database is asked, nobody tells
+    while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database sends no notification
         await asyncio.sleep(0.01)
 
 

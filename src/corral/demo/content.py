@@ -26,7 +26,7 @@ _TITLE_SHAPES = (
 _SENTENCES = (
     "In {place}, {subject} used to be a matter of habit rather than of planning.",
     "The {season} came {manner}, and with it the first real test of the new {tool}.",
-    "Nobody on the farm had expected {subject} to change things this {adverb}.",
+    "No one on the farm had expected {subject} to change things this {adverb}.",
     "{person} keeps a notebook in the cab of the truck and writes down every {tool} that fails.",
     "By the end of the {season} the herd had moved {number} times between the same three paddocks.",
     "A {quality} {tool} costs more at first, but the repair bill over {number} years tells another story.",

@@ -105,7 +105,7 @@ async def large(request: Request) -> Response:
 
 
 async def _large_body(size_bytes: int) -> AsyncIterator[bytes]:
-    """Exactly so many bytes: a whole document when they suffice for one, the start of it when not."""
+    """Yield exactly `size_bytes` bytes: a whole document if it fits, otherwise the start of one."""
     start, end = _LARGE_START[:size_bytes], _LARGE_END
     yield start
     filler_bytes = max(0, size_bytes - len(start) - len(end))

@@ -41,7 +41,7 @@ _INDEX_SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("/gone", "410"),
             ("/missing", "404"),
             ("/reset", "drops the connection in the middle of the body"),
-            ("/redirect?n=3", "so many redirects, then the articles"),
+            ("/redirect?n=3", "n redirects, then the articles"),
             ("/redirect-loop", "redirects to itself"),
             ("/empty", "200 and not one byte"),
             ("/notitle", "a page without a title"),
@@ -67,7 +67,7 @@ def document(title: str | None, body: str, *, head: str = "") -> str:
 <main>
 {body}
 </main>
-<footer>A demonstration site. Nobody mentioned here exists.</footer>
+<footer>A demonstration site. All persons mentioned are fictitious.</footer>
 </body>
 </html>
 """

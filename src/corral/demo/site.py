@@ -24,7 +24,7 @@ _ROBOTS_TXT = "User-agent: *\nDisallow: /private\n\nSitemap: {base}sitemap.xml\n
 
 
 def create_site() -> Starlette:
-    """A new site with counters at zero and nobody signed in."""
+    """Create a site with counters at zero and no signed-in user."""
     state = SiteState()
     site = Starlette(
         routes=[*_ROUTES, *faults.ROUTES],

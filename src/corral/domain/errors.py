@@ -111,7 +111,7 @@ class NotSupervised(NotFound):
     code = "not_supervised"
 
     def __init__(self) -> None:
-        super().__init__("nobody supervises the processes of this installation", hint="`corral up --distributed` would")
+        super().__init__("no supervisor runs for this installation", hint="start one with `corral up --distributed`")
 
 
 class FieldNotFound(NotFound):
@@ -169,7 +169,7 @@ class WrongState(CorralError):
 
 
 class SessionChanged(CorralError):
-    """Somebody else wrote the next version first; sealed anew, it can be tried again."""
+    """Another writer stored the next version first. Seal the session again and retry."""
 
     code = "session_changed"
 

@@ -9,7 +9,7 @@ import orjson
 
 from corral.domain.errors import BadInput
 
-# A table with more columns is none; what makes so many is a key that should have been a value.
+# A record with more fields than this uses values as keys; it does not fit a table.
 MAX_COLUMNS = 10_000
 # Whole numbers up to here are the same number as a fraction.
 _EXACT = 2**53
@@ -25,7 +25,7 @@ class ValueKind(StrEnum):
     LONG = "long"  # too long to be a fraction without loss
     FRACTION = "fraction"
     TEXT = "text"
-    OTHER = "other"  # lists, objects, and numbers nobody else could read
+    OTHER = "other"  # lists, objects, and numbers beyond 64 bits
 
 
 class ColumnType(StrEnum):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from corral.export.columns import Columns, ColumnType, json_text
 from corral.export.outbox import Outbox
 
-# A group is written when it has so many rows, or so much text.
+# Write a row group when it reaches this many rows or characters.
 _GROUP_ROWS = 10_000
 _GROUP_CHARS = 8 * 1024 * 1024
 

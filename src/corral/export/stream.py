@@ -1,4 +1,4 @@
-"""From the store to a stream of bytes, a piece at a time: whoever reads slowly is waited for, nothing piles up."""
+"""Stream an export from the store, a piece at a time. A slow reader slows the export down; nothing accumulates."""
 
 import asyncio
 import contextlib
@@ -83,7 +83,7 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
             if out.size >= _ENOUGH:
                 yield out.take()
     except BaseException:
-        # Nobody gets the rest; what is open inside is closed.
+        # The reader is gone: close what the writer has open.
         with contextlib.suppress(Exception):
             writer.end()
         raise

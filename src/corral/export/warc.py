@@ -17,7 +17,7 @@ from corral.export.outbox import Outbox
 
 _FIELDS = "application/warc-fields"
 _BREAKS = re.compile(r"[\r\n\0]+")
-# They speak of the bytes on the wire; what is kept is what they were unpacked to.
+# These headers describe the encoded bytes on the wire; the archive stores the decoded body.
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 

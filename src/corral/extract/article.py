@@ -8,12 +8,12 @@ from selectolax.lexbor import LexborNode
 from corral.extract.page import Page, normalize_space
 from corral.extract.value_limit import capture_limit
 
-# Not part of what is read, wherever it stands.
+# Elements around the article, wherever they stand.
 _AROUND = {
     **{f"<{name}".encode(): name for name in ("script", "style", "noscript", "nav", "footer", "aside", "form", "svg")},
     b"hidden": "[hidden]",
 }
-# What nobody sees. A <template> has no text of its own.
+# Elements that browsers do not display. A <template> has no text of its own.
 _UNSEEN = {f"<{name}".encode(): name for name in ("script", "style", "noscript")}
 # Less than this is a teaser.
 _MIN_CHARS = 250

@@ -66,7 +66,7 @@ _REPLACEMENT = "\ufffd".encode()
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-# The detector looks at no more than this; a page that is ASCII for so long says little by what follows.
+# Limit of the detector's input: what follows 1 MiB of ASCII says little about the encoding.
 _DETECTED_WITHIN_BYTES = 1024 * 1024
 # Non-ASCII bytes after which a guess is as good as half certain.
 _HALF_CERTAIN_BYTES = 6
@@ -90,7 +90,7 @@ class Decoded:
     replacements: int
     utf8: bytes | None = None  # the same text, where it came like that
     source: CharsetSource = CharsetSource.DETECTED
-    confidence: float = 1.0  # of a detected encoding, 0..1; what is declared is not doubted
+    confidence: float = 1.0  # 0..1, below 1 only for a detected encoding
 
     def notes(self) -> dict[str, Any]:
         """For the statistics of a run."""

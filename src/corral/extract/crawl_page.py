@@ -156,7 +156,7 @@ _memory = _Memory()
 def extract_crawl_page(
     source: Page | Document, title: str | None, document: CrawledDocument, fields: dict[str, Any]
 ) -> dict[str, Any]:
-    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by whoever reads it."""
+    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by its reader."""
     url, ask = document.url, document.ask
     classifier = _classifier(ask.plan)
     if isinstance(source, Page):

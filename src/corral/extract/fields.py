@@ -16,10 +16,10 @@ from corral.extract.structured import plain
 if TYPE_CHECKING:
     from corral.extract.xml.elements import Elements
 
-# Of what a selector matches, so many are looked at for one that has a value.
+# How many matches of a selector are tried for one that has a value.
 MAX_TRIED = 100
 TOO_LONG = "limit:selector"
-# Entered around a selector of the user's, with the place of its field: whoever runs it may limit its time.
+# A context entered around each selector of a user, with the index of its field; it may limit the selector's time.
 Guard = Callable[[int], AbstractContextManager[None]]
 
 

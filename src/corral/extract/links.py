@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from corral.extract.page import Page
 
-# Default limit of the links taken from one page. Reading so many costs 2 s of processor time and 230 MiB.
+# Default limit of the links taken from one page. Reading that many costs 2 s of processor time and 230 MiB.
 MAX_LINKS = 100_000
 _MAX_TEXT_CHARS = 200
 _SPACE = " \t\n\r\f"

@@ -116,8 +116,7 @@ def normalize_space(text: str | None) -> str | None:
 
 class Page:
     def __init__(self, html: str, base_url: str = "", *, is_flat: bool = False, utf8: bytes | None = None) -> None:
-        """`is_flat` says that somebody has made sure that it is not too deep; `utf8` is the same text, where it is at
-        hand."""
+        """`is_flat`: the caller has checked the depth. `utf8`: the same text in UTF-8, if the caller has it."""
         is_flat = is_flat or not is_too_deep(html)
         self._utf8 = (utf8 or html.encode("utf-8", "replace")) if is_flat else b""
         self.tree = LexborHTMLParser(self._utf8)
@@ -130,10 +129,9 @@ class Page:
 
     @cached_property
     def mentioned(self) -> frozenset[bytes]:
-        """Of the known words, those that stand anywhere in the document, in whatever meaning.
+        """Return the known words that occur anywhere in the document, in any meaning.
 
-        To be asked before the tree is: whoever looks for an element goes through all of them, each time; all words are
-        looked for at once, in less time.
+        Check it before a search of the tree: a search visits every element, while one pass finds all words.
         """
         return frozenset([WORDS[place] for place, _, _ in _SEARCHED.find_matches_as_indexes(self.source)])
 

@@ -33,7 +33,7 @@ from corral.extract.xml.prolog import encoding_of_xml, is_xml, prolog_of
 
 TOO_DEEP = "it is nested too deeply"
 TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger than 10 MB"
-PACKED = b"\x1f\x8b\x08"  # by gzip, and nobody said so: a browser would not unpack it either
+PACKED = b"\x1f\x8b\x08"  # gzip without a Content-Encoding: browsers do not unpack it either
 _MARKUP = ("html", "xml")
 _MAX_TITLE_CHARS = 500
 _TEXTS = frozenset({"application/xml", "application/html", "application/xhtml", "application/rss", "application/atom"})
@@ -53,7 +53,7 @@ class ReadRequest:
     looks_only: bool = False
     survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
     crawl: CrawlReadOptions | None = None  # asked for beside the record
-    max_value_chars: int = DEFAULT_CHARS  # what is longer is cut, and named in the problems
+    max_value_chars: int = DEFAULT_CHARS  # longer values are cut and listed in the problems
     max_links: int = MAX_LINKS  # of a page of a crawl
 
     @property
@@ -258,7 +258,7 @@ def _shorten(title: str | None) -> str | None:
 
 
 def is_text(content_type: str, body: bytes) -> bool:
-    """By the declared type; without one, by the absence of NUL bytes near the start. What is packed is none."""
+    """By the declared type; without one, by the absence of NUL bytes near the start. A gzip body is no text."""
     if body.startswith(PACKED):
         return False
     if not content_type:

@@ -1,4 +1,4 @@
-"""How long a value may be. What is longer is cut, and whoever reads the result learns which fields that was."""
+"""The maximum length of a value. Longer values are cut, and the result lists their fields."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

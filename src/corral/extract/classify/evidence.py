@@ -222,7 +222,7 @@ def content_structure(signs: Signs) -> Seen:
 
 
 def sample_code(signs: Signs) -> Seen:
-    """Whoever shows examples writes about a thing; a block page shows none."""
+    """Articles show code examples; block pages do not."""
     return "an example of code" if b"<pre" in signs.source and signs.first("pre") is not None else None
 
 

@@ -125,7 +125,7 @@ def failure_behind(
 def judge(page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> PageClassification:
     """`fields_missing` names the asked fields that were not found; empty means that all were.
 
-    `parsed` is the page of that text, where somebody has parsed it already.
+    `parsed` is the parsed page of that text, if the caller has one.
     """
     signs = Signs(page, fields_missing, parsed)
     form = _form_of(page)
@@ -223,7 +223,7 @@ def _is_good(status: int) -> bool:
 
 def _form_of(page: ClassifierInput) -> str | None:
     """html, json or text; None for what is not judged. A challenge is sent as HTML even by an API, so JSON that
-    begins like a document is one; plain text that does is somebody's source code."""
+    begins like a document is one; plain text that does is source code."""
     content_type = page.content_type.partition(";")[0].strip().lower()
     start = page.text[:200].lstrip().lower()
     if "json" in content_type:

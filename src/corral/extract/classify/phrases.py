@@ -13,7 +13,7 @@ def _whole(*sentences: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{sentence})" for sentence in sentences))
 
 
-# Nobody gives these to a page of his own.
+# Titles that no content page has.
 CHALLENGE_TITLE = _whole(
     r"just a moment|attention required|pardon our interruption|robot check|robot or human|challenge validation",
     r"checking your browser.{0,60}|ddos-guard|ddos protection.{0,40}|vercel security checkpoint",

@@ -1,4 +1,4 @@
-"""Answers that are not HTML: judged only by what refuses in so many words."""
+"""Classify answers that are not HTML, by the few sentences that refuse explicitly."""
 
 import json
 import re

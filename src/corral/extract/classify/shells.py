@@ -40,7 +40,7 @@ def is_application_shell(html: str, fields: Sequence[FieldSpec]) -> bool:
 def is_shell_page(
     page: Page, html: str, fields: Sequence[FieldSpec], missing: Sequence[str], *, text_chars: int
 ) -> bool:
-    """The same of a page whose fields were looked for already, and of whose text so much is known to be readable."""
+    """Like `is_application_shell`, for a page whose missing fields and amount of readable text are known already."""
     if not fields and text_chars >= _LITTLE_TEXT_CHARS:
         return False  # decided without going through the page
     return _lacks(page, fields, missing) and (_is_blank(page) or _has_marks(page, html))

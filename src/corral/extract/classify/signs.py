@@ -165,7 +165,7 @@ class Signs:
 
     @cached_property
     def has_long_prose(self) -> bool:
-        # Nearly every page has, and then nobody asks for the words.
+        # Nearly every page has long prose, and then its words are not needed.
         return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
 
     def first(self, selector: str) -> LexborNode | None:

@@ -144,7 +144,7 @@ def _from_json_ld(page: Page) -> Iterator[Suggestion]:
     said = json_ld(page)
     for name, label in _NAMED.items():
         values = said.get(plain(name))
-        # An article has a headline; a name in it is somebody else's.
+        # An article has a headline; a `name` inside it belongs to another object.
         if not values or (name == "name" and "headline" in said):
             continue
         regex = rf'"{name}"\s*:\s*"?([^",}}\]]+)'

@@ -56,7 +56,7 @@ class Elements:
             return []
 
     def values(self, matches: Iterable[Any], attr: str | None, absolute: Callable[[str], str]) -> Iterator[Any]:
-        """What was matched, as values: of an element its text or attribute. What is empty is left out."""
+        """Yield the values of the matches: of an element, its text or attribute. Empty values are left out."""
         for each in matches:
             value = self._value(each, attr)
             name = attr if hasattr(each, "tag") else getattr(each, "attrname", None)
@@ -91,7 +91,7 @@ def html_elements(markup: str) -> Elements:
 def xml_elements(text: str) -> Elements | None:
     """Of a document from its first element on; None where nothing of it can be recovered.
 
-    Names without a prefix are looked up without a namespace, so that nobody has to spell one out.
+    Names without a prefix are looked up without a namespace, so that users need not declare one.
     """
     parser = etree.XMLParser(**_LIMITS, resolve_entities=False, load_dtd=False, attribute_defaults=False)
     root = _parse(_REFERENCE.sub(_resolve_reference, _UNWRITABLE.sub("", text)), parser)
