@@ -145,7 +145,7 @@ class _Runner:
     def _died(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
         self.is_sound = False
         if self._limiter is not None:
-            self._limiter.lost(worker)
+            self._limiter.remove_holder(worker)
         self._end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
 
     def _end(self, outcome: Outcome) -> None:

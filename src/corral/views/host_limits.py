@@ -1,4 +1,4 @@
-"""The gates of hosts, over the wire and on the command line."""
+"""The limits of hosts, as the API and the command line show them."""
 
 from collections.abc import Sequence
 from datetime import datetime

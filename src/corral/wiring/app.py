@@ -76,7 +76,7 @@ class App:
     field_maps: FieldMaps
     crawls: Crawls
     errands: Errands
-    door: StandaloneLimiter | None = None  # who keeps the gates where there is no node
+    door: StandaloneLimiter | None = None  # where there is no node
     asked: MessageSource | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
     broker: "Broker | None" = None

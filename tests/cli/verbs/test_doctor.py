@@ -1,4 +1,7 @@
+import os
 import sqlite3
+
+import pytest
 
 from tests.cli.command import Corral
 
@@ -97,3 +100,17 @@ def test_bad_settings_are_all_listed_with_their_values_masked(corral: Corral) ->
     assert not corral.data.exists()
     assert doctor.code == 78
     assert [check["verdict"] for check in doctor.json["checks"]] == ["wrong"] * 4
+
+
+@pytest.mark.parametrize("uid, is_root", [(0, True), (1000, False)])
+def test_root_and_a_browser_without_its_sandbox_are_warned_about(
+    corral: Corral, monkeypatch: pytest.MonkeyPatch, uid: int, is_root: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+
+    checks = {check["name"]: check for check in corral.here("doctor", "--json").json["checks"]}
+
+    assert (checks["user"]["verdict"] == "warning") == is_root
+    if "Chromium at" in checks["browser"]["found"]:
+        assert (checks["browser"]["verdict"] == "warning") == is_root
+        assert ("without its sandbox" in checks["browser"]["found"]) == is_root

@@ -75,7 +75,7 @@ def test_a_good_answer_forgets_failures_and_one_that_says_nothing_does_not(sign:
 
 def test_after_the_wait_exactly_one_probe_goes() -> None:
     later = NOW + 300
-    probing = opened().started(later)
+    probing = opened().start(later)
 
     assert probing.state is BreakerState.PROBING
     assert probing.wait_s(later, RULES) > 0
@@ -86,7 +86,7 @@ def test_after_the_wait_exactly_one_probe_goes() -> None:
 
 
 def test_a_probe_that_says_nothing_is_repeated_and_one_that_is_lost_is_replaced() -> None:
-    probing = opened().started(NOW + 300)
+    probing = opened().start(NOW + 300)
 
     assert probing.after(Sign.NOTHING, NOW + 301, RULES, was_probe=True).wait_s(NOW + 301, RULES) == 0
     assert probing.wait_s(NOW + 300 + RULES.probe_s, RULES) == 0
@@ -97,19 +97,19 @@ def test_what_was_under_way_when_it_opened_changes_nothing(sign: Sign) -> None:
     breaker = opened()
     assert breaker.after(sign, NOW + 5, RULES) == breaker
 
-    probing = breaker.started(NOW + 300)
+    probing = breaker.start(NOW + 300)
     assert probing.after(sign, NOW + 301, RULES) == probing
 
 
 def test_a_site_may_want_more_than_one_good_probe() -> None:
     rules = BreakerRules(closes_after=2)
-    once = opened().started(NOW + 300).after(Sign.WELL, NOW + 301, rules, was_probe=True)
+    once = opened().start(NOW + 300).after(Sign.WELL, NOW + 301, rules, was_probe=True)
 
     assert once.state is BreakerState.OPEN
     assert once.wait_s(NOW + 301, rules) == 0
-    twice = once.started(NOW + 302).after(Sign.WELL, NOW + 303, rules, was_probe=True)
+    twice = once.start(NOW + 302).after(Sign.WELL, NOW + 303, rules, was_probe=True)
     assert twice == Breaker()
-    assert once.started(NOW + 302).after(Sign.ILL, NOW + 303, rules, was_probe=True).successes == 0
+    assert once.start(NOW + 302).after(Sign.ILL, NOW + 303, rules, was_probe=True).successes == 0
 
 
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_longer() -> None:
@@ -129,7 +129,7 @@ def test_at_any_moment_one_probe_at_most_and_the_document_says_all(steps: list[t
             assert breaker.state is not BreakerState.CLOSED
             continue
         is_probe = breaker.state is not BreakerState.CLOSED
-        breaker = breaker.started(now)
+        breaker = breaker.start(now)
         if is_probe:
             assert breaker.wait_s(now, RULES) > 0  # no second one beside it
         breaker = breaker.after(sign, now, RULES, was_probe=is_probe)
@@ -137,7 +137,7 @@ def test_at_any_moment_one_probe_at_most_and_the_document_says_all(steps: list[t
 
 
 def test_pages_that_fail_after_many_good_ones_do_not_open_it() -> None:
-    breaker = Breaker().noted(100)
+    breaker = Breaker().count_well(100)
     for _ in range(49):
         breaker = breaker.after(Sign.ILL, 0.0, BreakerRules(), of_page=True)
     assert breaker.opened_at is None
@@ -146,7 +146,7 @@ def test_pages_that_fail_after_many_good_ones_do_not_open_it() -> None:
 
 
 def test_a_host_that_does_not_answer_opens_it_after_five_however_well_it_was() -> None:
-    breaker = Breaker().noted(1_000)
+    breaker = Breaker().count_well(1_000)
     for _ in range(5):
         assert breaker.opened_at is None
         breaker = breaker.after(Sign.ILL, 0.0, BreakerRules())

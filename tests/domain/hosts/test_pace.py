@@ -17,7 +17,7 @@ def after(*statuses: int, rules: PaceRules = RULES, latency_s: float = 0.1, pace
     now = NOW
     for status in statuses:
         now += 2
-        pace = pace.started(now, rules, 0.5).ended(now, rules, status=status, latency_s=latency_s)
+        pace = pace.start(now, rules, 0.5).finish(now, rules, status=status, latency_s=latency_s)
     return pace
 
 
@@ -25,26 +25,26 @@ def test_a_host_without_rules_is_asked_as_often_as_is_allowed_at_once() -> None:
     pace = Pace()
     for _ in range(8):
         assert pace.may_start(NOW, RULES) == 0
-        pace = pace.started(NOW, RULES, 0.5)
+        pace = pace.start(NOW, RULES, 0.5)
 
     assert pace.may_start(NOW, RULES) == math.inf
-    assert pace.ended(NOW, RULES, status=200, latency_s=0.1).may_start(NOW, RULES) == 0
+    assert pace.finish(NOW, RULES, status=200, latency_s=0.1).may_start(NOW, RULES) == 0
 
 
 @pytest.mark.parametrize("chance, waits_s", [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0)])
 def test_a_delay_is_spread_by_chance(chance: float, waits_s: float) -> None:
     rules = PaceRules(delay_s=2.0)
-    assert Pace().started(NOW, rules, chance).may_start(NOW, rules) == pytest.approx(waits_s)
+    assert Pace().start(NOW, rules, chance).may_start(NOW, rules) == pytest.approx(waits_s)
 
 
 def test_a_crawl_delay_is_kept_one_at_a_time_and_never_shortened() -> None:
     rules = PaceRules(concurrency=8, crawl_delay_s=5)
-    pace = Pace().started(NOW, rules, 0.0)
+    pace = Pace().start(NOW, rules, 0.0)
 
     assert pace.may_start(NOW, rules) == math.inf
-    assert pace.ended(NOW + 1, rules, status=200, latency_s=1).may_start(NOW + 1, rules) == pytest.approx(4)
+    assert pace.finish(NOW + 1, rules, status=200, latency_s=1).may_start(NOW + 1, rules) == pytest.approx(4)
     absurd = PaceRules(crawl_delay_s=86_400)
-    assert Pace().started(NOW, absurd, 0.5).ended(NOW, absurd).may_start(NOW, absurd) == absurd.max_delay_s
+    assert Pace().start(NOW, absurd, 0.5).finish(NOW, absurd).may_start(NOW, absurd) == absurd.max_delay_s
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -66,9 +66,9 @@ def test_it_never_gets_less_than_one_at_a_time_and_the_longest_delay() -> None:
 def test_one_bad_moment_slows_once_however_many_were_in_the_air() -> None:
     pace = Pace()
     for _ in range(8):
-        pace = pace.started(NOW, RULES, 0.5)
+        pace = pace.start(NOW, RULES, 0.5)
     for _ in range(8):
-        pace = pace.ended(NOW + 0.1, RULES, status=503, latency_s=0.1)
+        pace = pace.finish(NOW + 0.1, RULES, status=503, latency_s=0.1)
 
     assert pace.at_once(RULES) == 4
 
@@ -97,24 +97,24 @@ def test_a_host_that_was_always_slow_is_not_slowed_for_it() -> None:
 
 @pytest.mark.parametrize("told_s, waits_s", [(30, 30), (-5, 1), (10**9, 3600)])
 def test_what_retry_after_says_is_kept_within_bounds(told_s: float, waits_s: float) -> None:
-    pace = Pace().started(NOW, RULES, 0.5).ended(NOW, RULES, status=429, latency_s=0.1, retry_after_s=told_s)
+    pace = Pace().start(NOW, RULES, 0.5).finish(NOW, RULES, status=429, latency_s=0.1, retry_after_s=told_s)
     assert pace.may_start(NOW, RULES) == waits_s
 
 
 def test_an_attempt_that_never_reached_the_host_teaches_nothing() -> None:
-    assert Pace().started(NOW, RULES, 0.5).ended(NOW, RULES) == Pace(next_at=NOW)
+    assert Pace().start(NOW, RULES, 0.5).finish(NOW, RULES) == Pace(next_at=NOW)
     assert after(404).at_once(RULES) == 8
 
 
 def test_a_clock_that_was_set_back_does_not_silence_a_host() -> None:
     rules = PaceRules(delay_s=1.0)
-    pace = Pace().started(NOW, rules, 0.5).ended(NOW, rules)
+    pace = Pace().start(NOW, rules, 0.5).finish(NOW, rules)
 
     assert pace.may_start(NOW - 86_400, rules) <= 2 * rules.max_delay_s
 
 
 def test_what_is_under_way_does_not_outlive_the_process() -> None:
-    pace = after(429).started(NOW + 100, RULES, 0.5)
+    pace = after(429).start(NOW + 100, RULES, 0.5)
     again = Pace.of(json.loads(json.dumps(pace.document())))
 
     assert again.active == 0
@@ -139,11 +139,11 @@ def test_a_host_is_always_asked_again_and_never_by_more_than_allowed(
         if math.isfinite(wait_s):
             assert 0 <= wait_s <= 3600
             now += wait_s
-            pace = pace.started(now, rules, chance.random())
+            pace = pace.start(now, rules, chance.random())
         assert pace.active <= concurrency
         if chance.random() < 0.7:
-            pace = pace.ended(now, rules, status=status, latency_s=latency_s, retry_after_s=told_s)
+            pace = pace.finish(now, rules, status=status, latency_s=latency_s, retry_after_s=told_s)
         assert 1 <= pace.at_once(rules) <= concurrency
     while pace.active:
-        pace = pace.ended(now, rules)
+        pace = pace.finish(now, rules)
     assert math.isfinite(pace.may_start(now, rules))

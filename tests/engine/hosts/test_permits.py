@@ -32,7 +32,7 @@ class Notes:
         self.limiter: HostLimiter | None = None
         self.not_yet: list[Breaker] = []  # what the store knows, where it does not give the probe away
 
-    def opened(self, host: HostState) -> None:
+    def save_opened(self, host: HostState) -> None:
         self.said.append(("opened", host.host_key))
 
     def take_probe(self, host: HostState) -> None:
@@ -44,7 +44,7 @@ class Notes:
     def probe_ended(self, host: HostState) -> None:
         self.said.append(("closed" if host.condition.breaker.opened_at is None else "still open", host.host_key))
 
-    def touched(self, host: HostState) -> None: ...
+    def save_change(self, host: HostState) -> None: ...
 
     def let_in(self, host: HostState) -> None: ...
 
@@ -55,7 +55,7 @@ class Notes:
             host, QuotaGrant(host.host_key, self.limiter.rules_of(host).pace.most_at_once), self.limiter.clock()
         )
 
-    def recovered(self, host: HostState) -> None:
+    def save_recovery(self, host: HostState) -> None:
         self.said.append(("recovered", host.host_key))
 
 
@@ -89,7 +89,7 @@ async def visited(worker: Worker, outcome: Fetched | Failed = WELL, target: Targ
     visit = worker.permits.visit()
     refused = await visit.enter(target)
     if refused is None and outcome is WELL:
-        visit.answered(target, 200, 0.01, None)
+        visit.record_answer(target, 200, 0.01, None)
     visit.end(refused or outcome)
     if outcome is not WELL:
         await told()
@@ -168,7 +168,7 @@ async def test_a_worker_that_dies_gives_back_what_it_had() -> None:
     limiter, _ = a_limiter(concurrency=1)
     dead, alive = Worker(limiter), Worker(limiter)
     await inside(dead)
-    limiter.lost(dead)
+    limiter.remove_holder(dead)
     await inside(alive)
 
 
@@ -227,7 +227,7 @@ async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing(
     assert (await visited(worker)) is not None
     await asyncio.sleep(0.31)
     await inside(dying)
-    limiter.lost(dying)
+    limiter.remove_holder(dying)
     (await inside(worker)).end(WELL)
     await told()
     assert [what for what, _ in notes.said].count("still open") == 2
@@ -272,7 +272,7 @@ async def test_retry_after_closes_the_host_to_everybody(status: int) -> None:
     limiter, _ = a_limiter()
     worker, other = Worker(limiter), Worker(limiter)
     visit = await inside(worker)
-    visit.answered(SITE, status, 0.01, "30")
+    visit.record_answer(SITE, status, 0.01, "30")
     visit.end(Failed(FailureCode.RATE_LIMITED, "slowly", http_status=status))
     await told()
     refused = await visited(other)
@@ -285,7 +285,7 @@ async def test_who_was_sent_to_another_host_takes_a_turn_there_and_its_failure_i
     limiter, notes = a_limiter(failures=1)
     worker = Worker(limiter)
     visit = await inside(worker)
-    visit.answered(SITE, 302, 0.01, None)
+    visit.record_answer(SITE, 302, 0.01, None)
     assert await visit.enter(OTHER) is None
     visit.end(ILL)
     await told()

@@ -92,7 +92,7 @@ class Breaker:
     def wait_s(self, now: float, rules: BreakerRules) -> float:
         """How long nothing may be sent; 0 where something may. In an open breaker that is the probe, told by `started`.
 
-        A clock that was set back makes nobody wait longer than the rules say.
+        A clock that was set back extends no wait beyond the rules.
         """
         if self.opened_at is None:
             return 0.0
@@ -100,7 +100,7 @@ class Breaker:
             return min(max(0.0, self.probed_at + rules.probe_s - now), rules.probe_s)
         return min(max(0.0, self.opened_at + rules.open_s - now), rules.open_s)
 
-    def started(self, now: float) -> "Breaker":
+    def start(self, now: float) -> "Breaker":
         """A request was sent: where the breaker is open, it is the probe, and there is no other beside it."""
         return self if self.opened_at is None else replace(self, probed_at=now)
 
@@ -116,13 +116,13 @@ class Breaker:
         if sign is Sign.NOTHING:
             return self
         if sign is Sign.WELL:
-            return self.noted(1)
+            return self.count_well(1)
         failures = self.failures + 1
         most = max(rules.opens_after, self.wells // 2) if of_page else rules.opens_after
         return Breaker(failures, opened_at=now) if failures >= most else Breaker(failures, wells=self.wells)
 
-    def noted(self, wells: int) -> "Breaker":
-        """After so many good answers."""
+    def count_well(self, wells: int) -> "Breaker":
+        """Count `wells` good answers."""
         if not wells or self.opened_at is not None or (self.failures == 0 and self.wells == _MOST_WELLS):
             return self
         return Breaker(wells=min(_MOST_WELLS, self.wells + wells))

@@ -1,7 +1,7 @@
-"""The gate of a host: one answer to whether it may be asked now, made of its pace and its breaker.
+"""The limits of a host: whether a request may start now, decided from its pace and its circuit breaker.
 
-A gate belongs to a *place*: a host with its port where that is not the usual one, without a leading `www.`. One
-server behind two ports is two places, http and https of one name are one.
+Limits belong to a *host key*: the host with its port where that is not the default one, without a leading `www.`. One
+server behind two ports has two host keys; http and https of one name share one.
 """
 
 import math
@@ -19,7 +19,7 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.run import Lease
 
-# Whoever has to wait longer than this goes back and lets others use the slot.
+# A visit that has to wait longer than this goes back, so that its worker does something else.
 MOMENT_S = 0.25
 _LONGEST_MOMENT_S = 1.0
 
@@ -101,7 +101,7 @@ class SitePace:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How one visit to a host ended. Without a status, nobody answered, or nobody was asked."""
+    """How one visit to a host ended. Without a status there was no response, or no request."""
 
     sign: Sign = Sign.NOTHING
     status: int | None = None
@@ -122,7 +122,7 @@ class HostCondition:
     breaker: Breaker = field(default_factory=Breaker)
 
     def wait(self, now: float, rules: HostRules) -> Wait | None:
-        """Why nobody may go in now; None where one may. Where the breaker is open, that one is the probe."""
+        """Why no request may start now; None where one may. Where the breaker is open, that one is the probe."""
         closed_s = self.breaker.wait_s(now, rules.breaker)
         if closed_s > 0:
             return Wait(WaitReason.BREAKER, closed_s)
@@ -169,7 +169,7 @@ class HostCondition:
         return max(self.pace.delay_s, rules.pace.least_delay_s)
 
     def moment_s(self, rules: HostRules) -> float:
-        """How long somebody may stand and wait: at least as long as jitter makes a booked time late."""
+        """How long a visit waits at the limiter: at least as long as jitter makes a booked time late."""
         return max(MOMENT_S, min(_LONGEST_MOMENT_S, self.delay_s(rules) * rules.pace.jitter))
 
     def interval_s(self, rules: HostRules) -> float:
@@ -180,12 +180,12 @@ class HostCondition:
     def lent(self, count: int) -> "HostCondition":
         return replace(self, pace=replace(self.pace, active=max(0, self.pace.active + count)))
 
-    def started(self, now: float, rules: HostRules, chance: float) -> "HostCondition":
-        return HostCondition(self.pace.started(now, rules.pace, chance), self.breaker.started(now))
+    def start(self, now: float, rules: HostRules, chance: float) -> "HostCondition":
+        return HostCondition(self.pace.start(now, rules.pace, chance), self.breaker.start(now))
 
     def after(self, answer: Answer, now: float, rules: HostRules, *, was_probe: bool = False) -> "HostCondition":
         """What an answer teaches; how many are under way stays as it is."""
-        pace = replace(self.pace, active=self.pace.active + 1).ended(
+        pace = replace(self.pace, active=self.pace.active + 1).finish(
             now, rules.pace, status=answer.status, latency_s=answer.latency_s, retry_after_s=answer.retry_after_s
         )
         breaker = self.breaker.after(
@@ -225,11 +225,11 @@ class StoredHost:
         return here.strip("[]") == host.removeprefix("www.")
 
     def opens_in_s(self, rules: BreakerRules) -> float:
-        """Until an open breaker lets one request through; 0 for one that is closed, or that waits for somebody."""
+        """Until an open breaker lets one request through; 0 for one that is closed, or that waits for its probe."""
         return self.breaker(0.0).wait_s(0.0, rules)
 
     def breaker(self, now: float) -> Breaker:
-        """On the clock of whoever asks."""
+        """On the clock of the caller."""
         opened_at = None if self.opened_ago_s is None else now - self.opened_ago_s
         probed_at = None if self.probed_ago_s is None else now - self.probed_ago_s
         return Breaker(self.failures, opened_at, probed_at)
@@ -245,16 +245,16 @@ class Parking(NamedTuple):
 
 
 class Visit(Protocol):
-    """One page's way past the gates of the hosts it asks; from the first request to the last, one turn at each host."""
+    """The requests of one page; it holds one slot at each host, from its first request there to its end."""
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:
-        """Wait for a turn at this host; `waiting` where that takes longer than a moment."""
+        """Wait for a slot at this host; `waiting` where that takes longer than a moment."""
         ...
 
-    def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
+    def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
 
     def slow_down(self, target: Target, delay_s: float) -> None:
-        """The host asks for so much time between requests (Crawl-delay)."""
+        """Apply the pause between requests that the host asks for (Crawl-delay)."""
         ...
 
 
@@ -271,12 +271,12 @@ class HostAccess(Protocol):
 
 
 class _UnlimitedVisit:
-    """Where nobody keeps a gate."""
+    """A visit without a host limiter."""
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:  # noqa: ARG002
         return None
 
-    def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
+    def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
 
     def slow_down(self, target: Target, delay_s: float) -> None: ...
 

@@ -1,6 +1,6 @@
-"""How fast a host is asked: at most so many requests at once, so far apart, and slower as soon as it suffers.
+"""The pace of a host: how many requests at once, how far apart, and slower as soon as it is overloaded.
 
-A value: `started` and `ended` make the next one. Chance is passed in as a number between 0 and 1, so that a pace can be
+A value: `start` and `finish` return the next. Chance is a number between 0 and 1, so that a pace can be
 replayed. Times are seconds of the steady clock.
 """
 
@@ -11,12 +11,12 @@ from typing import Any
 
 _SUFFERS = frozenset({429, 503})
 _LATENCY_WEIGHT = 0.1
-# So many times slower than it once was, and slow at that: the host has enough to do.
+# A mean latency this many times the best one, and above a second, means that the host is overloaded.
 _LATENCY_RISE = 3.0
 _SLOW_S = 1.0
 _BEST_FADES_BY = 1.01  # one quick answer, long ago, is no measure for ever
 _MAX_RETRY_AFTER_S = 3600.0
-# Once in so many answers, or one bad moment with many requests in the air would be punished for each of them.
+# Slow down at most once per interval: with many requests in flight, one bad moment counts once.
 _SLOWS_EVERY_S = 1.0
 _FIRST_DELAY_S = 0.5  # where there was none, doubling needs something to double
 _SPEEDS_UP_BY = 0.1  # of a request more at once, per good answer: ten answers for one
@@ -63,14 +63,14 @@ class Pace:
     def at_once(self, rules: PaceRules) -> int:
         return max(1, int(min(self.allowed, rules.most_at_once)))
 
-    def started(self, now: float, rules: PaceRules, chance: float) -> "Pace":
+    def start(self, now: float, rules: PaceRules, chance: float) -> "Pace":
         """`chance` from 0 to 1 spreads the delay, so that requests do not come in step."""
         delay_s = max(self.delay_s, rules.delay_s) * (1 + rules.jitter * (2 * chance - 1))
         # The jitter never goes below what the host asked for.
         delay_s = max(delay_s, min(rules.crawl_delay_s or 0.0, rules.max_delay_s))
         return replace(self, active=self.active + 1, next_at=now + delay_s)
 
-    def ended(
+    def finish(
         self,
         now: float,
         rules: PaceRules,

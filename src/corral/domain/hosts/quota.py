@@ -1,19 +1,20 @@
-"""Of the turns that a host allows, the part of one node: as many as it wants, as long as no other asks the same host.
+"""Per-node quota of a host's slots, split as soon as a second node uses the host.
 
-Where several do, each has its share, and what one does not want is the others'. Where there are fewer turns than nodes,
-or a pause has to be kept between requests, nodes take turns in having any: who has waited longest is next.
+A node alone at a host gets as many slots as it wants. Several nodes get equal shares; what one does not want goes to
+the others. With fewer slots than nodes, or with a pause between requests, only some nodes have slots at a time: the one
+that has waited longest is next.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Without a sign of life for so long, a node has none.
+# The quota of a node that has not renewed it for this long is free.
 QUOTA_S = 10.0
 RENEW_EVERY_S = 3.0
-# So long a node may keep what others wait for, and several pauses long where there are pauses.
+# How long a node keeps slots that others wait for; at least several pauses.
 HOLD_S = 2.0
 _HOLD_PAUSES = 3
-# So many more than it wants now, at most: the next node finds some that are free, and more are a question away.
+# Slots beyond what a node wants now. Few, so that the next node finds free ones; more are one request away.
 _SOME = 4
 
 
@@ -52,26 +53,26 @@ class QuotaGrant(NamedTuple):
 
 
 def compute_quota(owner: str, ask: QuotaRequest, mine: HostQuota | None, others: Sequence[HostQuota]) -> int:
-    """So many turns this node may have. With what the others have there are never more than `most`."""
+    """Compute the slots of this node. All nodes together never have more than `most`."""
     others = [each for each in others if each.slots or each.wanted]
     most = min(ask.most, ask.wanted + _SOME)
     if not others:
         return most
     free = max(0, ask.most - sum(each.slots for each in others))
     is_alone = ask.pause_s > 0 or any(each.has_pause for each in others)
-    room = 1 if is_alone else min(ask.most, 1 + len(others))  # for so many nodes
+    room = 1 if is_alone else min(ask.most, 1 + len(others))  # nodes with slots at a time
     if not _is_its_turn(ask, mine, others, room):
         return 0
     if is_alone:
         return min(free, most)
-    due = _divided(ask.most, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
+    due = _divide(ask.most, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
     is_rest_free = all(each.slots >= due[each.owner] for each in others)
     rest = ask.most - sum(due.values()) if is_rest_free else 0
     return min(free, most, max(1, due[owner] + rest))
 
 
-def _divided(slots: int, wanted: dict[str, int]) -> dict[str, int]:
-    """As evenly as it can be, to nobody more than it wants; the same whoever works it out."""
+def _divide(slots: int, wanted: dict[str, int]) -> dict[str, int]:
+    """Split evenly, to no node more than it wants. Every node computes the same result."""
     due: dict[str, int] = {}
     for left, (owner, count) in zip(range(len(wanted), 0, -1), sorted(wanted.items(), key=_by_want), strict=True):
         due[owner] = min(count, slots // left)

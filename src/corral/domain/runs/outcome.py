@@ -26,7 +26,7 @@ class FailureCode(StrEnum):
     WORKER_LOST = "worker_lost"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"  # our bug
-    WAITING = "waiting"  # the gate of the host is closed: nothing was tried, and no run ends with it
+    WAITING = "waiting"  # the host limiter deferred it: nothing was tried, and no run ends with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Task:
     session: SealedSession | SessionState | None = None
     # Opened from the payload inside the worker; it never crosses the boundary.
     proxy: OpenProxy | None = None
-    # How it gets past the gates of hosts; made inside the worker, too.
+    # Its slots at hosts; made inside the worker, too.
     visit: "Visit | None" = None
     # Of a crawl: the order in which its pages request each host; made inside the worker, too.
     order: "HostOrder | None" = None

@@ -1,4 +1,4 @@
-"""What a node knows of one host, for its gate."""
+"""What a node knows of one host, for its limiter."""
 
 import asyncio
 from collections import Counter, deque
@@ -11,7 +11,7 @@ from corral.engine.hosts.messages import FromLimiter
 
 
 class SlotHolder(Protocol):
-    """Who may be lent something: a worker process."""
+    """A process that slots are lent to."""
 
     def send(self, messages: Sequence[FromLimiter]) -> None: ...
 
@@ -38,7 +38,7 @@ class HostState:
     is_recalled: bool = False  # all that was lent, because the host is to be spared
     called: "Counter[SlotHolder]" = field(default_factory=Counter)  # back, for those who wait
 
-    quota: int = 0  # of its turns, those that are this node's: see domain.hosts.quota
+    quota: int = 0  # slots of this node: see domain.hosts.quota
     quota_until: float = 0.0
     held: int = 0  # what others take for ours: what was in use beyond our part when we asked for it
     is_asking: bool = False  # for a part
@@ -51,7 +51,7 @@ class HostState:
         return not (is_wanted or self.writes or self.is_taking_probe or +self.lent)
 
     def slots(self, now: float) -> int:
-        """So many may be out."""
+        """How many slots this node may lend out."""
         return self.quota if self.quota_until > now else 0
 
     def is_contested_at(self, now: float) -> bool:
@@ -60,24 +60,24 @@ class HostState:
 
 
 class LimiterBackend(Protocol):
-    """What outlives the process; none of it is waited for."""
+    """The state that outlives the process. The limiter waits for none of these calls."""
 
-    def opened(self, host: HostState) -> None: ...
+    def save_opened(self, host: HostState) -> None: ...
 
     def take_probe(self, host: HostState) -> None:
-        """Answered with `Gate.probe_taken`."""
+        """Answered with `HostLimiter.probe_taken`."""
         ...
 
     def probe_ended(self, host: HostState) -> None: ...
 
-    def touched(self, host: HostState) -> None: ...
+    def save_change(self, host: HostState) -> None: ...
 
     def let_in(self, host: HostState) -> None:
         """A request of this host has got its slot; the next one may queue for it."""
         ...
 
-    def recovered(self, host: HostState) -> None: ...
+    def save_recovery(self, host: HostState) -> None: ...
 
     def request_quota(self, host: HostState) -> None:
-        """Answered with `Gate.apply_quota`; until then the host is `is_asking`."""
+        """Answered with `HostLimiter.apply_quota`; until then the host is `is_asking`."""
         ...

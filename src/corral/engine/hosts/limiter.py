@@ -1,6 +1,6 @@
-"""The gates of all hosts, kept by the node and shared by everything that fetches: who may ask whom, and when.
+"""The host limiter of a node: which process may request which host, and when. Everything that fetches goes through it.
 
-See `permits` for what a worker and its node say to each other. What outlives the process is the keeper's business.
+See `permits` for what a worker and its node say to each other. `LimiterBackend` stores what outlives the process.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ log = structlog.get_logger()
 
 _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
-# One telling speaks for many visits: so many of them are let count.
+# A report covers many visits; at most this many of them speed the host up.
 _MOST_AT_A_TIME = 10
-# So long is waited for a host whose turns are other nodes', and then not asked again for a while.
+# How long requests wait while other nodes have all slots of the host, and then are sent back.
 _SHORT_S = 1.0
-_HANDED_OVER_S = 5.0  # where there are turns for all, and somebody has not given them up yet
+_HANDED_OVER_S = 5.0  # where there are slots for all, and another node has not returned them yet
 
 
 class HostLimiter:
@@ -108,17 +108,17 @@ class HostLimiter:
         host = self.host(message.host_key)
         match message:
             case SlotRequest():
-                self._asked(host, holder, message.count, message.concurrency)
+                self._add_requests(host, holder, message.count, message.concurrency)
             case SlotWithdrawal():
                 _forget(host.asks, holder, message.count)
                 self._serve(host)
             case VisitReport():
-                self._told(host, holder, message)
+                self._apply_report(host, holder, message)
             case CrawlDelay():
                 host.crawl_delay_s, host.crawl_delay_until = message.delay_s, self.clock() + _CRAWL_DELAY_KEPT_S
                 self._serve(host)
 
-    def _asked(self, host: HostState, holder: SlotHolder, count: int, at_once: int) -> None:
+    def _add_requests(self, host: HostState, holder: SlotHolder, count: int, at_once: int) -> None:
         host.at_once = max(host.at_once, at_once)
         now, rules = self.clock(), self.rules_of(host)
         wait_s = moment_s = host.condition.moment_s(rules)
@@ -129,13 +129,13 @@ class HostLimiter:
         host.asks.extend(PendingRequest(holder, until) for _ in range(count))
         self._serve(host)
 
-    def _told(self, host: HostState, holder: SlotHolder, report: VisitReport) -> None:
+    def _apply_report(self, host: HostState, holder: SlotHolder, report: VisitReport) -> None:
         back, well = report.returned, report.succeeded
         now, rules, before = self.clock(), self.rules_of(host), host.condition
         for _ in range(min(well, _MOST_AT_A_TIME)):
             host.condition = host.condition.after(Answer(Sign.WELL, 200, report.latency_s or None), now, rules)
         if well > _MOST_AT_A_TIME:
-            host.condition = replace(host.condition, breaker=host.condition.breaker.noted(well - _MOST_AT_A_TIME))
+            host.condition = replace(host.condition, breaker=host.condition.breaker.count_well(well - _MOST_AT_A_TIME))
         probed = False
         for each in report.results:
             was_probe = each.kind is SlotKind.PROBE and host.prober is holder
@@ -166,11 +166,11 @@ class HostLimiter:
                 failures=now.failures,
                 for_s=self._rules.breaker.open_s,
             )
-            self._keeper.opened(host)
+            self._keeper.save_opened(host)
         elif was.failures != now.failures or before.pace.blocked_until != host.condition.pace.blocked_until:
-            self._keeper.touched(host)
+            self._keeper.save_change(host)
 
-    def lost(self, holder: SlotHolder) -> None:
+    def remove_holder(self, holder: SlotHolder) -> None:
         """A worker is gone, and its turns with it."""
         for host in list(self.hosts.values()):
             count = host.lent.pop(holder, 0)
@@ -198,7 +198,7 @@ class HostLimiter:
         elif host.host_key in self.watched:
             self.watched.discard(host.host_key)
             host.is_recalled = False
-            self._keeper.recovered(host)
+            self._keeper.save_recovery(host)
         return is_plain
 
     def look(self, host: HostState) -> None:
@@ -225,7 +225,7 @@ class HostLimiter:
             self._arm(host, now, rules)
 
     def apply_quota(self, host: HostState, given: QuotaGrant, asked_at: float, in_use: int = 0) -> None:
-        """So many of the host's turns are this node's; what is out beyond them is called back."""
+        """Take over the quota of this node; recall what is lent beyond it."""
         now, rules, had = self.clock(), self.rules_of(host), host.held
         host.is_asking, host.is_contested = False, given.is_contested
         host.quota, host.quota_until = given.slots, asked_at + QUOTA_S
@@ -286,7 +286,7 @@ class HostLimiter:
     def _let_in(self, host: HostState, now: float, rules: HostRules, kind: SlotKind) -> None:
         holder = host.asks.popleft().holder
         host.lent[holder] += 1
-        host.condition = host.condition.started(now, rules, self._chance())
+        host.condition = host.condition.start(now, rules, self._chance())
         if kind is SlotKind.PROBE:
             host.prober = holder
         holder.send([SlotGrant(host.host_key, kind)])
@@ -302,7 +302,7 @@ class HostLimiter:
         elif is_ours and host.asks:
             log.info("breaker_probe_started", host=host.host_key)
             self._let_in(host, now, rules, SlotKind.PROBE)
-        elif is_ours:  # whoever wanted it is gone
+        elif is_ours:  # the worker that wanted it is gone
             self._keeper.probe_ended(host)
         self._serve(host)
 

@@ -1,4 +1,4 @@
-"""What the gates of hosts need of the database: breakers outlive a restart and are shared between nodes.
+"""Synchronizes the host limiter with the database: breakers outlive a restart and are shared between nodes.
 
 The database is asked once a second. In between, this node goes by what it knows itself, and one probe is one probe
 because the store lets only one caller take it.
@@ -83,7 +83,7 @@ class LimiterSync:
     async def _round(self) -> None:
         if self._touched:
             now, touched = self.limiter.clock(), dict(self._touched)
-            await self._store.touch([_seen(host, now) for host in touched.values()])
+            await self._store.touch([_snapshot(host, now) for host in touched.values()])
             for host_key in touched:
                 self._touched.pop(host_key, None)
         await self._adopt_all()
@@ -103,7 +103,7 @@ class LimiterSync:
             await self._until_stored(functools.partial(self._store.release_pages, host_key))
 
     async def _call_up(self, host: HostState) -> None:
-        """Somebody has to make the probe: of those who wait, one."""
+        """Release one waiting run: it makes the probe."""
         now, breaker = self.limiter.clock(), host.condition.breaker
         if breaker.opened_at is None or host.condition.wait(now, self.limiter.rules_of(host)) is not None:
             return
@@ -139,9 +139,9 @@ class LimiterSync:
 
     # -- what this node finds out --------------------------------------------------------------------
 
-    def opened(self, host: HostState) -> None:
-        _, failures, blocked_s = _seen(host, self.limiter.clock())
-        self._stored(host, lambda: self._store.open_breaker(host.host_key, failures, blocked_s))
+    def save_opened(self, host: HostState) -> None:
+        _, failures, blocked_s = _snapshot(host, self.limiter.clock())
+        self._save(host, lambda: self._store.open_breaker(host.host_key, failures, blocked_s))
 
     @property
     def shared_host_keys(self) -> list[str]:
@@ -151,7 +151,7 @@ class LimiterSync:
     def request_quota(self, host: HostState) -> None:
         self._parts.want(host)
 
-    def touched(self, host: HostState) -> None:
+    def save_change(self, host: HostState) -> None:
         self._touched[host.host_key] = host
 
     def let_in(self, host: HostState) -> None:
@@ -162,11 +162,11 @@ class LimiterSync:
         now, breaker = self.limiter.clock(), host.condition.breaker
         opened_ago_s = None if breaker.opened_at is None else now - breaker.opened_at
         self._called.pop(host.host_key, None)
-        self._stored(host, lambda: self._store.end_probe(host.host_key, breaker.failures, opened_ago_s))
+        self._save(host, lambda: self._store.end_probe(host.host_key, breaker.failures, opened_ago_s))
 
-    def recovered(self, host: HostState) -> None:
+    def save_recovery(self, host: HostState) -> None:
         self._again.add(host.host_key)
-        self._stored(host, lambda: self._store.release_pages(host.host_key))
+        self._save(host, lambda: self._store.release_pages(host.host_key))
 
     def take_probe(self, host: HostState) -> None:
         self._write(self._probe_asked_for(host))
@@ -180,14 +180,14 @@ class LimiterSync:
                 known = Breaker() if stored is None else stored.breaker(self.limiter.clock())
         except StorageError as error:
             log.warning("breaker_probe_database_unavailable", host=host.host_key, reason=error.message)
-            known = host.condition.breaker.started(self.limiter.clock())
+            known = host.condition.breaker.start(self.limiter.clock())
         self.limiter.probe_taken(host, known)
 
-    def _stored(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
+    def _save(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
         host.writes += 1
-        self._write(self._landed(host, write))
+        self._write(self._finish_write(host, write))
 
-    async def _landed(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
+    async def _finish_write(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
         try:
             await self._until_stored(write)
         finally:
@@ -196,11 +196,11 @@ class LimiterSync:
     # -- runs that have to wait ----------------------------------------------------------------------
 
     def room(self, held: Counter[str]) -> RunRooms:
-        """For one claim, where this node holds so many runs of each host."""
+        """The room for one claim; `held` counts the runs of each host that this node holds."""
         return RunRooms(self.limiter, held, self._crowds)
 
     def without_waiting(self, outcomes: list[tuple[HeldLease, Outcome]]) -> list[tuple[HeldLease, Outcome]]:
-        """The real outcomes; what a worker sent back because of a gate goes to the queue."""
+        """Return the real outcomes; runs that the limiter sent back go to the queue."""
         parked = []
         for held, outcome in outcomes:
             if (found := wait_of(outcome)) is not None:
@@ -213,5 +213,5 @@ class LimiterSync:
         return [(held, outcome) for held, outcome in outcomes if wait_of(outcome) is None]
 
 
-def _seen(host: HostState, now: float) -> tuple[str, int, float]:
+def _snapshot(host: HostState, now: float) -> tuple[str, int, float]:
     return host.host_key, host.condition.breaker.failures, max(0.0, host.condition.pace.blocked_until - now)

@@ -1,6 +1,6 @@
 """The worker's side of the gates of hosts: turns are taken here, out of what the node has lent.
 
-A host that is well is lent to a worker: so many at once, until they are called back. Then a visit costs no message,
+The node lends slots of a healthy host to a worker until it recalls them. Then a visit costs no message,
 and how it ended is told once a second. Where a host is to be spared, every turn is asked for and told by itself.
 The messages are in `messages`.
 """
@@ -38,7 +38,7 @@ from corral.engine.hosts.messages import (
 )
 
 TELL_EVERY_S = 1.0
-# What is lent and not used for so many rounds of telling goes back.
+# Slots that were not used for this many reports go back.
 _IDLE_ROUNDS = 2
 _DELAY_AGAIN_S = 60.0
 _MAX_PLACES = 10_000
@@ -89,7 +89,7 @@ class _Stay:
 
 
 class Permits:
-    """All turns of a worker process. `say` is how the node is told; it may gather what is said in one moment."""
+    """The slots of one worker process. `say` sends a message to the node."""
 
     def __init__(self) -> None:
         self.say: Callable[[ToLimiter], None] = lambda _: None
@@ -101,13 +101,13 @@ class Permits:
         return PermitVisit(self, at_once, next(self._numbers), queued)
 
     async def run(self) -> None:
-        """Tell what has gathered, and give back what nobody uses."""
+        """Report once a second, and return idle slots."""
         while True:
             await asyncio.sleep(TELL_EVERY_S)
             for host_key, loan in list(self._loans.items()):
-                self._rounded(host_key, loan)
+                self._report_round(host_key, loan)
 
-    def _rounded(self, host_key: str, loan: _Loan) -> None:
+    def _report_round(self, host_key: str, loan: _Loan) -> None:
         loan.idle_rounds = loan.idle_rounds + 1 if loan.free and not loan.well else 0
         if loan.idle_rounds >= _IDLE_ROUNDS:
             loan.back, loan.free = loan.back + loan.free, 0
@@ -119,7 +119,7 @@ class Permits:
     # -- taking a turn -----------------------------------------------------------------------------
 
     def take(self, host_key: str) -> bool:
-        """A turn out of what is lent, without asking anybody: nearly always."""
+        """Take a lent slot without a message to the node. This is the usual case."""
         loan = self._loans.get(host_key)
         if loan is None or loan.free <= 0:
             return False
@@ -218,7 +218,7 @@ class Permits:
         self.say(VisitReport(host_key, loan.back, loan.well, mean_s, tuple(loan.ill)))
         loan.back, loan.well, loan.latency_s, loan.ill, loan.is_told_soon = 0, 0, 0.0, [], False
 
-    def delayed(self, host_key: str, delay_s: float) -> None:
+    def set_delay(self, host_key: str, delay_s: float) -> None:
         """What robots.txt asks for. What is lent goes back at once: the next turn is the node's to give."""
         told, at = self._delays.get(host_key, (0.0, 0.0))
         if told == delay_s and time.monotonic() - at < _DELAY_AGAIN_S:
@@ -228,7 +228,7 @@ class Permits:
         self._delays[host_key] = (delay_s, time.monotonic())
         self.say(CrawlDelay(host_key, delay_s))
         if host_key in self._loans:
-            self._recalled(host_key, None)
+            self._recall(host_key, None)
 
     # -- what the node says ------------------------------------------------------------------------
 
@@ -242,14 +242,14 @@ class Permits:
                 self._serve(host_key, loan)
             case SlotGrant():
                 loan.asked = max(0, loan.asked - 1)
-                self._granted(host_key, loan, message.kind)
+                self._hold(host_key, loan, message.kind)
             case SlotRefusal():
                 loan.asked = max(0, loan.asked - len(message.wait_s))
                 _refuse(loan, host_key, message.reason, message.wait_s)
             case SlotRecall():
-                self._recalled(host_key, message.count)
+                self._recall(host_key, message.count)
 
-    def _granted(self, host_key: str, loan: _Loan, kind: SlotKind) -> None:
+    def _hold(self, host_key: str, loan: _Loan, kind: SlotKind) -> None:
         loan.on_hold.append(kind)
         self._offer(host_key)
         if loan.on_hold and loan.hold_timer is None:
@@ -275,7 +275,7 @@ class Permits:
             loan.hold_timer.cancel()
             loan.hold_timer = None
 
-    def _recalled(self, host_key: str, count: int | None) -> None:
+    def _recall(self, host_key: str, count: int | None) -> None:
         """Return slots of the loan, or all of it if the count is None."""
         loan = self._loans[host_key]
         wanted = loan.free + loan.used - loan.owed if count is None else count
@@ -312,7 +312,7 @@ def _number(waiter: _Waiter) -> int:
 
 
 class PermitVisit:
-    """One page's way past the gates."""
+    """The slots of one page."""
 
     __slots__ = ("_at_once", "_host_key", "_permits", "_queued", "_stays", "number")
 
@@ -349,13 +349,13 @@ class PermitVisit:
             page.leave()
         return SlotKind.LENT
 
-    def answered(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None:
+    def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None:
         stay = self._stays.get(host_key_of(target))
         if stay is not None:
             stay.status, stay.latency_s, stay.retry_after = status, latency_s, retry_after
 
     def slow_down(self, target: Target, delay_s: float) -> None:
-        self._permits.delayed(host_key_of(target), delay_s)
+        self._permits.set_delay(host_key_of(target), delay_s)
 
     def end(self, outcome: Outcome | None) -> None:
         """What the outcome says is said of the host that was asked last; the others have sent us there."""
@@ -364,13 +364,13 @@ class PermitVisit:
             if outcome is None:
                 answer = Answer()
             elif host_key == self._host_key:
-                answer = _judged(stay, outcome)
+                answer = _answer_of(stay, outcome)
             else:
                 answer = Answer(Sign.WELL if stay.status else Sign.NOTHING, stay.status, stay.latency_s)
             self._permits.leave(host_key, stay.kind, answer)
 
 
-def _judged(stay: _Stay, outcome: Outcome) -> Answer:
+def _answer_of(stay: _Stay, outcome: Outcome) -> Answer:
     if stay.route is RouteKind.PROXY:
         # The status may be the proxy's own: it must not slow the host down either.
         return Answer(sign_of(outcome, stay.route), None, stay.latency_s)

@@ -1,7 +1,7 @@
-"""This node's part of the turns of hosts, where others ask the same ones. The store divides: see domain.hosts.quota.
+"""The quotas of this node where several nodes use the same hosts. The store divides: see domain.hosts.quota.
 
 A part is asked for when a host is asked for the first time, looked at once a second as long as another node has one,
-four times a second while one of us has none, and dropped when nobody asks the host any more.
+four times a second while one of us has none, and dropped when no visit needs the host any more.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from corral.engine.hosts.limiter import HostLimiter
 log = structlog.get_logger()
 
 _LOOK_EVERY_S = 0.25
-_WHOLE_LOOK = 4  # in so many looks, one at everything
+_WHOLE_LOOK = 4  # every fourth look covers all hosts
 
 
 class HostQuotas:
@@ -119,7 +119,7 @@ class HostQuotas:
         if not idle:
             return
         for host in idle:
-            # Whoever asks for it meanwhile is asked for afterwards: the row that is dropped must not be a new one.
+            # Requests that arrive meanwhile are sent afterwards: the dropped row must not be a new one.
             host.quota, host.held, host.is_asking = 0, 0, True
         try:
             await self._store.drop_quotas(self._owner, [host.host_key for host in idle])

@@ -52,7 +52,7 @@ class RunRooms:
         self._held = held
         self._crowds = crowds
         self._now = limiter.clock()
-        self._taken: Counter[str] = Counter()
+        self._take: Counter[str] = Counter()
         self._rooms: dict[str, RunRoom] = {}
         self._set_aside = 0
         for host_key in list(crowds.hosts):
@@ -80,9 +80,9 @@ class RunRooms:
 
     def take(self, host_key: str) -> Wait | None:
         room = self._room(host_key)
-        if self._taken[host_key] >= room.runs:
+        if self._take[host_key] >= room.runs:
             self._crowds.hosts.add(host_key)
             self._set_aside += 1
             return Wait(room.reason, room.ready_in_s)
-        self._taken[host_key] += 1
+        self._take[host_key] += 1
         return None

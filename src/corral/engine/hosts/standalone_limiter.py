@@ -1,4 +1,4 @@
-"""The gates of hosts in a process without a node: an API that looks at pages for those who write jobs."""
+"""The host limiter of a process without a node: an API process that fetches pages for previews."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -38,9 +38,9 @@ class StandaloneLimiter:
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         self._tasks.add(task := asyncio.get_running_loop().create_task(work))
-        task.add_done_callback(self._finished)
+        task.add_done_callback(self._discard_task)
 
-    def _finished(self, task: asyncio.Task[Any]) -> None:
+    def _discard_task(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.warning("host_state_write_failed", reason=str(error))

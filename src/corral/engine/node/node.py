@@ -310,7 +310,7 @@ class Node:
 
     def _on_death(self, worker: WorkerProcess, exit_status: str, cause: DeathCause) -> None:
         held, worker.held = list(worker.held.values()), {}
-        self.limiter.lost(worker)
+        self.limiter.remove_holder(worker)
         self._assignment.fill()
         if not held:
             return

@@ -267,7 +267,7 @@ class RunVisitor:
         timeout_s: float,
         rendering: Rendering | None = None,
     ) -> Outcome:
-        """One page as a run of its own would get it: past the same gate, with the same login and proxy."""
+        """One page as a run of its own would get it: past the same host limiter, with the same login and proxy."""
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
         turn, outcome = self.ways.host_access.visit(self.plan.concurrency, queued_page(item, self.task)), None

@@ -151,7 +151,7 @@ class _RedirectFollower:
         if isinstance(head, Head):
             if context.visit is not None:
                 retry_after = next((value for name, value in head.headers if name == "retry-after"), None)
-                context.visit.answered(target, head.status, time.monotonic() - began, retry_after)
+                context.visit.record_answer(target, head.status, time.monotonic() - began, retry_after)
             self._cookies.take(target, (value for name, value in head.headers if name == "set-cookie"), now_s)
         self._marks["first_byte_ms"] = self._measure_ms()
         return head

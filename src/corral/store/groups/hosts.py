@@ -17,10 +17,10 @@ class SqlHostStore:
         return await self._db.read(lambda tx: state.get(tx, host_key))
 
     async def list_watched(self, limit: int = 1000) -> list[StoredHost]:
-        return await self._db.read(lambda tx: state.watched(tx, limit))
+        return await self._db.read(lambda tx: state.list_watched(tx, limit))
 
     async def changes_since(self, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
-        return await self._db.read(lambda tx: state.changed(tx, since_ms, limit))
+        return await self._db.read(lambda tx: state.list_changes(tx, since_ms, limit))
 
     async def forget(self, older_than_s: float) -> int:
         return await self._db.write(lambda tx: state.forget(tx, older_than_s))
@@ -56,7 +56,7 @@ class SqlHostStore:
         return await self._db.write(lambda tx: quotas.take(tx, owner, asks))
 
     async def find_contested(self, owner: Owner) -> dict[str, bool]:
-        return await self._db.read(lambda tx: quotas.contested(tx, owner))
+        return await self._db.read(lambda tx: quotas.find_contested(tx, owner))
 
     async def renew_quotas(self, owner: Owner) -> None:
         await self._db.write(lambda tx: quotas.renew(tx, owner))

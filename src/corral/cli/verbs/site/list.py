@@ -43,12 +43,12 @@ async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
         (site.host, site.attempts, site.recipes, render.ago(site.seen_at), _left(gates, site.host)) for site in found
     ]
     nothing = "no site is known yet; every run of a page teaches something about its site"
-    render.print_table(("host…", "attempts", "recipes", "seen", "gate"), rows, nothing=nothing)
+    render.print_table(("host…", "attempts", "recipes", "seen", "limiter"), rows, nothing=nothing)
     return exits.DONE
 
 
 def _left(gates: dict[str, StoredHost], host: str) -> str:
-    """What there is to say about the gates of a host; several where it answers at several ports."""
+    """Describe the limiter of a host; several where it answers at several ports."""
 
     states = {each.state for each in gates.values() if each.is_of(host)}
     return ", ".join(sorted(state.value for state in states - {BreakerState.CLOSED}))

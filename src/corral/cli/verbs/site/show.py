@@ -84,7 +84,7 @@ def _print_gates(gates: list[dict[str, Any]]) -> None:
         )
         for gate in gates
     ]
-    render.print_table(("gate…", "breaker", "failures", "left alone for", "runs wait", "at once", "delay s"), rows)
+    render.print_table(("host…", "breaker", "failures", "left alone for", "runs wait", "at once", "delay s"), rows)
 
 
 def _print_evidence(memories: list[Memory], proven: dict[str, Any]) -> None:

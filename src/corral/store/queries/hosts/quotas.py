@@ -1,4 +1,4 @@
-"""Whose turns those of a host are. One step at a time: what is free is decided while nobody else decides."""
+"""Which node has how many slots of a host. Decisions are serialized, so that no slot is given twice."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ _DROP_ALL = sa.delete(host_quotas).where(_MINE)
 _CLEAN = sa.delete(host_quotas).where(host_quotas.c.until < param("before"))
 _RENEW = sa.update(host_quotas).where(_MINE).values(until=param("until"))
 _OTHER = host_quotas.alias()
-# With the fewest turns that another node has there: with none it waits for some.
+# With the fewest slots of another node there: with none, that node waits for some.
 _CONTESTED = (
     sa.select(host_quotas.c.host_key, sa.func.min(_OTHER.c.slots))
     .select_from(host_quotas.join(_OTHER, _OTHER.c.host_key == host_quotas.c.host_key))
@@ -41,10 +41,10 @@ _CONTESTED = (
 def take(tx: Tx, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
     if tx.is_postgres:
         tx.all(_LOCK)
-    return [_taken(tx, owner, ask) for ask in asks]
+    return [_take(tx, owner, ask) for ask in asks]
 
 
-def _taken(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
+def _take(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
     rows = tx.all(_AT_PLACE, values(host_key=ask.host_key, now=tx.now_ms))
     quotas = {row[0]: HostQuota(row[0], row[1], row[2], bool(row[3]), (tx.now_ms - row[4]) / 1000) for row in rows}
     since = {row[0]: row[4] for row in rows}
@@ -65,7 +65,7 @@ def _taken(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
     return QuotaGrant(ask.host_key, slots, is_contested=bool(quotas))
 
 
-def contested(tx: Tx, owner: Owner) -> dict[str, bool]:
+def find_contested(tx: Tx, owner: Owner) -> dict[str, bool]:
     """Where this node has a part, or waits for one, and another does, too; and whether one of those has none."""
     return {host_key: slots == 0 for host_key, slots in tx.all(_CONTESTED, values(owner=owner))}
 

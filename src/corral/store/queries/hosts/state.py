@@ -1,4 +1,4 @@
-"""The gates of hosts as they outlive a process, and the runs that wait for one.
+"""The stored state of hosts, and the runs that wait for one.
 
 Times go in and out as seconds from now: a node and its database do not share a clock.
 """
@@ -18,7 +18,7 @@ from corral.store.rows import at
 from corral.store.tables import hosts, items, runs
 from corral.store.tx import Row, Tx, first, insert_params, is_state, param, values
 
-# Somebody's change may be committed after others that were made later.
+# A transaction may commit after others that began later.
 _OVERLAP_MS = 5000
 
 _AT = hosts.c.host_key == param("host_key")
@@ -68,7 +68,7 @@ _WATCHED = _NEWEST.where(
     sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_SAID)
 )
 _CHANGED = _NEWEST.where(hosts.c.updated_at >= param("since"))
-# Nobody has asked for it since: whether it is still ill is found out by the next one who does.
+# No request since: the next one finds out whether the host still fails.
 _FORGET = sa.delete(hosts).where(hosts.c.updated_at < param("before"), sa.not_(_HAS_SAID))
 _PARK = (
     sa.update(runs)
@@ -136,12 +136,12 @@ _COUNT_ITEMS = sa.select(sa.func.count()).where(
 )
 
 
-def watched(tx: Tx, limit: int) -> list[StoredHost]:
-    """The hosts that are not plainly well, or that somebody has said something about; the latest change first."""
+def list_watched(tx: Tx, limit: int) -> list[StoredHost]:
+    """Hosts that fail, or that have limits of their own; the latest change first."""
     return [_host(tx, row) for row in tx.all(_WATCHED, values(now=tx.now_ms, limit=limit))]
 
 
-def changed(tx: Tx, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
+def list_changes(tx: Tx, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
     """What has changed since then, and from when on to ask next time: a little earlier than now."""
     rows = tx.all(_CHANGED, values(since=since_ms, limit=limit))
     return [_host(tx, row) for row in rows], tx.now_ms - _OVERLAP_MS
@@ -209,7 +209,7 @@ def say(tx: Tx, host_key: str, pace: SitePace) -> None:
 
 def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     """Back to the queue until the host may be asked; the attempt does not count."""
-    rows = tx.many_returning(_PARK, [_parked(each) for each in parkings])
+    rows = tx.many_returning(_PARK, [_park_runs(each) for each in parkings])
     history: list[dict[str, Any]] = []
     for each, row in zip(parkings, rows, strict=True):
         if row is not None:
@@ -220,7 +220,7 @@ def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     return len(history)
 
 
-def _parked(each: Parking) -> dict[str, Any]:
+def _park_runs(each: Parking) -> dict[str, Any]:
     lease = each.lease
     return values(
         id=lease.run_id,

@@ -21,7 +21,7 @@ class AdaptiveBatchSize:
         self._paused_until = 0.0
 
     def saw(self, sent_back: tuple[str, Wait] | None) -> None:
-        """What became of a page: sent back by a gate, or anything else."""
+        """What became of a page: sent back by the host limiter, or anything else."""
         if sent_back is None:
             self._let_in += 1
         else:
