@@ -37,7 +37,7 @@ _NOTE = (
 _CLEARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(suspects=0)
 # Its next worker executes nothing else.
 _ISOLATE = sa.update(runs).where(runs.c.id == param("run_id")).values(suspect=int(Suspicion.ALONE))
-_GETS_ON = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0, interruptions=0)
+_RESET_LOSSES = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0, interruptions=0)
 _WORST = sa.select(sa.func.max(items.c.losses)).where(_OF_RUN, _LEASED)
 _COUNT = sa.select(sa.func.count()).select_from(items).where(*_SUSPECT)
 _NEXT = (
@@ -68,8 +68,8 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
     ended = tx.run(_END, {**key, **values(message=message, wall=tx.wall_ms)})
     tx.run(_NOTE, {**key, **values(ended=ended)})
     if ended:
-        tx.run(_GETS_ON, key)
-        tx.run(_GETS_ON, values(run_id=run.id))
+        tx.run(_RESET_LOSSES, key)
+        tx.run(_RESET_LOSSES, values(run_id=run.id))
     elif not is_certain and tx.all(_WORST, key)[0][0] >= LOSS_CAP - 1:
         tx.run(_ISOLATE, key)
 
