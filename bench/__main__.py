@@ -76,7 +76,7 @@ def _told(bench: Bench, outcomes: list[Outcome], facts: dict[str, str]) -> dict[
     return {"bench": bench.name, "unit": bench.unit, "machine": facts, "entries": rows}
 
 
-def _terminated(_signal: int, _frame: FrameType | None) -> None:
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
     """Leave through the `finally` blocks, so that services stop."""
     sys.exit(143)
 
@@ -84,7 +84,7 @@ def _terminated(_signal: int, _frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run, print, and save when asked. Fails when an entry failed."""
     arguments = _arguments(argv)
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, _terminate)
     console = Console(stderr=arguments.json)
     if not console.is_terminal:
         console.width = max(console.width, PIPED_WIDTH)

@@ -28,12 +28,12 @@ class Crawlee:
         os.environ["CRAWLEE_STORAGE_DIR"] = str(place.folder / "storage")
 
     def measure(self, count: int) -> Result:
-        variants = {f"{at_once} at once": count / asyncio.run(self._timed(count, at_once)) for at_once in _AT_ONCE}
+        variants = {f"{at_once} at once": count / asyncio.run(self._time_run(count, at_once)) for at_once in _AT_ONCE}
         best = max(variants.values())
         notes = "; ".join(f"{name} {rate:.1f}" for name, rate in variants.items())
         return Result(best, count, count / best, f"in memory, one context for all pages; {notes}", variants=variants)
 
-    async def _timed(self, count: int, at_once: int) -> float:
+    async def _time_run(self, count: int, at_once: int) -> float:
         """From the first page to the last: starting Python and the browser is not counted."""
         moments: list[float] = []
         found: list[dict[str, Any]] = []

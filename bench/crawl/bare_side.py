@@ -26,7 +26,7 @@ class Bare:
         took_s = uvloop.run(self._crawled(count))
         return Result(count / took_s, count, took_s, f"nothing kept, {_AT_ONCE} at once")
 
-    async def _crawled(self, count: int) -> float:
+    async def _crawl(self, count: int) -> float:
         client = wreq.Client()
         waiting: asyncio.Queue[str] = asyncio.Queue()
         origin = urlsplit(self._start)._replace(path="").geturl()

@@ -25,9 +25,9 @@ class Crawl:
         self._start = start_of(place)
 
     def measure(self, count: int) -> Result:
-        return serve(self._measured(count))
+        return serve(self._measure(count))
 
-    async def _measured(self, count: int) -> Result:
+    async def _measure(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*", workers=1)
         async with open_node(settings) as app:
             await self._crawled(app, 50)  # readers are started at the first page
@@ -38,7 +38,7 @@ class Crawl:
             assert found >= self.least * count, f"{found} records of {count} pages"
         return Result(count / took_s, count, took_s, f"SQLite, synchronous=FULL, {_AT_ONCE} at once; durable, recorded")
 
-    async def _crawled(self, app: App, pages: int) -> str:
+    async def _crawl(self, app: App, pages: int) -> str:
         plan = {"start_urls": [self._start], "max_depth": 100, "max_pages": pages, "concurrency": _AT_ONCE}
         run, _ = await app.crawls.start(CrawlPlan.of(plan))
         while not (run := await app.store.runs.get(run.id)).state.is_terminal:

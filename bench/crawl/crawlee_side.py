@@ -33,7 +33,7 @@ class Crawlee:
             found / took_s, found, took_s, f"{'on disk' if self.is_durable else 'in memory'}, {_AT_ONCE} at once"
         )
 
-    async def _crawled(self, count: int) -> tuple[float, int]:
+    async def _crawl(self, count: int) -> tuple[float, int]:
         moments: list[float] = []
         found: list[dict[str, Any]] = []
         crawler = ParselCrawler(

@@ -48,7 +48,7 @@ class Durable:
             count / took_s, count, took_s, f"SQLite, synchronous=FULL, {_AT_ONCE} at once; nothing but durable"
         )
 
-    async def _crawled(self, kept: sqlite3.Connection, count: int) -> float:
+    async def _crawl(self, kept: sqlite3.Connection, count: int) -> float:
         client = wreq.Client()
         origin = urlsplit(self._start)._replace(path="").geturl()
         waiting: asyncio.Queue[tuple[int, str]] = asyncio.Queue()

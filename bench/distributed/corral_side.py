@@ -82,17 +82,17 @@ class Corral:
             metrics = {"startup_s": time.perf_counter() - began}
             time.sleep(0.5)
             metrics["idle_mb"] = memory_mb([worker.pid])
-            seconds = serve(self._measured(count, metrics))
+            seconds = serve(self._measure(count, metrics))
         notes = f"PostgreSQL with its default durability, 1 Celery worker of {_PROCESSES} processes × {_CONCURRENCY}"
         return Result(count / seconds, count, seconds, notes, metrics)
 
-    async def _measured(self, count: int, metrics: dict[str, float]) -> float:
+    async def _measure(self, count: int, metrics: dict[str, float]) -> float:
         async with self._client() as app:
             await _finished(app, [_run("selftest", {}) for _ in range(_BULK)])
             runs = [_run("selftest", {}) for _ in range(count)]
             began = time.perf_counter()
             metrics["bulk_enqueue_per_s"] = count / await _submitted(app, runs)
-            await _drained(app)
+            await _drain(app)
             seconds = time.perf_counter() - began
             problems = await app.store.maintenance.audit()
         assert not problems, problems
@@ -124,10 +124,10 @@ class Corral:
             for _ in range(workers):
                 size = ("--processes", "1", "--concurrency", str(_PAGES_AT_ONCE))
                 stack.enter_context(self._worker("--beat", *size))
-            seconds, busy = serve(self._paged(count, page))
+            seconds, busy = serve(self._submit_pages(count, page))
             return count / seconds, busy
 
-    async def _paged(self, count: int, page: dict[str, object]) -> tuple[float, float]:
+    async def _submit_pages(self, count: int, page: dict[str, object]) -> tuple[float, float]:
         async with self._client() as app:
             await _finished(app, [_run("page", page) for _ in range(50)])
             runs = [_run("page", page) for _ in range(count)]
@@ -149,9 +149,9 @@ async def _submitted(app: App, runs: Sequence[Drafted]) -> float:
 
 async def _finished(app: App, runs: Sequence[Drafted]) -> None:
     await _submitted(app, runs)
-    await _drained(app)
+    await _drain(app)
 
 
-async def _drained(app: App) -> None:
+async def _drain(app: App) -> None:
     while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database sends no notification
         await asyncio.sleep(0.02)

@@ -27,12 +27,12 @@ class _Client:
 
     def measure(self, count: int) -> Result:
         """The best of a few and of many at once, on the event loop that Corral uses."""
-        variants = {f"{at_once} at once": count / uvloop.run(self._timed(count, at_once)) for at_once in _AT_ONCE}
+        variants = {f"{at_once} at once": count / uvloop.run(self._time_run(count, at_once)) for at_once in _AT_ONCE}
         best = max(variants.values())
         notes = "; ".join(f"{name} {rate:,.0f}" for name, rate in variants.items())
         return Result(best, count, count / best, f"download only, one process; {notes}", variants=variants)
 
-    async def _timed(self, count: int, at_once: int) -> float:
+    async def _time_run(self, count: int, at_once: int) -> float:
         return await self._with_client(at_once, lambda get: _downloaded(get, self._site, count, at_once))
 
     async def _with_client(self, at_once: int, work: Callable[[Get], Awaitable[float]]) -> float:

@@ -32,9 +32,9 @@ class Scrape:
 
     def measure(self, count: int) -> Result:
         """On the event loop the command line uses."""
-        return serve(self._measured(count))
+        return serve(self._measure(count))
 
-    async def _measured(self, count: int) -> Result:
+    async def _measure(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")
         async with open_node(settings) as app:
             job = Job(JobId(new_id()), self._site, _FIELDS, datetime.now(UTC), strategy=Strategy.HTTP)

@@ -32,13 +32,13 @@ class SameWork:
         for setting in ("journal_mode=WAL", "synchronous=FULL"):
             kept.execute(f"PRAGMA {setting}")
         kept.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY, url TEXT, title TEXT, heading TEXT)")
-        seconds = uvloop.run(self._timed(kept, count))
+        seconds = uvloop.run(self._time_run(kept, count))
         [[found]] = kept.execute("SELECT count(*) FROM pages WHERE title LIKE 'Page %' AND heading LIKE 'Heading %'")
         assert found == count, f"{found} of {count} pages"
         notes = f"wreq, selectolax, SQLite synchronous=FULL, {_AT_ONCE} at once; no runs, no guard, no history"
         return Result(count / seconds, count, seconds, notes)
 
-    async def _timed(self, kept: sqlite3.Connection, count: int) -> float:
+    async def _time_run(self, kept: sqlite3.Connection, count: int) -> float:
         client = wreq.Client()
         urls = iter([f"{self._site}{path_of(number)}" for number in range(count)])
         read: list[tuple[str, str, str]] = []

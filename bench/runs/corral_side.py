@@ -52,14 +52,14 @@ class Corral:
 
     def measure(self, count: int) -> Result:
         """On the event loop the command line uses."""
-        return serve(self._measured(count))
+        return serve(self._measure(count))
 
-    async def _measured(self, count: int) -> Result:
+    async def _measure(self, count: int) -> Result:
         """The best of two ways to hand the runs over: one by one from many callers, and in batches."""
         async with open_node(load_settings(data_dir=self._data, runs_per_process=_CONCURRENCY)) as app:
-            await _warmed(app)
-            singly = await self._timed(app, count, self._submit_singly)
-            in_bulk = await self._timed(app, count, self._submit_in_bulk)
+            await _warm_up(app)
+            singly = await self._time_run(app, count, self._submit_singly)
+            in_bulk = await self._time_run(app, count, self._submit_in_bulk)
             problems = await app.store.maintenance.audit() if count <= 50_000 and self.name == "corral" else []
         assert not problems, problems
         variants = {"one by one": count / singly, "in batches": count / in_bulk}
@@ -67,10 +67,10 @@ class Corral:
         notes = f"SQLite, synchronous=FULL, 2 workers × {_CONCURRENCY}"
         return Result(count / best, count, best, notes, variants=variants)
 
-    async def _timed(self, app: App, count: int, submit: object) -> float:
+    async def _time_run(self, app: App, count: int, submit: object) -> float:
         began = time.perf_counter()
         await submit(app, count)  # type: ignore[operator]
-        await _drained(app)
+        await _drain(app)
         return time.perf_counter() - began
 
     async def _submit_singly(self, app: App, count: int) -> None:
@@ -129,12 +129,12 @@ class Corral:
 class CorralWithHistory(Corral):
     name = "corral, 1M finished"
 
-    async def _measured(self, count: int) -> Result:
+    async def _measure(self, count: int) -> Result:
         history = 20_000 if self._place.quick else _HISTORY
         store = open_store(load_settings(data_dir=self._data).store_url)
         await store.close()
         _fill(self._data / "corral.db", history)
-        result = await super()._measured(count)
+        result = await super()._measure(count)
         return Result(result.rate_per_s, count, result.seconds, f"{history:,} finished runs", {}, result.variants)
 
     async def extras(self) -> dict[str, float]:
@@ -164,12 +164,12 @@ def _fill(path: Path, count: int) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-async def _warmed(app: App) -> None:
+async def _warm_up(app: App) -> None:
     await app.store.runs.add([_run() for _ in range(_BULK)])
-    await _drained(app)
+    await _drain(app)
 
 
-async def _drained(app: App) -> None:
+async def _drain(app: App) -> None:
     while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database sends no notification
         await asyncio.sleep(0.01)
 

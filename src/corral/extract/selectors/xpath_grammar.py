@@ -112,7 +112,7 @@ class _Grammar:
     def whole(self) -> None:
         self._expression()
         if self._next.kind != "end":
-            raise self._unexpected()
+            raise self._syntax_error()
 
     @property
     def _next(self) -> _Token:
@@ -127,13 +127,13 @@ class _Grammar:
 
     def _need(self, sign: str) -> None:
         if not self._take(sign):
-            raise self._unexpected(f"{sign!r} is missing")
+            raise self._syntax_error(f"{sign!r} is missing")
 
     def _is_before(self, sign: str) -> bool:
         """Whether this sign stands behind the next token."""
         return self._next.kind != "end" and self._tokens[self._place + 1].text == sign
 
-    def _unexpected(self, what: str = "") -> _Wrong:
+    def _syntax_error(self, what: str = "") -> _Wrong:
         token = self._next
         if token.kind == "end":
             return _Wrong(token.at, what or "it ends too early")
@@ -217,7 +217,7 @@ class _Grammar:
         if self._take("*"):
             return
         if token.kind != "name":
-            raise self._unexpected()
+            raise self._syntax_error()
         self._place += 1
         if self._take("("):
             if token.text not in _NODE_TYPES:
