@@ -20,7 +20,7 @@ _settings = load_settings()
 app = make_celery(
     broker_url(_settings),
     worker_pool="corral.celery_app.pool:NodePool",
-    worker_consumer="corral.celery_app.consumer:Listener",
+    worker_consumer="corral.celery_app.consumer:NodeConsumer",
     worker_concurrency=_settings.workers * _settings.runs_per_process,
 )
 app.set_default()
