@@ -11,7 +11,7 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import Lease
-from corral.engine.oneshot import Errands, errand
+from corral.engine.oneshot import OneShotWorkers, errand
 from corral.wiring.options import worker_config
 from tests.engine.builders import settings_for, until
 
@@ -26,7 +26,7 @@ def workers() -> set[int]:
 
 async def test_a_process_is_kept_for_the_next_unless_it_broke_or_knows_too_little(tmp_path: Path) -> None:
     config = asdict(worker_config(settings_for(tmp_path)))
-    errands = Errands(lambda: config)
+    errands = OneShotWorkers(lambda: config)
     before = workers()
     assert isinstance(await errands.perform(a_selftest("nothing"), 10), Fetched)
     [first] = workers() - before
@@ -49,7 +49,7 @@ async def test_a_process_is_kept_for_the_next_unless_it_broke_or_knows_too_littl
 
 
 async def test_one_that_does_not_answer_is_ended(tmp_path: Path) -> None:
-    errands = Errands(lambda: asdict(worker_config(settings_for(tmp_path))))
+    errands = OneShotWorkers(lambda: asdict(worker_config(settings_for(tmp_path))))
     before = workers()
     late = await errands.perform(a_selftest("stall", seconds=60), 0.2)
     assert isinstance(late, Failed)

@@ -51,7 +51,7 @@ def errand(
     return Lease(run, Owner("errand"), session)
 
 
-class Errands:
+class OneShotWorkers:
     """Worker processes beside the node's: one per errand at a time, kept for a while for the next one.
 
     They go past the gates of the node in this process, where there is one.

@@ -13,9 +13,9 @@ from corral.domain.runs.node import BrokerNow
 from corral.domain.runs.queues import Waiting, hint_of
 from corral.domain.secret import Secret
 from corral.engine.background.artifact_cleanup import Tidying
-from corral.engine.background.recipe_recorder import Lessons
+from corral.engine.background.recipe_recorder import RecipeRecorder
 from corral.engine.background.schedule import Scheduler
-from corral.engine.background.site_memory_writer import Learning
+from corral.engine.background.site_memory_writer import SiteMemoryWriter
 from corral.engine.background.sweep import Sweeper
 from corral.engine.hosts.limiter import InProcessHolder
 from corral.engine.hosts.permits import Permits
@@ -26,7 +26,7 @@ from corral.engine.node.heartbeat_record import NodeHeartbeat
 from corral.engine.node.node import Node
 from corral.engine.node.options import NodeOptions
 from corral.engine.node.sources import MessageSource, RunSource
-from corral.engine.oneshot import Errands
+from corral.engine.oneshot import OneShotWorkers
 from corral.engine.usecases.crawls import Crawls
 from corral.engine.usecases.field_maps import FieldMaps
 from corral.engine.usecases.jobs import Jobs
@@ -71,11 +71,11 @@ class App:
     tidying: Tidying
     node: Node | None
     sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
-    learning: Learning
+    learning: SiteMemoryWriter
     previews: Previews
     field_maps: FieldMaps
     crawls: Crawls
-    errands: Errands
+    errands: OneShotWorkers
     door: StandaloneLimiter | None = None  # where there is no node
     asked: MessageSource | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
@@ -176,7 +176,7 @@ def assemble(
     vault = vault_of(settings)
     processes = None if work is None else work.processes
     options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes)
-    learning = Learning(store)
+    learning = SiteMemoryWriter(store)
     node = None if work is None else _make_node(settings, store, options, pulse, learning, source=work.source)
     notifier = _RunNotifier(pulse, node, hints)
     submitter = Submitter(store, probe, wake=notifier.wake, abort=notifier.abort)
@@ -189,7 +189,7 @@ def assemble(
 
     jobs = Jobs(store, probe, egress, functools.partial(_seal, vault))
     keeper = node or door
-    errands = Errands(functools.partial(_preview_config, settings, vault), None if keeper is None else keeper.limiter)
+    errands = OneShotWorkers(lambda: _preview_config(settings, vault), None if keeper is None else keeper.limiter)
     offers = offered_strategies()
     return App(
         settings=settings,
@@ -218,11 +218,11 @@ def _make_node(
     store: Store,
     options: NodeOptions,
     pulse: ChangeSignal,
-    learning: Learning,
+    learning: SiteMemoryWriter,
     *,
     source: RunSource,
 ) -> Node:
-    lessons = Lessons(store.recipes, learning.flush)
+    lessons = RecipeRecorder(store.recipes, learning.flush)
     return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.kept, source=source)
 
 

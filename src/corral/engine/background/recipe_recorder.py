@@ -20,7 +20,7 @@ from corral.domain.sites.site import fields_key
 log = structlog.get_logger()
 
 
-class Lessons:
+class RecipeRecorder:
     def __init__(self, store: RecipeStore, before: Callable[[], Awaitable[None]]) -> None:
         """`before` writes what is known so far: a new recipe starts without the failures of the old one."""
         self._store = store

@@ -75,7 +75,7 @@ def failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
     return (str(recipe.get("id")), int(recipe.get("version") or 0)) if is_answer else None
 
 
-class Learning:
+class SiteMemoryWriter:
     def __init__(self, store: EngineStore) -> None:
         self._store = store
         self._seen: list[Observation] = []
