@@ -12,7 +12,7 @@ from warcio.checker import Checker
 
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.crawl.item import BatchReport, ItemResult
-from corral.domain.crawl.page_archive import page_document, told_at_once
+from corral.domain.crawl.page_archive import page_document, split_by_size
 from corral.domain.errors import PagesNotKept
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import RunAction
@@ -154,9 +154,9 @@ async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(s
 def test_a_report_carries_no_more_pages_than_fit() -> None:
     large = {**kept(0), "body": "x" * (20 * 1024 * 1024)}
     ended = [ItemResult(number, "k", ItemState.DONE, page=large) for number in range(4)]
-    told, later = told_at_once(ended)
+    told, later = split_by_size(ended)
     assert ([each.id for each in told], [each.id for each in later]) == ([0], [1, 2, 3])
     huge = ItemResult(9, "k", ItemState.DONE, page={**large, "body": "x" * (60 * 1024 * 1024)})
-    assert told_at_once([huge, ended[0]]) == ([huge], [ended[0]])
+    assert split_by_size([huge, ended[0]]) == ([huge], [ended[0]])
     plain = [ItemResult(number, "k", ItemState.DONE) for number in range(4)]
-    assert told_at_once(plain) == (plain, [])
+    assert split_by_size(plain) == (plain, [])

@@ -1,4 +1,4 @@
-"""What a crawl wants of a page: its record, and where it leads, already checked against the scope of the crawl."""
+"""Extract from a page what a crawl needs: its record, and its links checked against the scope of the crawl."""
 
 import hashlib
 import re
@@ -77,7 +77,7 @@ class CrawledDocument(NamedTuple):
 
 
 class LinkClassifier:
-    """One per plan, and told apart by being another one."""
+    """Classifies links by the plan of a crawl. Cached results are keyed by its identity: there is one per plan."""
 
     def __init__(self, plan: CrawlPlan) -> None:
         self.plan = plan
@@ -85,7 +85,7 @@ class LinkClassifier:
     def classify(
         self, base: Target, references: Sequence[str], today: date, *, is_too_deep: bool
     ) -> list[_ClassifiedLink | None]:
-        """Of the page nothing matters but its folder and whether it is the last; None for what cannot be fetched."""
+        """Classify references of a page; None for what cannot be fetched. Only the folder of the page matters."""
         about = (self, is_too_deep, today)
         known, site = _memory.of(about), base.origin
         folder = site + base.path[: base.path.rfind("/") + 1]
@@ -123,9 +123,9 @@ _About = tuple[LinkClassifier, bool, date]
 
 
 class _Memory:
-    """Where references lead and what becomes of them: menus are the same on every page of a site.
+    """Cache of classified references: menus are the same on every page of a site.
 
-    One for all crawls of a reader. What it takes is reckoned, and when that is too much it begins anew.
+    All crawls of a parser process share it. Its size is estimated, and it is cleared when it grows too large.
     """
 
     def __init__(self) -> None:

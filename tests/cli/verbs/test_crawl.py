@@ -41,7 +41,7 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
         assert corral("crawl", "pages", run, "--state", "lost").code == 2
         assert "forgets them 24 h after the end; `corral run keep " in some.out
         none = corral("crawl", f"{site.url}/nothing")
-        assert (none.code, "came to nothing" in none.err) == (1, True), none.err
+        assert (none.code, "crawl failed" in none.err) == (1, True), none.err
     assert corral("crawl", "nonsense").code == 2
     assert corral("crawl", "http://a.test/", "--include", "no slash").code == 2
     assert corral("crawl", "http://a.test/", "--scope", "world").code == 2

@@ -123,7 +123,7 @@ def test_more_than_so_many_variants_of_a_query_are_deferred() -> None:
     assert budget.admit(template_of(f"{SITE}/shop?page=1")) is Trap.QUERY_VARIANTS
     assert budget.admit(template_of(f"{SITE}/list?page=1")) is None
     assert [budget.admit(template_of(f"{SITE}/item/{number}")) for number in range(50)] == [None] * 50
-    assert budget.held() == {"example.com/shop?…": Trap.QUERY_VARIANTS}
+    assert budget.list_held() == {"example.com/shop?…": Trap.QUERY_VARIANTS}
     assert budget.hold(template_of(f"{SITE}/shop?page=1"), is_deferred=True) is None
 
 
@@ -146,7 +146,7 @@ def test_a_template_that_brings_nothing_new_is_deferred_and_never_refused_for_it
     assert budget.admit(template) is Trap.NO_NEW_CONTENT
     assert budget.hold(template, is_deferred=False) is Trap.NO_NEW_CONTENT
     assert budget.hold(template, is_deferred=True) is None
-    assert set(budget.held().values()) == {Trap.NO_NEW_CONTENT}
+    assert set(budget.list_held().values()) == {Trap.NO_NEW_CONTENT}
 
 
 def test_something_new_lifts_a_starved_template() -> None:
@@ -159,7 +159,7 @@ def test_something_new_lifts_a_starved_template() -> None:
 
     assert budget.admit(template) is None
     assert budget.hold(template, is_deferred=False) is None
-    assert budget.held() == {}
+    assert budget.list_held() == {}
 
 
 def grow(budget: TemplateBudget, template: str, pages: int, yielded: int = 1, found_on: str | None = None) -> list[str]:
@@ -238,9 +238,9 @@ def test_facets_are_starved_by_their_path_where_they_bring_no_new_word() -> None
     for facet in facets:
         budget.observe(facet, chance.getrandbits(64), words=[1, 2, 3])
 
-    assert budget.held() == {"example.com/shop?…": Trap.NO_NEW_CONTENT}
+    assert budget.list_held() == {"example.com/shop?…": Trap.NO_NEW_CONTENT}
     budget.observe(facets[0], 5, words=[1, 2, 4])
-    assert budget.held() == {}
+    assert budget.list_held() == {}
 
 
 def test_lists_that_are_alike_and_lead_to_new_pages_are_never_held_back() -> None:
@@ -249,9 +249,9 @@ def test_lists_that_are_alike_and_lead_to_new_pages_are_never_held_back() -> Non
     for _ in range(3_000):
         assert budget.observe(page, 77, words=[1], led_to=[page, photo], found_on=page) == []
 
-    assert budget.held() == {}
+    assert budget.list_held() == {}
     grow(budget, page, 6)
-    assert page in budget.held()
+    assert page in budget.list_held()
 
 
 def test_words_of_a_template_that_were_forgotten_are_new_again() -> None:
@@ -260,9 +260,9 @@ def test_words_of_a_template_that_were_forgotten_are_new_again() -> None:
         budget.observe("example.com/q/{n}", random.Random(number).getrandbits(64), words=[number])
 
     budget.observe("example.com/q/{n}", random.Random(30).getrandbits(64), words=[0])
-    assert "example.com/q/{n}" not in budget.held()
+    assert "example.com/q/{n}" not in budget.list_held()
     budget.observe("example.com/q/{n}", random.Random(31).getrandbits(64), words=[0])
-    assert "example.com/q/{n}" in budget.held()
+    assert "example.com/q/{n}" in budget.list_held()
 
 
 def test_a_new_year_on_the_same_calendar_is_nothing_new_and_a_new_name_is() -> None:
@@ -272,9 +272,9 @@ def test_a_new_year_on_the_same_calendar_is_nothing_new_and_a_new_name_is() -> N
     chance = random.Random(1)
     for year in range(4):
         budget.observe(template, chance.getrandbits(64), words=[1, 2, *days, NUMBERS_FROM + 1000 + year])
-    assert budget.held() == {template: Trap.NO_NEW_CONTENT, family_of(template): Trap.NO_NEW_CONTENT}
+    assert budget.list_held() == {template: Trap.NO_NEW_CONTENT, family_of(template): Trap.NO_NEW_CONTENT}
     budget.observe(template, chance.getrandbits(64), words=[1, 3, 4, *days])
-    assert budget.held() == {}
+    assert budget.list_held() == {}
 
 
 def test_addresses_with_a_query_that_are_worth_it_make_room_for_more() -> None:
@@ -338,13 +338,13 @@ def test_a_budget_comes_back_from_its_document_at_any_moment(steps: list[tuple[s
             )
         again = TemplateBudget.of(json.loads(json.dumps(budget.document())), LIMITS)
         assert budget.document() == again.document()
-        assert budget.held() == again.held()
+        assert budget.list_held() == again.list_held()
         assert len(budget.document()["templates"]) <= LIMITS.templates
 
 
 def test_what_an_earlier_version_wrote_is_learned_again() -> None:
     budget = TemplateBudget.of({"templates": [["example.com/a", 1, 2, 3, 4, 15, [], []]]})
-    assert budget.held() == {}
+    assert budget.list_held() == {}
 
 
 def test_the_document_of_a_budget_is_small_however_large_the_site() -> None:

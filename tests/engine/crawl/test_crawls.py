@@ -61,21 +61,21 @@ async def test_partial_results_can_be_no_use(app: App) -> None:
     with served({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
         run, _, _ = await crawled(app, f"{site.url}/", partial_results_ok=False)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "bad_response", "http_400")
-        assert run.error_message == "the crawl came to nothing: 1 of 2 pages failed, and partial results are no use"
+        assert run.error_message == "crawl failed: 1 of 2 pages failed, and partial results are not accepted"
 
 
 async def test_a_crawl_that_may_read_nothing_says_so(app: App) -> None:
     with served({"/": Page(status=302, headers={"location": "http://elsewhere.test/"})}) as site:
         run, _, _ = await crawled(app, f"{site.url}/")
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "policy", "out_of_scope")
-        assert run.error_message == "the crawl came to nothing: no page of it may be read (out_of_scope)"
+        assert run.error_message == "crawl failed: no page was allowed (out_of_scope)"
 
 
 async def test_a_crawl_of_which_everything_failed_has_failed(app: App) -> None:
     with served({}) as site:
         run, found, counts = await crawled(app, f"{site.url}/")
         assert (run.state, found, counts) == (RunState.FAILED, {}, Counts(failed=1))
-        assert run.error_message == "the crawl came to nothing: 1 of 1 pages failed: the target answered 404"
+        assert run.error_message == "crawl failed: 1 of 1 pages failed: the target answered 404"
         assert (run.failure_code, run.failure_detail) == ("bad_response", "http_404")
 
 

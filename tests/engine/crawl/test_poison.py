@@ -52,5 +52,5 @@ async def test_a_crawl_that_begins_with_such_a_page_ends_and_says_so(database: s
         with served({"/": Page(on_ask=killer(app))}) as site:
             run = await ended_run(app, await start(app, f"{site.url}/"), within_s=60)
             assert (run.state, site.hits["/"]) == (RunState.FAILED, 3)
-            assert run.error_message == "the crawl came to nothing: 1 of 1 pages failed"
+            assert run.error_message == "crawl failed: 1 of 1 pages failed"
             await asyncio.sleep(0)

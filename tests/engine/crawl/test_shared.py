@@ -58,7 +58,7 @@ class Fleet:
     def ended(self, task: str) -> dict[str, Any]:
         return self.stack.ended(task, 60)
 
-    def told(self, task: str) -> list[str]:
+    def take_report(self, task: str) -> list[str]:
         return [each for each in self.stack.messages(task) if each.startswith("Helper")]
 
     def records(self, task: str) -> dict[str, int]:
@@ -115,7 +115,7 @@ def until_shared(fleet: Fleet, web: Web, task: str, since: int = 0) -> None:
     """Until two processes have read pages, or there is nothing left to read."""
     deadline = time.monotonic() + 30 * SLACK
     while len({visit.process for visit in web.visits[since:]} & set(fleet.workers())) < 2:
-        assert time.monotonic() < deadline, (fleet.stack.run(task), fleet.told(task))
+        assert time.monotonic() < deadline, (fleet.stack.run(task), fleet.take_report(task))
         if fleet.stack.run(task)["status"] not in ("queued", "running"):
             return
         time.sleep(0.02)
@@ -133,7 +133,7 @@ def test_several_nodes_share_a_crawl(fleet: Fleet, web: Web) -> None:
     assert web.shared_hosts() == [], "a host is with one worker at a time"
     assert web.most_at_once() <= AT_ONCE, "all of them together read no more at once than the plan says"
     assert min(web.processes().values()) >= len(web.pages) // 10, "each had a share of it"
-    assert {"Helper joined", "Helper left"} == set(fleet.told(task))
+    assert {"Helper joined", "Helper left"} == set(fleet.take_report(task))
     report(f"{len(web.pages)} pages of {HOSTS} hosts, shared by {sorted(web.processes().values())}")
 
 

@@ -125,7 +125,7 @@ class LateFrontier:
         self.pending = {each.id: each for each in (item(1), item(2))}
 
     @asynccontextmanager
-    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["LateFrontier"]:
+    async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["LateFrontier"]:
         yield self
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:

@@ -26,7 +26,7 @@ _ITEMS_PER_PAGE = 20
 HOST_BUDGET = "host_budget"
 CANONICAL = "canonical"
 LISTING = "listing"  # a page of a list, read for its links
-LIST_LIMIT = "list_limit"  # the same, and the list goes on beyond a bound that nobody asked for
+LIST_LIMIT = "list_limit"  # the same, and the list goes on beyond a default limit
 EMPTY_LIST_PAGE = "empty_list_page"  # the same, and it leads on although it names no item
 NO_FIELDS = "no_fields"  # none of what was asked for is on the page
 NOINDEX = "noindex"
@@ -162,7 +162,7 @@ class CrawlPlan:
     user_agent: str | None = None  # sent instead of the installation's own; robots.txt is asked as the latter
     delay_s: float | None = None  # between two pages of one host, at least
     strategy: str = AUTO  # how pages are got: http, browser, or auto (by browser what is empty without its scripts)
-    browser_pages: int = 200  # with auto, so many pages are rendered at most, by each worker
+    browser_pages: int = 200  # with auto, each worker renders at most this many pages
     max_scrolls: int = 50  # of a page that shows more when it is scrolled
     since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
     workers: int | str = AUTO  # that share it at most, each with hosts of its own
@@ -276,15 +276,15 @@ def final_state(
 def why_failed(
     counts: Counts, reasons: Mapping[str, int], *, ran_out: StoppedBy | str | None
 ) -> tuple[FailureCode, str, str]:
-    """Code, detail and words for a crawl that failed: what most of its pages failed for, or were left out for."""
+    """Return code, detail and message of a failed crawl: the reason that most of its pages failed or were excluded."""
     if ran_out == StoppedBy.TIME:
-        return FailureCode.TIMEOUT, "total", "its time is over"
+        return FailureCode.TIMEOUT, "total", "the time limit was reached"
     if counts.failed == 0:
         most = max(reasons, key=lambda each: reasons[each], default="pages")
-        return FailureCode.POLICY, most.rpartition(":")[2], f"no page of it may be read ({most})"
+        return FailureCode.POLICY, most.rpartition(":")[2], f"no page was allowed ({most})"
     said = f"{counts.failed} of {counts.fetched} pages failed"
     if counts.done:
-        said += ", and partial results are no use"
+        said += ", and partial results are not accepted"
     named = [each for each in reasons if each.partition(":")[0] in _FAILURES]
     # What our own rules leave out has not failed, unless it is where the crawl begins.
     most = max(named, key=lambda each: (not each.startswith(FailureCode.POLICY), reasons[each]), default="")
@@ -324,9 +324,9 @@ def eta_range(
 ) -> tuple[float, float] | None:
     """Seconds until the end, at least and at most; None where nothing can be told yet.
 
-    At least what waits has to be fetched. At most, what is deferred is fetched too and each page goes on bringing
-    `new_per_page` links: fewer than one and it ends by itself, more and only a budget ends it. The deadline of the
-    plan bounds both.
+    The lower bound fetches the pending items only. The upper bound fetches the deferred ones as well, and each page
+    brings `new_per_page` more links: below one the crawl ends by itself, above one only a budget ends it. The deadline
+    of the plan bounds both.
     """
     if pages_per_s <= 0:
         return None

@@ -1,4 +1,4 @@
-"""One URL of a crawl: found, leased, and what became of it. All items of a run are its frontier."""
+"""Items: the URLs of a crawl, from discovery to result. All items of a run are its frontier."""
 
 import hashlib
 from enum import StrEnum
@@ -9,7 +9,7 @@ from corral.domain.crawl.traps import DEFERRING
 
 _KEY_BYTES = 15
 
-# So many rows are written in one transaction at most.
+# Rows that one transaction writes at most.
 MAX_ROWS = 1_000
 
 # `due_at` of an item that was deferred and is wanted now: after those that never waited (0), before those that are
@@ -53,12 +53,12 @@ def listing_place(kind: str) -> tuple[int, int] | None:
 
 
 def listing_key(key: str) -> str:
-    """A list page is another item than the same address as a page."""
+    """Return the key of a URL read as a list page, which is another item than the page itself."""
     return short_key(f"{_LISTING} {key}")
 
 
 def short_key(key: str) -> str:
-    """As long for every URL, so that a million of them are found as quickly as a thousand."""
+    """Return a key of fixed length, so that the index stays small whatever the length of URLs."""
     return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=_KEY_BYTES).hexdigest()
 
 
@@ -72,7 +72,7 @@ class Change(StrEnum):
 
 
 class DiscoveredLink(NamedTuple):
-    """A URL seen on a page, or given at the start. With a `reason` it is not fetched."""
+    """A URL found on a page, or a start URL. A link with a `reason` is not fetched."""
 
     url: str
     key: str  # what makes two URLs the same item
@@ -92,7 +92,7 @@ def state_when_found(found: DiscoveredLink) -> ItemState:
 
 
 class Item(NamedTuple):
-    """What is fetched next."""
+    """An item that was leased to a worker."""
 
     id: int
     url: str
@@ -102,14 +102,14 @@ class Item(NamedTuple):
     kind: str = PAGE
     # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
     known: tuple[str, str | None, str | None] | None = None
-    is_back: bool = False  # it had to wait: others may have gone deeper meanwhile
+    is_back: bool = False  # it had to wait: pages at greater depth may have been read meanwhile
     is_deferred: bool = False  # it was suspected of being part of a trap, and everything else was fetched first
     found_on: str | None = None  # the address of the page that led to it first
     rank: float = 0.0  # as in DiscoveredLink
 
 
 class PageSignals(NamedTuple):
-    """What else a page showed, for whoever decides what becomes of it. It stays in the worker."""
+    """What a page showed beside its record and links. Decisions in the worker use it; it is not stored."""
 
     canonical: DiscoveredLink | None = None  # the page of which this one says that it is the same
     print: int | None = None  # what its text is about, as a number
@@ -121,7 +121,7 @@ class PageSignals(NamedTuple):
 
 
 class ItemResult(NamedTuple):
-    """What became of an item: `state` is pending where it is to be tried again, and leased where more will be told."""
+    """The result of an item. Its state is pending for a retry, and leased where more links follow in a next report."""
 
     id: int
     key: str
@@ -133,7 +133,7 @@ class ItemResult(NamedTuple):
     found: tuple[DiscoveredLink, ...] = ()
     http_status: int | None = None
     size: int = 0  # bytes that arrived
-    is_late: bool = False  # not when its turn had come first: others may have gone deeper meanwhile
+    is_late: bool = False  # read after its first turn: other pages may have been read at greater depth meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = (
         None  # the answer itself, where the plan keeps pages: see domain/crawl/page_archive.py
@@ -143,24 +143,24 @@ class ItemResult(NamedTuple):
     dropped: int = 0  # links of the page that are not among `found`: there were too many
     merged: int = 0  # addresses seen on it first that differ from others only in a session id
     seen: PageSignals | None = None
-    depth: int | None = None  # it was read as lying so deep, and its links were judged by that
+    depth: int | None = None  # the depth at which it was read, which its links were judged by
     counts: bool = True  # as an attempt, where it is to be tried again
 
 
 class BatchReport(NamedTuple):
-    """What a crawl says: what became of items, which it still holds, how many more it wants."""
+    """A worker's report: the results of items, the ids it still holds, and how many more it wants."""
 
     ended: tuple[ItemResult, ...]
     holding: tuple[int, ...]
     want: int
     is_last: bool = False  # the answer says how many items ended for which reason
     traps: dict[str, Any] | None = None  # what was learned of templates: see engine.worker.kinds.crawl.traps
-    at_once: int = 0  # so many pages may be under way until the answer is heard
-    is_done: bool = False  # it has nothing more to do, as far as it knows
+    at_once: int = 0  # pages that the worker may read at once until it hears the answer
+    is_done: bool = False  # the worker has nothing left to do, as far as it knows
 
 
 class Batch(NamedTuple):
-    """The answer to a crawl that told what it did and asked for more."""
+    """The answer to a report: the items leased to the worker, and the state of the crawl."""
 
     items: tuple[Item, ...]
     counts: Counts
@@ -175,14 +175,14 @@ class Batch(NamedTuple):
     at_once: int | None = None  # how many pages may be read at once from now on; None is what the plan says
     is_shared: bool = False  # with other workers
     is_over: bool = False  # to a helper: there is nothing left to help with
-    helpers: int = 0  # so many runs that will help were queued just now
+    helpers: int = 0  # runs of helpers that this step queued
     empty_fields: dict[str, int] | None = None  # to the last report: fields that most records lack
     examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
     held_back: list[dict[str, Any]] | None = None  # to the last report: addresses that trap detection held back
 
 
 class StoredItem(NamedTuple):
-    """An item as it is shown to people."""
+    """An item as the API and the CLI show it."""
 
     id: int
     run_id: str

@@ -35,7 +35,7 @@ def decide_item(
 ) -> ItemTransition:
     """`attempt` is the one that just ended, from 1; the key of the item makes its jitter repeatable.
 
-    Where the crawl begins, nobody has to wait to learn that the address is dead.
+    A start URL is not retried for long: a dead address is reported at once.
     """
     if not isinstance(outcome, Failed):
         return ItemTransition(ItemState.DONE)

@@ -95,7 +95,7 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
     if job.timeout_s is not None:
         document["max_seconds"] = max(1.0, job.timeout_s)
     if job.crawl_mode is CrawlMode.LIST:
-        # Somebody has chosen these links: none of them is a trap, a copy or not meant for us.
+        # The user selected these links: trap detection, canonical links and noindex do not apply to them.
         chosen = {"avoid_traps": False, "use_canonical": False, "obey_noindex": False, "follow_nofollow": True}
         listing = {name: config[name] for name in (ITEM_LINKS, PAGINATION, "max_pages", "max_items") if name in config}
         document |= {**chosen, "listing": listing, "max_pages": config.get("max_items", DEFAULT_ITEMS), "max_depth": 1}

@@ -13,7 +13,7 @@ _MAX_KEYWORD_CHARS = 100
 AUTO = "auto"  # as many workers as are worth it; the strategy that a page needs
 BROWSER = "browser"
 STRATEGIES = (AUTO, "http", BROWSER)
-# So many workers share a crawl at most, whoever says so; where nobody says how many, fewer, each worth its while.
+# Upper limit of workers per crawl; with `auto`, only as many as have enough pages to read.
 MAX_WORKERS = 64
 LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
 _MAX_ID_CHARS = 100

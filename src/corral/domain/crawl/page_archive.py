@@ -1,4 +1,4 @@
-"""Pages of a crawl kept as they came. What would open something to whoever reads them later is not kept."""
+"""Archived pages of a crawl: the response as it came, without its secrets."""
 
 import base64
 import sys
@@ -51,21 +51,21 @@ def page_document(
         "url": redact(url),
         "requested_url": None if requested_url is None else redact(requested_url),
         "http_status": http_status,
-        "headers": [[name, _shown(name, value)] for name, value in headers],
+        "headers": [[name, _redact_header(name, value)] for name, value in headers],
         "body": base64.b64encode(zstd.compress(body)).decode(),
         "fetched_at": fetched_at,
     }
 
 
-def packed_of(document: dict[str, Any]) -> bytes:
+def body_of(document: dict[str, Any]) -> bytes:
     return base64.b64decode(document["body"])
 
 
-def _shown(name: str, value: str) -> str:
+def _redact_header(name: str, value: str) -> str:
     return SHOWN if name.lower() in _SECRET_HEADERS or is_secret_name(name) else redact(value)
 
 
-def told_at_once(ended: list[ItemResult]) -> tuple[list[ItemResult], list[ItemResult]]:
+def split_by_size(ended: list[ItemResult]) -> tuple[list[ItemResult], list[ItemResult]]:
     """The first of them, as many as fit into a report; and the others."""
     total = 0
     for count, each in enumerate(ended):

@@ -59,7 +59,7 @@ class Pattern:
 
     @cached_property
     def _pieces(self) -> tuple[str, ...]:
-        return tuple(_spelled(self.text).split("*"))
+        return tuple(_normalize_pattern(self.text).split("*"))
 
     def matches(self, url: str, path_at: int) -> bool:
         """`url` is canonical, and its path begins at `path_at`."""
@@ -240,7 +240,7 @@ def is_named_as_file(url: str) -> bool:
     return url[dot + 1 : end].lower() in _NOT_PAGES
 
 
-def _spelled(text: str) -> str:
+def _normalize_pattern(text: str) -> str:
     """A pattern as canonical addresses are spelled."""
     text = normalize_escapes(quote(text, safe=_PATTERN_SAFE))
     if text[0] == "/":

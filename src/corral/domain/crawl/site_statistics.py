@@ -1,4 +1,4 @@
-"""What crawls got from a site, in numbers: so many rows as there are ways a page can end, however many pages."""
+"""Statistics of crawled pages per site: one row for each way a page can end, however many pages there are."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def host_of(authority: str) -> str:
     return host if host and port.isdigit() else authority
 
 
-def tallied(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
+def tally_results(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
     """Pages with their authority, added up; in one order for everybody."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for authority, each in ended:

@@ -1,4 +1,4 @@
-"""Work on the pages of a site that somebody has listed: which plan it is, and how far it has come."""
+"""Scraping a list of URLs of one site: the plan of its crawl, and its progress."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class SiteWork:
 
 
 def progress(run: Run, counts: Counts) -> dict[str, Any]:
-    """Derived from the rows, so that it is true whoever asks and never goes backwards."""
+    """Return progress derived from the rows, so that it is never wrong and never goes backwards."""
     about = run.payload.read(CrawlPayload).about
     total = int(about.get("pages", counts.fetched + counts.waiting))
     tried = counts.done + counts.failed
@@ -65,8 +65,8 @@ def progress(run: Run, counts: Counts) -> dict[str, Any]:
         "percent": round(100.0 * ended / total, 1) if total else 100.0,
         "error_rate": round(counts.failed / tried, 4) if tried else 0.0,
         "health": _health(counts, tried),
-        "started_at": _spelled(run.started_at),
-        "finished_at": _spelled(run.finished_at),
+        "started_at": _format_time(run.started_at),
+        "finished_at": _format_time(run.finished_at),
     }
 
 
@@ -77,5 +77,5 @@ def _health(counts: Counts, tried: int) -> str:
     return "healthy" if rate < _DEGRADED else "degraded" if rate < _FAILING else "failing"
 
 
-def _spelled(moment: datetime | None) -> str | None:
+def _format_time(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")

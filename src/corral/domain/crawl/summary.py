@@ -16,7 +16,7 @@ TRAP_OPTION = "--no-trap-detection"
 TRAP_FIELD = "avoid_traps"
 
 
-def left_out_by(reasons: Mapping[str, int], links_dropped: int) -> dict[str, int]:
+def count_omissions(reasons: Mapping[str, int], links_dropped: int) -> dict[str, int]:
     """By rule, how many addresses a rule of ours left out. Depth, patterns and budgets are rules of the caller."""
     found = {reason: count for reason, count in reasons.items() if _is_ours(reason) and count}
     return {**found, LINKS_DROPPED: links_dropped} if links_dropped else found

@@ -20,7 +20,7 @@ _SOME_NUMBERS = 3
 _WORDS_FOR_ONE = 30
 _FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
 _FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something new
-# Of a chain that drains by less than this nobody can tell that it drains: some links are taken for known by mistake.
+# A chain that drains by less than this cannot be told from one that does not: some links are mistaken for known.
 _TOLERANCE = 20
 _NEAR_PEAK = 0.7  # calendars come in waves: a page for each day of a month, and then the next month
 _KEPT_WORDS = 256
@@ -113,7 +113,7 @@ class TemplateBudget:
 
     def admit(self, template: str) -> Trap | None:
         """Why this new address is deferred, or refused; None lets it in and counts it."""
-        if self._endless(template) is not None:
+        if self._find_endless(template) is not None:
             return Trap.ENDLESS
         variants = variants_of(template)
         if variants is not None:
@@ -121,19 +121,19 @@ class TemplateBudget:
             if tally.admitted >= self.limits.query_variants:
                 return Trap.QUERY_VARIANTS
             tally.admitted += 1
-        return Trap.NO_NEW_CONTENT if self._starved(template) is not None else None
+        return Trap.NO_NEW_CONTENT if self._find_starved(template) is not None else None
 
     def hold(self, template: str, *, is_deferred: bool) -> Trap | None:
         """Why an address is not fetched now. One that was deferred before is fetched, unless it proved to be a trap."""
-        if self._endless(template) is not None:
+        if self._find_endless(template) is not None:
             return Trap.ENDLESS
-        return Trap.NO_NEW_CONTENT if not is_deferred and self._starved(template) is not None else None
+        return Trap.NO_NEW_CONTENT if not is_deferred and self._find_starved(template) is not None else None
 
     def behind(self, template: str, trap: Trap) -> str:
         """The name that an address of this template is held back by."""
         if trap is Trap.QUERY_VARIANTS:
             return variants_of(template) or template
-        found = self._endless(template) if trap is Trap.ENDLESS else self._starved(template)
+        found = self._find_endless(template) if trap is Trap.ENDLESS else self._find_starved(template)
         return template if found is None else found
 
     def observe(
@@ -197,7 +197,7 @@ class TemplateBudget:
         return 0.0 if folder is None or name.endswith("…") else _suspicion_of(folder) / 2
 
     def _grows_without_end(self, name: str, tally: _Tally, yielded: int) -> bool:
-        """Count a barren page that led to so many new addresses of its own kind; whether that is proof."""
+        """Count a barren page with the number of new addresses of its own kind; return whether that proves a trap."""
         if tally.is_endless:
             return False
         tally.yields.add(yielded)
@@ -288,21 +288,21 @@ class TemplateBudget:
     def _is_starved(self, tally: _Tally) -> bool:
         return tally.barren >= self.limits.barren_pages
 
-    def _starved(self, template: str) -> str | None:
+    def _find_starved(self, template: str) -> str | None:
         tallies = self._tallies
         for name in names_of(template):
             if (tally := tallies.get(name)) is not None and self._is_starved(tally):
                 return name
         return None
 
-    def _endless(self, template: str) -> str | None:
+    def _find_endless(self, template: str) -> str | None:
         tallies = self._tallies
         for name in names_of(template):
             if (tally := tallies.get(name)) is not None and tally.is_endless:
                 return name
         return None
 
-    def held(self) -> dict[str, Trap]:
+    def list_held(self) -> dict[str, Trap]:
         """Every name whose addresses are deferred or refused now, with the rule."""
         found: dict[str, Trap] = {}
         for name, tally in self._tallies.items():

@@ -98,7 +98,7 @@ def template_of(url: str) -> str:
     start = url.find("://") + 3
     path, mark, query = url[start:].lower().partition("?")
     host, slash, rest = path.partition("/")
-    template = host + slash + "/".join([_blurred(segment) if segment else "" for segment in rest.split("/")])
+    template = host + slash + "/".join([_blur(segment) if segment else "" for segment in rest.split("/")])
     if mark:
         names = sorted({part.partition("=")[0] for part in query.split("&")})
         asked = "&".join([_NUMBER.sub("{n}", name) for name in names])
@@ -125,10 +125,10 @@ def names_of(template: str) -> tuple[str, ...]:
     return (template, variants_of(template) or family_of(template))
 
 
-def _blurred(segment: str) -> str:
+def _blur(segment: str) -> str:
     if segment.isalpha():
         return segment
-    # The patterns below look twice at what they see; nobody shall make them look at much.
+    # The patterns below may backtrack, so the length of their input is bounded.
     if len(segment) > _MAX_SEGMENT_CHARS:
         return "{name}"
     is_slug = "." not in segment and segment.count("-") + segment.count("_") >= 2

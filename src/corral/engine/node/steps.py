@@ -10,7 +10,7 @@ import structlog
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
-from corral.domain.crawl.summary import left_out_by
+from corral.domain.crawl.summary import count_omissions
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.empty_fields import FieldCount
 from corral.domain.runs.run import CRAWL, CRAWL_HELPER, Lease
@@ -56,7 +56,7 @@ class Steps:
             )
             if step is not None and report.is_last and lease.run.kind == CRAWL:
                 step = step._replace(reasons=_by_reason(await self._store.crawls.count_reasons(lease.run_id)))
-                left_out = list(left_out_by(step.reasons or {}, 0))
+                left_out = list(count_omissions(step.reasons or {}, 0))
                 step = step._replace(examples=await self._store.crawls.examples_of(lease.run_id, left_out))
                 step = step._replace(empty_fields=await self._empty_fields(lease.run_id, plan))
                 step = step._replace(held_back=await self._store.crawls.trap_groups(lease.run_id))

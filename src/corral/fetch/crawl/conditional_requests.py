@@ -17,7 +17,7 @@ def conditions(item: Item) -> dict[str, str]:
 
 
 def version_of(digest: str, answer: Response) -> Version:
-    return digest, _kept(answer.header("etag")), _kept(answer.header("last-modified"))
+    return digest, _usable_validator(answer.header("etag")), _usable_validator(answer.header("last-modified"))
 
 
 def change_of(item: Item, version: Version) -> Change:
@@ -26,5 +26,5 @@ def change_of(item: Item, version: Version) -> Change:
     return Change.UNCHANGED if item.known[0] == version[0] else Change.CHANGED
 
 
-def _kept(value: str | None) -> str | None:
+def _usable_validator(value: str | None) -> str | None:
     return value if value and len(value) <= _MAX_CHARS and value.isascii() and value.isprintable() else None

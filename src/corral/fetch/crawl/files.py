@@ -30,7 +30,7 @@ def content_type_of(headers: Sequence[tuple[str, str]]) -> str:
 
 def is_file(headers: Sequence[tuple[str, str]], body: bytes) -> bool:
     content_type = content_type_of(headers)
-    # A picture is text as SVG, too; whoever links to one means a picture.
+    # SVG is text, but a link to it means an image.
     return content_type.startswith("image/") or not is_text(content_type, body)
 
 
@@ -40,7 +40,7 @@ class FileKeeper:
         self._max_bytes = max_bytes
 
     def body_limit(self, plan: CrawlPlan) -> BodyLimit:
-        """Nothing is read of a file that nobody wants; one that is wanted may be larger than a page."""
+        """Read no body of a file that is not saved; allow saved files to be larger than a page."""
 
         def limit(status: int, headers: tuple[tuple[str, str], ...]) -> int | None:
             content_type = content_type_of(headers)
@@ -50,7 +50,7 @@ class FileKeeper:
 
         return limit
 
-    async def ended(
+    async def finish(
         self, item: Item, plan: CrawlPlan, answer: Response, run_id: str, *, noindex: bool
     ) -> ItemResult | Failed:
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
@@ -59,7 +59,7 @@ class FileKeeper:
         content_type = content_type_of(answer.headers)
         said = f"{content_type or 'no content type'}"
         if not plan.save_files:
-            return self._skipped(item, plan, answer, said)
+            return self._skip(item, plan, answer, said)
         key = item.key
         if answer.chain:
             target = parse_target(answer.url)
@@ -71,20 +71,20 @@ class FileKeeper:
         if noindex and plan.obey_noindex:
             ended = ItemResult(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status)
             return ended._replace(size=answer.raw_bytes)
-        record = await self._saved(item, answer, content_type, run_id)
+        record = await self._save(item, answer, content_type, run_id)
         if isinstance(record, Failed):
             return record
         ended = ItemResult(item.id, key, ItemState.DONE, record=record, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes)
 
-    def _skipped(self, item: Item, plan: CrawlPlan, answer: Response, said: str) -> ItemResult | Failed:
+    def _skip(self, item: Item, plan: CrawlPlan, answer: Response, said: str) -> ItemResult | Failed:
         told = f"a file ({said}); --save-files or save_files keeps it"
-        if plan.listing is not None:  # somebody chose this very link
+        if plan.listing is not None:  # the user selected this link
             return Failed(FailureCode.EXTRACTION, told, "not_a_page", answer.status)
         ended = ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.NOT_A_PAGE, told, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes)
 
-    async def _saved(self, item: Item, answer: Response, content_type: str, run_id: str) -> dict[str, Any] | Failed:
+    async def _save(self, item: Item, answer: Response, content_type: str, run_id: str) -> dict[str, Any] | Failed:
         if self._folder is None:
             return Failed(FailureCode.POLICY, "this worker has no folder for files", "no_folder")
         target = parse_target(answer.url, max_chars=len(answer.url))

@@ -39,7 +39,7 @@ class SitemapVisitor:
             return fault("policy:url", problem.message)
         level = sitemap_level(item.kind)
         if level is None:
-            return await self._named(item, target, context)
+            return await self._read_robots(item, target, context)
         plan_json = orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode()
         ask = CrawlReadOptions(plan_json, item.depth, level=level)
 
@@ -53,9 +53,9 @@ class SitemapVisitor:
 
         headers = {} if plan.user_agent is None else {"user-agent": plan.user_agent}
         request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, max_bytes=MAX_BYTES)
-        return await self._listed(item, ask, request, context)
+        return await self._read_sitemap(item, ask, request, context)
 
-    async def _named(self, item: Item, target: Target, context: FetchContext) -> ItemResult:
+    async def _read_robots(self, item: Item, target: Target, context: FetchContext) -> ItemResult:
         """Those of robots.txt, and the one that nearly every site has."""
         rules = await self._robots.load_rules(target, context)
         named = [] if rules.parser is None else list(rules.parser.sitemaps)[:_MAX_NAMED]
@@ -69,7 +69,7 @@ class SitemapVisitor:
         said = f"robots.txt names {len(named)} sitemaps"
         return ItemResult(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
 
-    async def _listed(
+    async def _read_sitemap(
         self, item: Item, ask: CrawlReadOptions, fetch_request: FetchRequest, context: FetchContext
     ) -> ItemResult | Failed:
         began = time.monotonic()

@@ -28,7 +28,7 @@ from corral.domain.sites.session import SessionState
 from corral.extract.classify.shells import script_loads_more
 from corral.fetch.browser.crawl_page import Rendering
 from corral.fetch.crawl.page_result import result_of_page
-from corral.fetch.crawl.visit import HttpVisitor, fields_wanted, queued_page
+from corral.fetch.crawl.visit import HttpVisitor, fields_wanted, page_in_order
 from corral.fetch.egress.context import Route
 from corral.fetch.proxy.credentials import open_proxy
 from corral.fetch.proxy.route import Proxies
@@ -62,7 +62,7 @@ class CrawlVisitor:
         self._slots = asyncio.Semaphore(ways.browsers)
 
     @asynccontextmanager
-    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | Failed"]:
+    async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | Failed"]:
         """For the pages of one crawl, with its login and its proxy open; why not, where those cannot be opened."""
         unlocked = open_session(task, self._ways.keys)
         if not isinstance(unlocked, Failed):
@@ -100,7 +100,7 @@ class RunVisitor:
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:
             await self._wait_for_turn(item.url, self.plan.delay_s)
-        ended = await self._visited(item)
+        ended = await self._visit_by_strategy(item)
         if isinstance(ended, Failed) and isinstance(self.task.session, SessionState):
             dead = mark_expired_session(ended)
             return dead if isinstance(dead, Failed) else ended
@@ -113,7 +113,7 @@ class RunVisitor:
         self.turns[host] = at + delay_s
         await asyncio.sleep(at - now)
 
-    async def _visited(self, item: Item) -> ItemResult | Failed:
+    async def _visit_by_strategy(self, item: Item) -> ItemResult | Failed:
         strategy = self.plan.strategy
         is_page = item.kind == PAGE or listing_place(item.kind) is not None
         if strategy == Strategy.HTTP or not is_page:
@@ -270,7 +270,7 @@ class RunVisitor:
         """One page as a run of its own would get it: past the same host limiter, with the same login and proxy."""
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
-        turn, outcome = self.ways.host_access.visit(self.plan.concurrency, queued_page(item, self.task)), None
+        turn, outcome = self.ways.host_access.visit(self.plan.concurrency, page_in_order(item, self.task)), None
         task = replace(
             self.task,
             kind=PAGE_RUN,

@@ -75,9 +75,9 @@ class HttpVisitor:
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> ItemResult | Failed:
         """`task` has the opened session of the crawl; `route` leads through its proxy, or accepts any certificate."""
-        turn, outcome = self._host_access.visit(plan.concurrency, queued_page(item, task)), None
+        turn, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
         try:
-            ended = await self._visited(item, plan, task, context_of(task, route, visit=turn))
+            ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn))
             outcome = ended if isinstance(ended, Failed) else _WELL
             return ended
         finally:
@@ -85,7 +85,7 @@ class HttpVisitor:
             is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
             turn.end(None if is_old_news else outcome)
 
-    async def _visited(self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext) -> ItemResult | Failed:
+    async def _visit_page(self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext) -> ItemResult | Failed:
         began = time.monotonic()
         listing = listing_place(item.kind)
         if item.kind != PAGE and listing is None:
@@ -119,7 +119,7 @@ class HttpVisitor:
         if is_file(answer.headers, answer.body):
             tags = (value for name, value in answer.headers if name == "x-robots-tag")
             noindex, _ = header_directives(tags, self._egress.user_agent)
-            return await self._files.ended(item, plan, answer, _crawl_id(task), noindex=noindex)
+            return await self._files.finish(item, plan, answer, _crawl_id(task), noindex=noindex)
         return await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
 
     async def script(self, url: str, plan: CrawlPlan, task: Task, route: Route | None) -> str:
@@ -141,11 +141,11 @@ class HttpVisitor:
         return answer.body.decode("utf-8", "replace")
 
     def ask(self, item: Item, plan: CrawlPlan, task: Task, began: float) -> CrawlReadOptions:
-        """What is asked of the page of an item."""
-        packed, listing = self._packed(plan, task), listing_place(item.kind)
+        """Return the options for parsing the page of an item."""
+        packed, listing = self._pack_plan(plan, task), listing_place(item.kind)
         return CrawlReadOptions(packed, item.depth, item.attempt, began, 0, listing, self._egress.user_agent)
 
-    def _packed(self, plan: CrawlPlan, task: Task) -> str:
+    def _pack_plan(self, plan: CrawlPlan, task: Task) -> str:
         """The plan of a crawl that is under way is always the same object, and never changes."""
         known = self._plans.get(id(plan))
         if known is None:
@@ -155,13 +155,13 @@ class HttpVisitor:
         return known[1]
 
     async def refusal(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> Failed | None:
-        """Why robots.txt keeps us from the page of an item, for who gets it by another way."""
+        """Return why robots.txt forbids the page of an item, for visitors that fetch it in another way."""
         try:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
         turn, is_last = (
-            self._host_access.visit(plan.concurrency, queued_page(item, task)),
+            self._host_access.visit(plan.concurrency, page_in_order(item, task)),
             item.attempt >= plan.retry_attempts,
         )
         try:
@@ -170,7 +170,7 @@ class HttpVisitor:
             turn.end(None)
 
     async def _refusal(self, target: Target, context: FetchContext, *, is_last: bool) -> Failed | None:
-        """A site that cannot say what it allows allows nothing to somebody who wants all of it."""
+        """Return why robots.txt forbids a page. Where it cannot be fetched, every page of the site is forbidden."""
         rules = await self._robots.load_rules(target, context)
         if not rules.is_reachable:
             return without_rules(target, rules.failure, is_last=is_last)
@@ -193,7 +193,7 @@ def headers_of(plan: CrawlPlan) -> dict[str, str]:
     return {} if plan.user_agent is None else {"user-agent": plan.user_agent}
 
 
-def queued_page(item: Item, task: Task) -> QueuedPage | None:
+def page_in_order(item: Item, task: Task) -> QueuedPage | None:
     return None if task.order is None else task.order.page(item.id)
 
 

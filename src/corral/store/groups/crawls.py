@@ -53,7 +53,7 @@ class SqlCrawlStore:
         return await self._db.read_slow(lambda tx: crawls.in_state(tx, run_id, state, after, limit))
 
     async def path_to(self, run_id: str, url_key: str) -> list[StoredItem]:
-        return await self._db.read(lambda tx: crawls.way_to(tx, run_id, url_key))
+        return await self._db.read(lambda tx: crawls.path_to(tx, run_id, url_key))
 
     async def wait_reason(self, run_id: str) -> tuple[str, str, float] | None:
         """The host a crawl waits for when no item is due, the reason, and the seconds left."""
@@ -73,10 +73,10 @@ class SqlCrawlStore:
         return await self._db.read_slow(lambda tx: crawls.examples(tx, run_id, reasons))
 
     async def trap_groups(self, run_id: str, limit: int = 20) -> list[dict[str, Any]]:
-        return await self._db.read_slow(lambda tx: crawls.held_back(tx, run_id, limit))
+        return await self._db.read_slow(lambda tx: crawls.list_held_back(tx, run_id, limit))
 
     async def missing_urls(self, run_id: str, limit: int) -> list[str]:
-        return await self._db.read_slow(lambda tx: crawls.gone(tx, run_id, limit))
+        return await self._db.read_slow(lambda tx: crawls.list_gone(tx, run_id, limit))
 
     async def statistics(self) -> crawls.CrawlStatistics:
         return await self._db.read_slow(crawls.statistics)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.item import ItemResult
-from corral.domain.crawl.page_archive import ArchivedPage, packed_of
+from corral.domain.crawl.page_archive import ArchivedPage, body_of
 from corral.domain.runs.record import Record
 from corral.store.queries import records as records_queries
 from corral.store.rows import storable
@@ -75,7 +75,7 @@ def _page_values(run_id: str, ended: ItemResult, page: dict[str, Any]) -> dict[s
         requested_url=None if requested_url is None else storable(requested_url),
         http_status=page["http_status"],
         headers=storable(orjson.dumps(page["headers"]).decode()),
-        body=packed_of(page),
+        body=body_of(page),
         fetched_at=page["fetched_at"],
     )
 

@@ -22,30 +22,30 @@ def item(number: int, host: str = "a.test") -> Item:
 
 def begun(**answer: object) -> CrawlTraps:
     traps = CrawlTraps()
-    traps.told()
-    traps.answered({"templates": [], **answer}, 0)
+    traps.take_report()
+    traps.apply_answer({"templates": [], **answer}, 0)
     return traps
 
 
 def test_a_place_that_comes_brings_what_is_known_of_it() -> None:
     traps = begun()
-    assert traps.held(item(1)) is None
-    traps.answered({"come": {"templates": starved("a.test")}, "gone": []}, 0)
-    ended = traps.held(item(2))
+    assert traps.hold(item(1)) is None
+    traps.apply_answer({"come": {"templates": starved("a.test")}, "gone": []}, 0)
+    ended = traps.hold(item(2))
     assert ended is not None
     assert (ended.state, ended.reason) == (ItemState.DEFERRED, Trap.NO_NEW_CONTENT)
-    assert traps.held(item(2)._replace(is_deferred=True)) is None
+    assert traps.hold(item(2)._replace(is_deferred=True)) is None
 
 
 def test_a_place_that_goes_is_forgotten() -> None:
     traps = begun(templates=starved("a.test", "b.test"))
-    assert traps.held(item(1)) is not None
-    assert traps.held(item(1, "b.test")) is not None
-    traps.answered({"come": None, "gone": ["a.test"]}, 0)
-    assert traps.held(item(1)) is None
-    assert traps.held(item(2, "b.test")) is not None
+    assert traps.hold(item(1)) is not None
+    assert traps.hold(item(1, "b.test")) is not None
+    traps.apply_answer({"come": None, "gone": ["a.test"]}, 0)
+    assert traps.hold(item(1)) is None
+    assert traps.hold(item(2, "b.test")) is not None
     traps._told_at = 0.0
-    told = traps.told()
+    told = traps.take_report()
     assert told is not None
     assert not [name for name in told["tallies"] if name.startswith("a.test")], "another one keeps it now"
 
@@ -53,16 +53,16 @@ def test_a_place_that_goes_is_forgotten() -> None:
 def test_links_to_what_others_have_are_judged_by_them() -> None:
     plan = CrawlPlan.of({"start_urls": ["http://a.test/"]})
     memory = CrawlMemory(plan)
-    memory.told()
+    memory.take_report()
     known = {"templates": starved("a.test", "b.test")}
-    memory.answered(Batch((), Counts(), traps=known))
+    memory.apply_answer(Batch((), Counts(), traps=known))
     names = [(f"{host}.test", number) for host in "ab" for number in (7, 8)]
     links = tuple(DiscoveredLink(f"http://{host}/p/{number}", f"{host}{number}", host, 2) for host, number in names)
     page = item(1)
     ended = ItemResult(page.id, page.key, ItemState.DONE, found=links, seen=PageSignals())
-    assert [found.reason for found in memory.judged(page, ended).found] == ["no_new_content"] * 4
+    assert [found.reason for found in memory.process_result(page, ended).found] == ["no_new_content"] * 4
     memory = CrawlMemory(plan)
-    memory.told()
-    memory.answered(Batch((), Counts(), traps=known, is_shared=True))
-    found = memory.judged(page, ended).found
+    memory.take_report()
+    memory.apply_answer(Batch((), Counts(), traps=known, is_shared=True))
+    found = memory.process_result(page, ended).found
     assert [each.reason for each in found] == ["no_new_content", "no_new_content", None, None]

@@ -17,7 +17,7 @@ PLAN = CrawlPlan.of({"start_urls": ["http://a.test/"], "keep_pages": True, "conc
 
 class _Visitor:
     @asynccontextmanager
-    async def opened(self, plan: CrawlPlan, task: Task) -> AsyncIterator["_Visitor"]:
+    async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["_Visitor"]:
         yield self
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:

@@ -286,7 +286,7 @@ def without_helper_hosts(tx: Tx, context: CrawlStepContext, rows: list[Row]) -> 
     return [row for row in rows if _host_key(row) not in owners]
 
 
-def allowed_depth(tx: Tx, context: CrawlStepContext, due: Sequence[Row], states: Sequence[HelperState]) -> int:
+def depth_limit(tx: Tx, context: CrawlStepContext, due: Sequence[Row], states: Sequence[HelperState]) -> int:
     """Return the depth of the nearest unread item of any worker: deeper ones wait for it."""
     key = values(run_id=context.run_id)
     leased = tx.all(_LEAST_LEASED_DEPTH, key)[0][0] if context.counts["leased"] else None
@@ -331,7 +331,7 @@ def _add_host_knowledge(
     """What was learned about the templates of a host goes to the worker that gets the host."""
     if not (assigned.gained_hosts or assigned.lost_hosts):
         return traps
-    known = item_traps.known_of(tx, run_id, set(assigned.gained_hosts)) if assigned.gained_hosts else None
+    known = item_traps.knowledge_of(tx, run_id, set(assigned.gained_hosts)) if assigned.gained_hosts else None
     return {**(traps or {}), "come": known, "gone": list(assigned.lost_hosts)}
 
 

@@ -1,4 +1,4 @@
-"""Crawls as people look at them: how far they are, what became of which URL, and why."""
+"""Queries about crawls for the API and the CLI: progress, items by state, and reasons."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -155,17 +155,17 @@ def changes(tx: Tx, run_id: str) -> dict[str, int]:
     return {change: int(count) for change, count in tx.all(_CHANGES, values(run_id=run_id))}
 
 
-def held_back(tx: Tx, run_id: str, limit: int) -> list[dict[str, Any]]:
+def list_held_back(tx: Tx, run_id: str, limit: int) -> list[dict[str, Any]]:
     """Addresses that trap detection held back, by rule and template, with an example of each; the most first."""
     found = []
     for reason, template, count, first_id in tx.all(_HELD_BACK, values(run_id=run_id, limit=limit)):
         row = first(tx.all(_BY_ID, values(id=first_id)))
-        example = None if row is None else _stored(tx, row).url
+        example = None if row is None else _item_of(tx, row).url
         found.append({"reason": reason, "template": template, "count": int(count), "example": example})
     return found
 
 
-def gone(tx: Tx, run_id: str, limit: int) -> list[str]:
+def list_gone(tx: Tx, run_id: str, limit: int) -> list[str]:
     """Addresses of pages that an earlier crawl recorded, and that are no more."""
     return [row[0] for row in tx.all(_GONE, values(run_id=run_id, limit=limit))]
 
@@ -173,22 +173,22 @@ def gone(tx: Tx, run_id: str, limit: int) -> list[str]:
 def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
     statement = _HELD_PAGES if state is ItemState.DEFERRED else _IN_STATE
     rows = tx.all(statement, values(run_id=run_id, state=state.value, after=after, limit=limit))
-    return [_stored(tx, row) for row in rows]
+    return [_item_of(tx, row) for row in rows]
 
 
-def way_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
+def path_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
     """The item, the one it was found on, and so on to the start."""
     way: list[StoredItem] = []
     row = first(tx.all(_BY_KEY, values(run_id=run_id, url_key=url_key)))
     while row is not None:
-        way.append(_stored(tx, row))
+        way.append(_item_of(tx, row))
         parent = way[-1].parent
         seen = {each.id for each in way}
         row = None if parent is None or parent in seen else first(tx.all(_BY_ID, values(id=parent)))
     return way
 
 
-def _stored(tx: Tx, row: Row) -> StoredItem:
+def _item_of(tx: Tx, row: Row) -> StoredItem:
     cell = dict(zip((column.name for column in _SHOWN), row, strict=True))
     due_at = cell.pop("due_at")
     due_in_s = max(0.0, (due_at - tx.now_ms) / 1000) if due_at else 0.0

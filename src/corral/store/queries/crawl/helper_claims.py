@@ -1,4 +1,4 @@
-"""Who helps with a crawl: claimed apart, by whoever has nothing better to do."""
+"""Claims of crawl helpers: a node claims them apart from other runs, when it has capacity left."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""How many pages a crawl asks of each host, where its plan limits them."""
+"""How many pages a crawl requests from each host, where its plan limits them."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ _AT_ONCE = 1_000
 _OF_RUN = items.c.run_id == param("run_id")
 _IS_PAGE = is_state(items.c.kind, PAGE)
 _CLEAR = sa.delete(crawl_hosts).where(crawl_hosts.c.run_id == param("run_id"))
-# Asked for, whatever came of it: given back unread, it was not.
+# Requested, whatever the result; an item that was released unread is not.
 _ASKED = sa.or_(items.c.state.in_(("done", "failed", "leased")), items.c.http_status.is_not(None), items.c.attempt > 1)
 _COUNT = sa.insert(crawl_hosts).from_select(
     ("run_id", "host", "pages"),
@@ -47,7 +47,7 @@ _SKIP = (
 
 
 def recount(tx: Tx, run_id: str) -> None:
-    """After items were given back: nobody knows any more which of them had been asked for."""
+    """Count anew after items were released, because it is unknown which of them had been requested."""
     tx.run(_CLEAR, values(run_id=run_id))
     tx.run(_COUNT, values(run_id=run_id))
 

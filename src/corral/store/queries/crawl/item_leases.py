@@ -67,7 +67,7 @@ def _within_depth(tx: Tx, context: CrawlStepContext, due: Sequence[Row], assigne
     """
     if not context.bounds.by_depth:
         return due
-    depth = assignment.allowed_depth(tx, context, due, assigned.helpers)
+    depth = assignment.depth_limit(tx, context, due, assigned.helpers)
     return [row for row in due if row[DEPTH] <= depth or row[DUE_AT] == DEFERRED_DUE]
 
 

@@ -1,8 +1,8 @@
 """Pages that kill the process that reads them.
 
-When a worker dies, everything it held of a crawl is under suspicion: the page that did it, and up to dozens that were
-only there. Suspects are tried apart: first a few of them together and nothing else, then each alone. So the third
-worker that dies of a page dies of that page only; it has failed, and the rest of the crawl goes on.
+When a worker dies, every item that it held is a suspect: the page that killed it, and dozens of others. Suspects are
+read apart: first a few together and nothing else, then each alone. The third worker that dies holds that page only; the
+page fails, and the crawl goes on.
 """
 
 import sqlalchemy as sa
@@ -75,7 +75,7 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
 
 
 def suspects(tx: Tx, run_id: str) -> list[Row] | None:
-    """Those that are to be tried now, and nothing beside them; None where none is due."""
+    """Return the suspects to read now, with nothing beside them; None where none is due."""
     key = values(run_id=run_id)
     found = tx.all(_NEXT, {**key, **values(now=tx.now_ms)})
     if not found:

@@ -1,7 +1,7 @@
-"""Pages that had to wait for their host keep their place in the order of the frontier.
+"""Pages that had to wait for their host keep their position in the order of the frontier.
 
-The time that such a page comes back at is a turn at its host, and not its own: the first pages of the host, in the
-order in which they were found, get the turns that come first. Deferred pages come after all others of their host.
+The time at which such a page becomes due is a slot of its host: the first slots go to the pages of the host that were
+found first. Deferred pages come after all others of their host.
 """
 
 from collections.abc import Sequence

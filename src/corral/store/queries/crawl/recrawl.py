@@ -1,4 +1,4 @@
-"""Crawling a site again: what an earlier crawl knew is asked for first, and what has not changed is carried over."""
+"""Incremental crawls: request the pages of an earlier crawl first, and copy the records of unchanged ones."""
 
 from collections.abc import Sequence
 from typing import Any

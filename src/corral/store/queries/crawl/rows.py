@@ -1,4 +1,4 @@
-"""What is read of an item that may be handed out: the fields of domain.crawl.item.Item, and what decides about it."""
+"""Columns of an item that may be leased: the fields of domain.crawl.item.Item, and those that decide about it."""
 
 from corral.store.tables import items
 

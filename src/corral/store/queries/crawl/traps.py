@@ -1,6 +1,6 @@
-"""What a crawl has learned of the templates of its addresses, and what it holds back for it: see domain.crawl.traps.
+"""What trap detection has learned about the templates of a crawl, and the items it holds back: see domain.crawl.traps.
 
-The worker decides; what it decided is written in the transaction of the pages it decided by.
+The worker decides; its decisions are written in the transaction of the pages that led to them.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -93,7 +93,7 @@ def write(tx: Tx, context: CrawlStepContext, told: dict[str, Any]) -> tuple[dict
     if dropped:
         tx.many(_DROP, dropped)
     refused = sum(tx.run(_REFUSE, {**key, **values(name=storable(name), wall=tx.wall_ms)}) for name in told["endless"])
-    return (_known_at_first(tx, context) if told["begins"] else {}), refused
+    return (_initial_knowledge(tx, context) if told["begins"] else {}), refused
 
 
 def promote(tx: Tx, context: CrawlStepContext, limit: int, next_rows: Sequence[Row], holding: int) -> int:
@@ -137,20 +137,20 @@ def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) ->
     return [row[0] for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=names[0][0], limit=some)})]
 
 
-def _known_at_first(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
-    """A helper begins with nothing: what is known of a place comes with it."""
+def _initial_knowledge(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
+    """A helper begins with nothing: what is known about a host comes with the host."""
     if not context.is_coordinator:
         return {"templates": []}
     others = helpers.list_helper_hosts(tx, context.run_id) if context.has_helpers else set()
-    return _known(tx, context.run_id, lambda name: not others or host_key_of_template(name) not in others)
+    return _load_templates(tx, context.run_id, lambda name: not others or host_key_of_template(name) not in others)
 
 
-def known_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
-    """What whoever had these places has learned of them."""
-    return _known(tx, run_id, lambda name: host_key_of_template(name) in places)
+def knowledge_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
+    """Return what other workers have learned about these hosts."""
+    return _load_templates(tx, run_id, lambda name: host_key_of_template(name) in places)
 
 
-def _known(tx: Tx, run_id: str, is_wanted: Callable[[str], bool]) -> dict[str, Any]:
+def _load_templates(tx: Tx, run_id: str, is_wanted: Callable[[str], bool]) -> dict[str, Any]:
     key = values(run_id=run_id)
     return {"templates": [[name, *from_json(tally)] for name, tally in tx.all(_LOAD, key) if is_wanted(name)]}
 

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import ItemResult
-from corral.domain.crawl.site_statistics import SiteStatistics, Tally, statistics_of, tallied
+from corral.domain.crawl.site_statistics import SiteStatistics, Tally, statistics_of
 from corral.store.tables import site_statistics
 from corral.store.tx import Row, Tx, insert_params, param, values
 
@@ -56,7 +56,7 @@ _NAMES = [column.name for column in site_statistics.columns]
 
 def add(tx: Tx, run_id: str, ended: Iterable[tuple[str, ItemResult]]) -> None:
     """Add the pages that a step of a crawl finished, with their authority."""
-    _write(tx, [_values(run_id, tally, tx.wall_ms) for tally in tallied(ended)])
+    _write(tx, [_values(run_id, tally, tx.wall_ms) for tally in tally_results(ended)])
 
 
 def _values(run_id: str, tally: Tally, moment: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""How many items a crawl asks for: fewer while hosts send its pages back to wait for their turn."""
+"""How many items a worker requests: fewer while host limits defer its pages."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class AdaptiveBatchSize:
             self._waits.append(sent_back[1])
 
     def size(self) -> int:
-        """Of what the crawl has in hand; 0 while it is no use to ask."""
+        """Return how many items the worker may hold; 0 while a request would bring nothing."""
         if self._waits:
             self.shrink()
         elif self._let_in:

@@ -1,4 +1,4 @@
-"""What goes into one step: a page with thousands of links is told in several, so that no transaction is long."""
+"""Split results into reports: a page with thousands of links is reported in several, to keep transactions short."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from corral.domain.crawl.item import MAX_ROWS, ItemResult
 
 
 def next_batch(ended: Sequence[ItemResult], most: int = MAX_ROWS) -> tuple[list[ItemResult], list[ItemResult]]:
-    """What is told now, with so many links at most, and what is told later.
+    """Return the results for the next report, with at most `most` links, and the rest.
 
-    An item of which only some links have been told is still leased: killed in between, it is read again.
+    An item stays leased until its last links are reported: a worker killed in between leads to another read.
     """
     now: list[ItemResult] = []
     room = most

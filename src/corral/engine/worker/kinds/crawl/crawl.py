@@ -1,6 +1,6 @@
-"""A crawl: pages are fetched several at once, and what became of them is told in small batches.
+"""Execute a crawl, or a helper of one: fetch pages concurrently and report their results in small batches.
 
-Nothing here grows with the frontier: what was found goes to the store, what comes next comes from there.
+Memory does not grow with the frontier: links go to the store, and the next items come from it.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from corral.domain.crawl.item import (
     listing_place,
 )
 from corral.domain.crawl.item_decision import decide_item
-from corral.domain.crawl.page_archive import told_at_once
+from corral.domain.crawl.page_archive import split_by_size
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
-from corral.domain.crawl.summary import left_out_by
+from corral.domain.crawl.summary import count_omissions
 from corral.domain.hosts.limiter import host_key_of_url, wait_of
 from corral.domain.hosts.order import HostOrder, Position
 from corral.domain.ports.crawling import CrawlVisitor, PageVisitor
@@ -42,14 +42,14 @@ from corral.engine.worker.kinds.crawl.memory import CrawlMemory
 
 log = structlog.get_logger()
 
-# A page that has ended waits no longer than this to be on record.
+# A result waits at most this long before it is written.
 _TELL_EVERY_S = 0.02
-# So many times what is read at once is asked for: what comes next is here when a page ends.
+# Prefetch factor: keep 3× the concurrency queued, so a finished page never waits for the next item.
 _AHEAD = 3
-# While nothing is due, how often to ask whether that is still so.
+# How often to poll the frontier while no item is due.
 _LOOK_EVERY_S = 1.0
 _LAST_STEP_S = 5.0
-# A helper with nothing to do asks so often, and leaves after so long.
+# An idle helper polls at this interval, and leaves after this time.
 _ASK_EVERY_S = 0.1
 _LEAVE_AFTER_S = 5.0
 _GONE = (404, 410)
@@ -64,14 +64,14 @@ class CrawlKind:
     async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
         plan = plan_of(task.payload)
         task = replace(task, order=HostOrder())
-        async with self._visitor.opened(plan, task) as visitor:
+        async with self._visitor.open(plan, task) as visitor:
             if isinstance(visitor, Failed):
                 return visitor
             return await _Crawl(plan, task, frontier, visitor, self._policy).run()
 
 
 class _Dismissed(Exception):
-    """There is nothing left to help with."""
+    """The crawl of this helper has ended."""
 
 
 class _Crawl:
@@ -105,18 +105,18 @@ class _Crawl:
 
     async def run(self) -> Outcome:
         try:
-            return await self._ran()
+            return await self._run_to_end()
         except _Dismissed:
-            return self._helped()
+            return self._helper_outcome()
 
-    async def _ran(self) -> Outcome:
+    async def _run_to_end(self) -> Outcome:
         try:
-            ran_out = await self._worked_off()
+            ran_out = await self._work()
         finally:
             for visit in self._visits.values():
                 visit.cancel()
             await asyncio.gather(*self._visits.values(), return_exceptions=True)
-        # What was under way goes back, so that the counts speak of nothing that nobody does.
+        # Release the items under way, so that no item counts as leased that no worker reads.
         async with asyncio.timeout(None if ran_out is None else _LAST_STEP_S):
             self._ready.clear()
             if ran_out is not None:
@@ -125,14 +125,14 @@ class _Crawl:
             step = await self._step(want=0, is_last=True)
             while self._ended:
                 step = await self._step(want=0, is_last=True)
-        return self._helped() if self._is_helper else self._outcome(ran_out, step)
+        return self._helper_outcome() if self._is_helper else self._outcome(ran_out, step)
 
-    def _helped(self) -> Outcome:
-        """What a helper did is told in the crawl it helped with."""
+    def _helper_outcome(self) -> Outcome:
+        """Return the outcome of a helper: its results belong to the crawl itself."""
         return Fetched({"helper": self._task.payload.read(CrawlHelperPayload).helper, "pages": self._told})
 
-    async def _worked_off(self) -> StoppedBy | None:
-        """Until there is nothing left to do, or no time."""
+    async def _work(self) -> StoppedBy | None:
+        """Fetch and report until nothing is left to do, or the time is up."""
         step = await self._step()
         while True:
             self._start()
@@ -151,15 +151,15 @@ class _Crawl:
                 step = await self._step()
 
     def _has_nothing(self, step: Batch) -> bool:
-        """To do: what is pending or deferred is with others, or beyond a budget."""
+        """True where no item is left for this worker: the others belong to helpers, or exceed a budget."""
         return step.next_due_s is None and not step.items and self._has_asked
 
     def _may_leave(self) -> bool:
-        """A helper waits for a while: others may find something for it."""
+        """An idle helper stays for a while: other workers may find pages for it."""
         return not self._is_helper or time.monotonic() - self._busy_at > _LEAVE_AFTER_S
 
     def _is_looked_for(self, step: Batch) -> bool:
-        """Who is not alone says from time to time that it is there, and hears whether it is still wanted."""
+        """Workers that share a crawl report now and then even without results, to hear about changes."""
         return step.is_shared and time.monotonic() - self._stepped_at >= _LOOK_EVERY_S
 
     def _patience_s(self, step: Batch, *, is_idle: bool) -> float:
@@ -170,7 +170,7 @@ class _Crawl:
         return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
 
     async def _wait(self, seconds: float) -> None:
-        """For pages that end: the first of them, or enough of them."""
+        """Wait until a page has ended, or enough of them."""
         if self._is_worth_telling():
             return
         self._news.clear()
@@ -179,13 +179,13 @@ class _Crawl:
                 await self._news.wait()
 
     def _is_worth_telling(self) -> bool:
-        """Half of what is read at once: so much has been asked for beforehand that nobody waits for more."""
+        """Report once half of the concurrency has ended: enough items are prefetched until the answer arrives."""
         return bool(self._ended) and (2 * len(self._ended) >= self._at_once or not self._visits)
 
     def _start(self) -> None:
         while self._ready and len(self._visits) < self._at_once:
             item = self._ready.popleft()
-            if (held := self._memory.held(item)) is not None:
+            if (held := self._memory.hold(item)) is not None:
                 self._ended.append(held)
                 continue
             self._order.begin(host_key_of_url(item.url) or "", _position(item))
@@ -194,14 +194,14 @@ class _Crawl:
     async def _visit(self, item: Item) -> None:
         began = time.monotonic()
         try:
-            ended = await self._visited(item)
+            ended = await self._fetch_item(item)
             self._watch_login(item, ended)
-            self._batch_size.saw(wait_of(ended) if isinstance(ended, Failed) else None)
+            self._batch_size.observe(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
                 self._send_back_followers(item, ended)
-                ended = self._failed(item, ended)
+                ended = self._result_of_failure(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
-            self._ended.append(self._memory.judged(item, ended))
+            self._ended.append(self._memory.process_result(item, ended))
         finally:
             del self._visits[item.id]
             self._order.end(item.id)
@@ -210,7 +210,7 @@ class _Crawl:
         self._start()
 
     def _send_back_followers(self, item: Item, failure: Failed) -> None:
-        """Pages that come after one that its host sent away must not overtake it."""
+        """Send back later pages of a host that deferred an earlier one: they must not overtake it."""
         found, host = wait_of(failure), host_key_of_url(item.url)
         if found is None or found[0] != host:
             return
@@ -229,12 +229,12 @@ class _Crawl:
         failure = next(earlier, None)
         if host is None or failure is None:
             return False
-        self._ended.append(self._failed(item, failure))
+        self._ended.append(self._result_of_failure(item, failure))
         self._sent_back[item.id] = host, position, failure
         return True
 
     def _watch_login(self, item: Item, ended: ItemResult | Failed) -> None:
-        """One page may be closed to this very login. Where the crawl begins, or three in a row, the login is over."""
+        """Detect an expired login: a start URL that asks for one, or three pages in a row."""
         is_out = isinstance(ended, Failed) and ended.code is FailureCode.BLOCKED and ended.detail in NEEDS_LOGIN
         if isinstance(ended, Failed) and not is_out:
             return
@@ -242,19 +242,19 @@ class _Crawl:
         if isinstance(ended, Failed) and (item.depth == 0 or self._logged_out >= _LOGGED_OUT):
             self._needs_login = ended
 
-    async def _visited(self, item: Item) -> ItemResult | Failed:
-        """Our own bugs become ends, too: a page must not be tried for ever."""
+    async def _fetch_item(self, item: Item) -> ItemResult | Failed:
+        """Fetch one item. A bug of ours becomes a failure, so that the page is not tried forever."""
         try:
             return await self._visitor.visit(item, self._plan, self._task)
         except Exception as error:
             log.error("crawl_page_read_failed", url=item.url, exc_info=error)
             return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
 
-    def _failed(self, item: Item, failure: Failed) -> ItemResult:
+    def _result_of_failure(self, item: Item, failure: Failed) -> ItemResult:
         if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
-            # It is read when somebody has logged in again.
+            # The page is read after the next login.
             return ItemResult(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
-        if (missing := self._missing(item, failure)) is not None:
+        if (missing := self._result_of_missing(item, failure)) is not None:
             return missing
         now = datetime.now(UTC)
         policy, is_start = self._policy, item.depth == 0
@@ -262,9 +262,9 @@ class _Crawl:
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
         if (found := wait_of(failure)) is not None and found[0] != host_key_of_url(item.url):
             reason = WAITS_FOR_REDIRECT
-        # A page that robots.txt or our own rules keep us from did not fail.
+        # A page that robots.txt or our own rules exclude has not failed.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
-        # Nor did a crawl for which there is no sitemap.
+        # A missing sitemap is no failure, either.
         is_no_page = item.kind != PAGE and listing_place(item.kind) is None and decided.to is ItemState.FAILED
         to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
@@ -273,8 +273,8 @@ class _Crawl:
         ended = ItemResult(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
         return ended._replace(counts=decided.counts_attempt)
 
-    def _missing(self, item: Item, failure: Failed) -> ItemResult | None:
-        """A dead link is a result. Where the crawl begins, it is a failure."""
+    def _result_of_missing(self, item: Item, failure: Failed) -> ItemResult | None:
+        """Return the result of a dead link; None where the failure is something else, or the link is a start URL."""
         if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.known is None):
             return None
         is_known = item.known is not None
@@ -285,19 +285,19 @@ class _Crawl:
 
     async def _step(self, *, want: int | None = None, is_last: bool = False) -> Batch:
         batch, later = next_batch(self._ended)
-        ended, too_large = told_at_once(batch)
+        ended, too_large = split_by_size(batch)
         self._ended = [*too_large, *later]
         for each in ended:
             self._sent_back.pop(each.id, None)
-        # What is told later is held until then.
+        # Results that are reported later are still held.
         untold = (each.id for each in self._ended)
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
         if want is None:
-            # Before the first answer, the store knows best.
+            # Before the first answer only the store knows how many this worker may read.
             most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
             want = max(0, min(self._batch_size.size(), _AHEAD * most) - len(holding))
         self._has_asked = want > 0
-        traps = self._memory.told()
+        traps = self._memory.take_report()
         under_way = max(self._at_once, len(self._visits))
         step = await self._frontier.step(
             BatchReport(tuple(ended), holding, want, is_last, traps, under_way, self._is_done)
@@ -309,7 +309,7 @@ class _Crawl:
         self._told += len(ended)
         if step.items or holding:
             self._busy_at = self._stepped_at
-        self._memory.answered(step)
+        self._memory.apply_answer(step)
         self._ready.extend(item for item in step.items if not self._must_follow(item))
         if step.left_s is not None:
             self._ends_at = time.monotonic() + step.left_s
@@ -330,7 +330,7 @@ class _Crawl:
             stats["budget"] = budget
         if ran_out is not None:
             stats["stopped_by"] = ran_out.value
-        stats["left_out"] = left_out = left_out_by(reasons, last.dropped)
+        stats["left_out"] = left_out = count_omissions(reasons, last.dropped)
         if budget == "max_pages" and not self._plan.asked_pages:
             left_out[budget] = counts.pending + counts.deferred
         stats["left_out_examples"] = last.examples or {}
@@ -345,7 +345,7 @@ class _Crawl:
             return Fetched(stats, problems=problems)
         code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
         said += f": {self._start_failed}" if self._start_failed else ""
-        return Failed(code, f"the crawl came to nothing: {said}", detail, stats={**stats, "problems": problems})
+        return Failed(code, f"crawl failed: {said}", detail, stats={**stats, "problems": problems})
 
 
 def _position(item: Item) -> Position:

@@ -1,4 +1,4 @@
-"""What a worker remembers of the crawl it executes. All of it is bounded, and forgetting costs time only."""
+"""What a worker remembers of its crawl. All of it is bounded, and forgetting costs only time."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -31,39 +31,39 @@ class CrawlMemory:
         self._is_first = True
         self._has_too_deep = False  # some links were refused for their depth
 
-    def held(self, item: Item) -> ItemResult | None:
+    def hold(self, item: Item) -> ItemResult | None:
         """The end of an item that is not to be fetched."""
-        return None if self.traps is None else self.traps.held(item)
+        return None if self.traps is None else self.traps.hold(item)
 
-    def told(self) -> dict[str, Any] | None:
+    def take_report(self) -> dict[str, Any] | None:
         """What goes with the next step beside the items."""
-        return None if self.traps is None else self.traps.told()
+        return None if self.traps is None else self.traps.take_report()
 
-    def answered(self, step: Batch) -> None:
+    def apply_answer(self, step: Batch) -> None:
         self._is_shared = step.is_shared
         if self._is_first and step.counts.fetched:
             self._has_too_deep = True  # another worker began this crawl, and may have refused some
         self._is_first = False
         if self.traps is not None:
-            self.traps.answered(step.traps, step.counts.fetched)
+            self.traps.apply_answer(step.traps, step.counts.fetched)
 
-    def judged(self, item: Item, ended: ItemResult) -> ItemResult:
+    def process_result(self, item: Item, ended: ItemResult) -> ItemResult:
         """What a page that was read means for the crawl; ready to be told."""
         seen = ended.seen or PageSignals()
         if seen.canonical is not None:
-            ended = self._as_another(ended, seen.canonical)
-        ended = self._one_of_twins(item, ended)
-        ended = ended._replace(merged=self._merged(seen.sessions))
-        new = self._new(item, ended.found)
+            ended = self._skip_as_copy(ended, seen.canonical)
+        ended = self._skip_twin(item, ended)
+        ended = ended._replace(merged=self._count_merged(seen.sessions))
+        new = self._find_new(item, ended.found)
         if self.traps is not None:
-            self.traps.saw(item, seen, new)
+            self.traps.observe(item, seen, new)
         # One that comes late may know shorter ways than those that were told.
         came_late = item.attempt > 1 or seen.is_sent_on
         came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))
-        found = _with(ended.found, new) if came_late else (*new, *self._nearer(ended.found))
+        found = _with(ended.found, new) if came_late else (*new, *self._find_nearer(ended.found))
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 
-    def _one_of_twins(self, item: Item, ended: ItemResult) -> ItemResult:
+    def _skip_twin(self, item: Item, ended: ItemResult) -> ItemResult:
         """`/x` and `/x/` with the same content are one page: the second brings no record."""
         if ended.state is not ItemState.DONE or ended.version is None or ended.key != item.key:
             return ended
@@ -76,7 +76,7 @@ class CrawlMemory:
         ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=f"it has the content of {url}")
         return ended._replace(record=None, version=None, change=None)
 
-    def _merged(self, sessions: Iterable[tuple[str, str]]) -> int:
+    def _count_merged(self, sessions: Iterable[tuple[str, str]]) -> int:
         """How many of these addresses were never seen, and are another one but for their session id."""
         merged = 0
         for url, key in sessions:
@@ -88,7 +88,7 @@ class CrawlMemory:
                 del self._session_keys[next(iter(self._session_keys))]
         return merged
 
-    def _as_another(self, ended: ItemResult, original: DiscoveredLink) -> ItemResult:
+    def _skip_as_copy(self, ended: ItemResult, original: DiscoveredLink) -> ItemResult:
         """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.
 
         Two pages that name each other: the one that was read first did so, and the other one is taken.
@@ -103,10 +103,10 @@ class CrawlMemory:
         ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, found=found)
         return ended._replace(record=None, version=None, change=None)
 
-    def _new(self, item: Item, found: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
+    def _find_new(self, item: Item, found: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
         """Without the links that were told before: every page of a site has its menu."""
         new: list[DiscoveredLink] = []
-        # What is known of other places is with whoever has them, who looks at it before it is fetched.
+        # The worker that owns another host decides about its links before it fetches them.
         own = host_key_of_url(item.url) if self._is_shared else None
         for each in found:
             if self._told.get(each.key, _UNTOLD) in (None, each.reason):
@@ -120,7 +120,7 @@ class CrawlMemory:
             del self._told[next(iter(self._told))]
         return tuple(new)
 
-    def _nearer(self, found: tuple[DiscoveredLink, ...]) -> list[DiscoveredLink]:
+    def _find_nearer(self, found: tuple[DiscoveredLink, ...]) -> list[DiscoveredLink]:
         """Those that were told before and lie nearer than it seemed then."""
         if not self._plan.shortens:
             return []

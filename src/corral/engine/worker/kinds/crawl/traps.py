@@ -1,7 +1,6 @@
-"""How a worker keeps a crawl out of what never ends: it counts links and pages by their templates.
+"""Trap detection in a worker: count links and pages by their templates.
 
-What it has learned goes to the store with the pages it was learned from, a few times a second; what is lost with a
-worker is learned again.
+The counts go to the store with the results of the pages, a few times a second; a new worker learns again what was lost.
 """
 
 import time
@@ -41,7 +40,7 @@ class CrawlTraps:
         trap = self._budget.admit(template)
         return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap))
 
-    def held(self, item: Item) -> ItemResult | None:
+    def hold(self, item: Item) -> ItemResult | None:
         """The end of an item that is not to be fetched now, though it seemed so when it was found."""
         if item.depth == 0 or item.attempt > 1 or item.kind != PAGE:
             return None
@@ -52,7 +51,7 @@ class CrawlTraps:
         to = ItemState.DEFERRED if trap in DEFERRING else ItemState.SKIPPED
         return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap))
 
-    def saw(self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...]) -> None:
+    def observe(self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...]) -> None:
         """A page that was read, with the new addresses it led to."""
         new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
         if seen.print is None or item.kind != PAGE:
@@ -69,7 +68,7 @@ class CrawlTraps:
             found_on=None if self._unsure or item.found_on is None else template_of(item.found_on),
         )
 
-    def told(self) -> dict[str, Any] | None:
+    def take_report(self) -> dict[str, Any] | None:
         """For the next step, where there is something to tell."""
         is_due = time.monotonic() - self._told_at >= _TELL_EVERY_S
         if not (self._endless or self._begins or self._has_read_deferred or is_due):
@@ -81,7 +80,7 @@ class CrawlTraps:
         growth = self._budget.growth(changes)
         return {"begins": self._begins, "tallies": changes, "growth": growth, "endless": endless}
 
-    def answered(self, answer: dict[str, Any] | None, fetched: int) -> None:
+    def apply_answer(self, answer: dict[str, Any] | None, fetched: int) -> None:
         self._budget.fetched = fetched
         if answer is None:
             return
