@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import ItemResult
-from corral.domain.crawl.site_statistics import SiteStatistics, Tally, statistics_of
+from corral.domain.crawl.site_statistics import SiteStatistics, Tally, statistics_of, tally_results
 from corral.store.tables import site_statistics
 from corral.store.tx import Row, Tx, insert_params, param, values
 
