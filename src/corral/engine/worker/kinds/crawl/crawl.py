@@ -196,7 +196,7 @@ class _Crawl:
         try:
             ended = await self._fetch_item(item)
             self._watch_login(item, ended)
-            self._batch_size.observe(wait_of(ended) if isinstance(ended, Failed) else None)
+            self._batch_size.saw(wait_of(ended) if isinstance(ended, Failed) else None)
             if isinstance(ended, Failed):
                 self._send_back_followers(item, ended)
                 ended = self._result_of_failure(item, ended)
