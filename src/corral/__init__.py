@@ -1,3 +1,3 @@
-"""Corral: say what to collect; it decides how, runs it and proves what happened."""
+"""Corral: say what to collect; it decides how, runs it, and records what happened."""
 
 __version__ = "0.1.0"

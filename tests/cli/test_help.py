@@ -8,7 +8,7 @@ import pytest
 
 from corral import __version__
 from corral.cli.lazy_group import Group, Verb
-from corral.cli.main import VERBS
+from corral.cli.main import VERBS, build
 from tests.cli.command import Corral
 
 TOP_VERBS = [
@@ -44,8 +44,6 @@ RUN_VERBS = ["start", "list", "show", "cancel", "pause", "resume", "retry", "kee
     + [["site", verb] for verb in SITE_VERBS],
 )
 def test_every_verb_explains_itself_with_an_example(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from corral.cli.main import build
-
     with pytest.raises(SystemExit) as ended:
         build()([*verb, "-h"], prog_name="corral")
 
@@ -124,3 +122,13 @@ def test_an_interrupt_while_it_is_still_loading_is_no_traceback() -> None:
 def test_it_can_be_started_as_a_module() -> None:
     told = subprocess.run([sys.executable, "-m", "corral", "--version"], capture_output=True, text=True, check=True)
     assert told.stdout == f"corral {__version__}\n"
+
+
+def test_help_begins_with_an_introduction_and_truncates_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], *([each.name] for each in VERBS if isinstance(each, Group))):
+        with pytest.raises(SystemExit):
+            build()([*words, "-h"], prog_name="corral", terminal_width=80)
+        assert "...\n" not in (shown := capsys.readouterr().out).replace("[ARGS]...", "")
+        if not words:
+            assert "Say what to collect; Corral decides how, runs it, and records what happened." in shown
+            assert "\n  corral scrape https://example.com --fields title" in shown

@@ -48,7 +48,7 @@ class LazyGroup(TyperGroup):
 
 
 def build_group(
-    name: str, callback: Any, entries: Sequence[Verb | Group], style: Literal["rich"] | None, *, help_text: str | None
+    name: str, callback: Any, entries: Sequence[Verb | Group], style: Literal["rich"] | None, *, help_text: str
 ) -> LazyGroup:
     app = typer.Typer(
         name=name,

@@ -21,7 +21,9 @@ Which = Annotated[Part, typer.Argument(help="What is asked.")]
 
 
 def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
-    """Does the API, or the Celery worker, of this machine answer? Exit code: 0 it does, 1 it does not.
+    """Check whether the local API or Celery worker answers.
+
+    Exit code: 0 if it does, 1 if it does not.
 
     \b
     corral alive api --port 8000

@@ -51,9 +51,9 @@ def demo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a small web site, jobs that collect from it, and `corral up` to watch them.
+    """Start a sample site, jobs for it, and the dashboard.
 
-    Everything lies in var/demo unless APP_DATA_DIR is set; a second start goes on with what is there.
+    The data folder is var/demo unless APP_DATA_DIR is set; a second start continues with its data.
 
     \b
     corral demo

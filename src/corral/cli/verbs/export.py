@@ -39,9 +39,10 @@ def export(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write what a run collected into a file, whatever its size; it appears whole or not at all.
+    """Write the records of a run to a file.
 
-    A run that still goes on can be exported, too: as far as it is. A WARC needs a crawl that kept its pages.
+    The file appears complete or not at all, whatever its size. A run in progress is exported as far as it has
+    got. A WARC requires a crawl that archived its pages.
 
     \b
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.parquet

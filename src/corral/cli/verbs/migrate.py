@@ -32,10 +32,10 @@ To = Annotated[str, typer.Option("--to", metavar="URL", help=_TARGET)]
 
 
 def migrate_to(url: Target, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Copy everything from the SQLite file to PostgreSQL, including runs in flight.
+    """Copy the SQLite database to PostgreSQL.
 
-    Corral may keep running: writers wait during the copy, then the old file refuses every write, and runs that were in
-    flight are queued in the new database. After an interruption nothing has changed, or a second call completes the
+    Corral may keep running: writers wait during the copy, then the old file refuses every write, and runs in flight
+    are queued in the new database. After an interruption nothing has changed, or a second call completes the
     migration.
 
     \b

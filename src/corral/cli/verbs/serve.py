@@ -11,7 +11,9 @@ from corral.wiring.roles import open_api
 
 
 def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
-    """Serve the API and the dashboard only; runs wait for a `corral worker`.
+    """Serve the API and the dashboard, without executing runs.
+
+    Runs stay queued until a `corral worker` executes them.
 
     \b
     corral serve

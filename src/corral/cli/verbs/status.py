@@ -42,10 +42,10 @@ class Look:
 
 
 def status(as_json: AsJson = False, watch: Watch = False) -> None:
-    """Show who works, what each worker holds, and what waits in which queue.
+    """Show the nodes, the runs they hold, and the queues.
 
-    Changes nothing. Exit code 1 where something is wrong: work is due and no worker serves its queue, or the storage
-    or the broker does not answer.
+    Changes nothing. Exit code 1 if work is due and no node serves its queue, or if the database or the broker does
+    not answer.
 
     \b
     corral status

@@ -119,10 +119,10 @@ ALIASES = {
 }
 
 
-_HELP = """Crawl a site, now: every page's title and text, and where it leads.
+_HELP = """Crawl a site now: title, text and links of every page.
 
-Ctrl-C pauses it and keeps everything; the same command goes on where it was.
-Exit code: 0 completed, 3 with failed or held back pages or out of time, 1 failed, 130 interrupted.
+Ctrl-C pauses the crawl and keeps its state; the same command resumes it.
+Exit code: 0 completed, 3 completed with failed or deferred pages or out of time, 1 failed, 130 interrupted.
 
 \b
 corral crawl https://example.com --depth 2 -o pages.jsonl

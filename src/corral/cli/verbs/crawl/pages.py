@@ -26,9 +26,10 @@ def crawl_pages(
     limit: Most = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the pages of a crawl in one state, in the order they were found in, with the reason.
+    """List the pages of a crawl in one state, with the reason.
 
-    `missing` are dead links (404, 410); `deferred` is everything that trap detection held back.
+    Pages are listed in the order of discovery. `missing` pages are dead links (404, 410); `deferred` pages were
+    held back by trap detection.
 
     \b
     corral crawl pages 0198c7f2-6d5a-7cc1-9f1e-3a5b8c2d4e6f --state failed

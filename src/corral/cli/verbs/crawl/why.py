@@ -29,9 +29,10 @@ def why(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what became of a URL in a crawl: done, failed and why, skipped by which rule, or pending for what.
+    """Explain the state of a URL in a crawl.
 
-    Below it stands the way it was found by, up to the start. Exit code: 0 it was seen, 1 it was not.
+    The state is done, failed (with the error), skipped (with the rule), or pending (with the reason). The chain of
+    links from the start page to the URL follows. Exit code: 0 if the crawl has seen the URL, 1 if not.
 
     \b
     corral why https://example.com/blog/some-page

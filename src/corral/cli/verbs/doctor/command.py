@@ -7,10 +7,9 @@ from corral.cli.verbs.doctor.checks import SETTINGS, CheckStatus, all_checks
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check the settings, the data folder, the database and everything that must hold in it.
+    """Check the settings, the data folder and the database.
 
-    Changes nothing. Exit code 1 where something is wrong (✗), 78 where the settings are; what only deserves a look is
-    marked with !.
+    Changes nothing. Exit code 1 if a check fails (✗), 78 if the settings are invalid; warnings are marked with !.
 
     \b
     corral doctor

@@ -12,7 +12,9 @@ from corral.settings import Settings, load_settings
 
 
 def cancel(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Cancel a run that has not ended; it stops at once, wherever it is executed.
+    """Cancel a run that has not ended.
+
+    It stops at once, on whichever node it is executed.
 
     \b
     corral run cancel 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
@@ -21,7 +23,9 @@ def cancel(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False
 
 
 def pause(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Hold a run until it is resumed; an attempt under way is stopped and does not count.
+    """Hold a run until it is resumed.
+
+    An attempt in progress is stopped and does not count.
 
     \b
     corral run pause 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

@@ -18,7 +18,7 @@ def events(
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened to a run, oldest first. With -f and --json: one JSON object a line.
+    """Show the events of a run, oldest first. With -f and --json: one JSON object a line.
 
     \b
     corral events 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

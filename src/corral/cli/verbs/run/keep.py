@@ -16,7 +16,9 @@ Undo = Annotated[bool, typer.Option("--undo", help="Let it go after its time aga
 
 
 def keep(run_id: RunArgument, undo: Undo = False, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Keep a crawl, and its records, beyond APP_CRAWL_RETENTION_HOURS after its end.
+    """Exempt a crawl and its records from deletion by age.
+
+    Without this, both are deleted APP_CRAWL_RETENTION_HOURS after the crawl ended.
 
     \b
     corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

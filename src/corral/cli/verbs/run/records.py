@@ -20,7 +20,7 @@ def records(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show at most.")] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """Show the records a run found, in the order it found them.
+    """Show the records of a run, in the order of discovery.
 
     \b
     corral records 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

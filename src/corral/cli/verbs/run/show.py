@@ -13,7 +13,7 @@ from corral.settings import Settings, load_settings
 
 
 def show(run_id: RunArgument, as_json: AsJson = False) -> None:
-    """Show one run: its state, why, and what it measured.
+    """Show one run: its state, the reason, and its statistics.
 
     \b
     corral run show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

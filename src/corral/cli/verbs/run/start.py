@@ -52,7 +52,7 @@ async def _start(settings: Settings, job_id: str, overrides: Overrides, *, dry_r
 
 
 def retry(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Start a new run of what an ended one tried, linked to it.
+    """Repeat an ended run as a new run that is linked to it.
 
     \b
     corral run retry 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

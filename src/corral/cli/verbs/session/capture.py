@@ -52,10 +52,10 @@ def capture(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Log in and keep the session: in a window, or by filling in a form.
+    """Log in, in a window or through a form, and save the session.
 
-    The address was typed by a person, so it may be a private one; only that host is reached.
-    Others on this machine can see what is written on a command line; a file or the prompt keeps it to yourself.
+    The login address may be a private one, because you typed it; only that host is reachable.
+    Other users of this machine can read the command line: pass secrets by file (@FILE) or prompt (-).
 
     \b
     corral session capture 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

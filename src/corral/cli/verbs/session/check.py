@@ -19,7 +19,7 @@ SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id 
 
 
 def check(session_id: SessionArgument, as_json: AsJson = False) -> None:
-    """Look at the job's target with a session. Exit code: 0 logged in, 1 not.
+    """Request the job's target with a session. Exit code: 0 logged in, 1 not.
 
     \b
     corral session check 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
@@ -42,7 +42,7 @@ async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:
 
 
 def rotate(dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Put every session under a new key. Nothing has to be stopped.
+    """Encrypt every session with a new key. Nothing has to be stopped.
 
     With the key in a file, a new one is made. With APP_VAULT_KEY, put the new key before the old one first
     (NEW,OLD), restart, rotate, and drop the old one at the next restart.

@@ -13,7 +13,7 @@ from corral.wiring.options import host_rules
 
 
 def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
-    """List the sites there is evidence of, the latest first.
+    """List the known sites, most recently seen first.
 
     \b
     corral site list

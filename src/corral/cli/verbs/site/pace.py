@@ -28,9 +28,9 @@ def pace(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how fast one site may be asked. Nodes that run go by it within two seconds.
+    """Set the request rate of a site. Running nodes apply it within two seconds.
 
-    What is not given is left to APP_HOST_CONCURRENCY and APP_HOST_DELAY_SECONDS.
+    Omitted values default to APP_HOST_CONCURRENCY and APP_HOST_DELAY_SECONDS.
 
     \b
     corral site pace example.com --concurrency 2 --delay 1.5

@@ -32,7 +32,7 @@ def recipe(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a recipe, or change what it calls and where its fields stand.
+    """Show a recipe, or change its request and field paths.
 
     \b
     corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b > recipe.json

@@ -26,7 +26,9 @@ def show(
     host: Annotated[str, typer.Argument(metavar="HOST", help="A host, or the URL of a page of it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what is known about a site: strategies, costs, recipes, limits and crawl results.
+    """Show what is known about a site.
+
+    That is: strategies, costs, recipes, limits and crawl results.
 
     \b
     corral site show example.com

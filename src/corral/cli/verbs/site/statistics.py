@@ -27,7 +27,9 @@ def stats(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Show what crawls got from sites: pages done and failed, for what, bytes, and how long a page takes.
+    """Show crawl statistics by site.
+
+    That is: pages done and failed (with the errors), bytes, and the time per page.
 
     \b
     corral site stats
