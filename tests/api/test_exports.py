@@ -14,7 +14,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from corral.api import exports
-from corral.api.binding import bound
+from corral.api.binding import bind_listener
 from corral.api.http.connections import Connections
 from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
@@ -168,7 +168,7 @@ class _Broken:
 
 @contextlib.asynccontextmanager
 async def _serving(app: _Broken) -> AsyncIterator[str]:
-    socket = bound("127.0.0.1", 0)
+    socket = bind_listener("127.0.0.1", 0)
     connections = Connections(HttpLimits(send_timeout_s=0.3))
     server = make_server(app, connections, lambda *_: None, lambda _: [])
     serving = asyncio.create_task(server.serve(sockets=[socket]))

@@ -41,10 +41,10 @@ async def work(settings: Settings, port: int | None, began: float) -> None:
         if port is None:
             await stop.wait()
         else:
-            from corral.api.binding import bound
+            from corral.api.binding import bind_listener
             from corral.api.server import serve
 
-            await serve(app, "127.0.0.1", port, stop=stop, listening=bound("127.0.0.1", port))
+            await serve(app, "127.0.0.1", port, stop=stop, listening=bind_listener("127.0.0.1", port))
         telling.cancel()
         say("stopping", executing=app.node.executing)
     say("stopped")

@@ -9,7 +9,7 @@ BACKLOG = 8192
 _RECEIVE_BUFFER_BYTES = 32 * 1024
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind_listener(host: str, port: int) -> socket.socket:
     """A listening socket, or BadConfiguration that says why there is none."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

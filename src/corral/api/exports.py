@@ -33,7 +33,7 @@ class Exports:
     def __init__(self) -> None:
         self.under_way = 0
 
-    async def counted(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    async def limit_concurrency(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         if self.under_way >= MAX_EXPORTS:
             raise TooManyExports(MAX_EXPORTS)
         self.under_way += 1
@@ -54,7 +54,7 @@ async def answer(request: Request, run: Run, kind: Format) -> Response:
     if request.scope["state"].get("is_head"):
         return Response(media_type=kind.content_type, headers=headers)
     exports: Exports = request.app.state.exports
-    pieces = exports.counted(chunks(request.app.state.corral.store, export))
+    pieces = exports.limit_concurrency(chunks(request.app.state.corral.store, export))
     first = await _first(request, pieces)
     if first is None:
         return Response(status_code=204)  # to nobody
@@ -79,7 +79,7 @@ class _Delivery(StreamingResponse):
     def __init__(
         self, first: bytes, pieces: AsyncGenerator[bytes, None], *, media_type: str, headers: Mapping[str, str]
     ) -> None:
-        super().__init__(_joined(first, pieces), media_type=media_type, headers=headers)
+        super().__init__(_prepend(first, pieces), media_type=media_type, headers=headers)
         self._pieces = pieces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +94,7 @@ class _Delivery(StreamingResponse):
             await self._pieces.aclose()
 
 
-async def _joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _prepend(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for piece in pieces:
         yield piece

@@ -26,7 +26,7 @@ class Metrics:
         known = method if method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS") else "other"
         self._requests.labels(known, str(status)).inc()
 
-    async def rendered(self, app: App) -> bytes:
+    async def render(self, app: App) -> bytes:
         try:
             for state, number in (await app.store.runs.count_live()).items():
                 self._runs.labels(state).set(number)

@@ -122,7 +122,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # There may be as many as a body has values; only the first are named.
     everything = error.errors()
-    found = _meant(everything[:_MOST_EXAMINED])
+    found = _drop_misleading(everything[:_MOST_EXAMINED])
     fields = [_field(each) for each in found]
     told = [f"{name}: {each['msg']}" if name else str(each["msg"]) for name, each in zip(fields, found, strict=True)]
     count = len(told) + max(0, len(everything) - _MOST_EXAMINED)
@@ -137,7 +137,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     )
 
 
-def _meant(errors: Sequence[Any]) -> Sequence[Any]:
+def _drop_misleading(errors: Sequence[Any]) -> Sequence[Any]:
     """A field may be a name or a recipe; to someone who sent a recipe, "should be a string" is no help."""
     recipes = {each["loc"][:place] for each in errors if (place := _alternative_at(each["loc"])) is not None}
     return [

@@ -39,7 +39,7 @@ def cursor_of(last_id: str) -> str:
 
 def cursor_owner(cursor: str | None) -> str:
     """Owners are 128 random bits in hex, not UUIDs."""
-    text = "" if cursor is None else _decoded(cursor)
+    text = "" if cursor is None else _decode(cursor)
     if cursor is not None and not _OWNER.fullmatch(text):
         raise _not_ours()
     return text
@@ -48,13 +48,13 @@ def cursor_owner(cursor: str | None) -> str:
 def cursor_id(cursor: str | None) -> str | None:
     if cursor is None:
         return None
-    text = _decoded(cursor)
+    text = _decode(cursor)
     if not is_id(text):
         raise _not_ours()
     return text
 
 
-def _decoded(cursor: str) -> str:
+def _decode(cursor: str) -> str:
     try:
         return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except (binascii.Error, ValueError):

@@ -10,7 +10,7 @@ from typing import Any, cast
 import uvicorn
 
 from corral.api.app import create_app
-from corral.api.binding import BACKLOG, bound
+from corral.api.binding import BACKLOG, bind_listener
 from corral.api.http.connections import Connections
 from corral.api.http.protocol import CountAnswer, GuardedProtocol, MethodsOf
 from corral.wiring.app import App
@@ -52,7 +52,7 @@ async def serve(app: App, host: str, port: int, *, stop: asyncio.Event, listenin
     api = create_app(app)
     connections: Connections = api.state.connections
     server = make_server(api, connections, api.state.metrics.count, api.state.methods.methods_of)
-    serving = asyncio.create_task(server.serve(sockets=[listening or bound(host, port)]), name="http")
+    serving = asyncio.create_task(server.serve(sockets=[listening or bind_listener(host, port)]), name="http")
     sweeping = asyncio.create_task(connections.sweep_forever(), name="connections")
     stopping = asyncio.create_task(stop.wait(), name="stop")
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

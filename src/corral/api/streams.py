@@ -68,13 +68,13 @@ class _Heartbeat:
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def sent(self) -> None:
+    def mark_sent(self) -> None:
         self._last = time.monotonic()
 
     def due(self) -> bool:
         if time.monotonic() - self._last < HEARTBEAT_S:
             return False
-        self.sent()
+        self.mark_sent()
         return True
 
 
@@ -92,7 +92,7 @@ async def run_events(app: App, run_id: str, after: int) -> AsyncIterator[bytes]:
             found, ended = [], False
         for event in found:
             after = event.seq
-            heartbeat.sent()
+            heartbeat.mark_sent()
             yield _message("run_event", render.event(event), event.seq)
             if event.is_last:
                 return
@@ -145,7 +145,7 @@ async def all_events(app: App, after: int, wanted: Wanted) -> AsyncIterator[byte
         for event, is_wanted in zip(found, chosen, strict=True):
             after = event.position
             if is_wanted:
-                heartbeat.sent()
+                heartbeat.mark_sent()
                 yield _message("run_event", render.event(event), event.position)
         if now != counts:
             counts = now

@@ -55,20 +55,20 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
     writer = writer_for(kind, out, columns)
     writer.add(records)
     writer.end()
-    with _said(path), replace_file(path) as file:
+    with _report_write_errors(path), replace_file(path) as file:
         file.write(out.take())
 
 
 async def write_export(path: Path, store: ExportStore, export: Export, progress: ExportProgress) -> None:
     """Any number of records, a few at a time."""
 
-    with _said(path), replace_file(path) as file:
+    with _report_write_errors(path), replace_file(path) as file:
         async for chunk in chunks(store, export, progress):
             file.write(chunk)
 
 
 @contextmanager
-def _said(path: Path) -> Iterator[None]:
+def _report_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -43,7 +43,7 @@ def parse_fields(
 
 def _by_css(text: str) -> FieldSpec:
 
-    name, selector = _named("css", text, "SELECTOR", "price=.price")
+    name, selector = _split_pair("css", text, "SELECTOR", "price=.price")
     found = _ATTRIBUTE.fullmatch(selector)
     chosen, attribute = (found["css"], found["attr"]) if found else (selector, None)
     return FieldSpec(name, css=compile_check(chosen, field="css"), attr=attribute)
@@ -51,18 +51,18 @@ def _by_css(text: str) -> FieldSpec:
 
 def _by_xpath(text: str) -> FieldSpec:
 
-    name, expression = _named("xpath", text, "EXPRESSION", "price=//b/@data-price")
+    name, expression = _split_pair("xpath", text, "EXPRESSION", "price=//b/@data-price")
     return FieldSpec(name, xpath=check_xpath(expression, field="xpath"))
 
 
 def _by_jsonpath(text: str) -> FieldSpec:
 
-    name, path = _named("jsonpath", text, "PATH", "price=$.items[0].price")
+    name, path = _split_pair("jsonpath", text, "PATH", "price=$.items[0].price")
     parse_query(path, field="jsonpath")
     return FieldSpec(name, jsonpath=path)
 
 
-def _named(option: str, text: str, what: str, example: str) -> tuple[str, str]:
+def _split_pair(option: str, text: str, what: str, example: str) -> tuple[str, str]:
     name, equals, rest = text.partition("=")
     if not equals or not name.strip():
         told = f"--{option} {text[:80]!r} is not NAME={what}"
@@ -70,7 +70,7 @@ def _named(option: str, text: str, what: str, example: str) -> tuple[str, str]:
     return name.strip(), rest
 
 
-def drafted_job(
+def draft_job(
     settings: Settings,
     url: str,
     fields: tuple[FieldSpec, ...],
@@ -91,7 +91,7 @@ def drafted_job(
     """The job the arguments describe, checked as far as that goes without asking anybody."""
 
     target = parse_target(url)
-    trusted = trusted_for(settings, url) if trusts_host else ()
+    trusted = trust_typed_host(settings, url) if trusts_host else ()
     check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
     check_frequency(frequency)
     return Job(
@@ -126,16 +126,16 @@ def proxy_of(settings: Settings, text: str | None, *, dry_run: bool) -> ProxyPol
     return kept_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
 
 
-def trusted_for(settings: Settings, url: str) -> tuple[str, ...]:
+def trust_typed_host(settings: Settings, url: str) -> tuple[str, ...]:
     """What a person who typed this address may reach by it; BadInput where that is nothing."""
 
     target = parse_target(url)
-    trusted = _trusted(target)
+    trusted = _list_trusted(target)
     check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
     return trusted
 
 
-def _trusted(target: Target) -> tuple[str, ...]:
+def _list_trusted(target: Target) -> tuple[str, ...]:
     """The host that was typed, at its port; a plain web address may also change between http and https."""
     ports = DEFAULT_PORTS if target.port in DEFAULT_PORTS else (target.port,)
     return tuple(f"{target.host}:{port}" for port in ports)

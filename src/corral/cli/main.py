@@ -8,7 +8,7 @@ import typer
 from corral import __version__
 from corral.cli.exits import report
 from corral.cli.lazy_group import Group, LazyGroup, Verb, build_group
-from corral.cli.streams import Unheard, prepare_streams, told
+from corral.cli.streams import Unheard, prepare_streams, report_lost_output
 from corral.domain.errors import CorralError
 
 _START, _COLLECT, _CARE = "Start", "Collect", "Operate"
@@ -185,4 +185,4 @@ def main() -> None:
         finally:
             sys.stdout.flush()  # while a full disk can still be reported
     except Unheard as error:
-        sys.exit(told(error))
+        sys.exit(report_lost_output(error))

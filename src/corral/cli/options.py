@@ -112,7 +112,7 @@ class PriorityName(StrEnum):
         return Priority[self.name]
 
 
-def checked_id(text: str, what: str) -> str:
+def check_id(text: str, what: str) -> str:
     """An id in its canonical spelling; one that cannot be an id is a typing error, not a missing thing."""
     if not is_id(text):
         raise BadInput(

@@ -64,10 +64,10 @@ def printable(value: object, limit: int = _MAX_CELL) -> str:
         text = text[: limit - 1] + "…"
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else _spelled_out(char) for char in text)
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
-def _spelled_out(char: str) -> str:
+def _escape(char: str) -> str:
     return " " if char.isspace() and ord(char) not in (0x2028, 0x2029) else ascii(char)[1:-1]
 
 
@@ -121,11 +121,11 @@ def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     for place in shown:
         table.add_column(_title(columns[place]), no_wrap=not columns[place].endswith("…"), overflow="fold", min_width=1)
     for row in rows:
-        table.add_row(*(toned(row[place]) for place in shown))
+        table.add_row(*(style_cell(row[place]) for place in shown))
     terminal.print(table)
 
 
-def toned(cell: Cell) -> "Text":
+def style_cell(cell: Cell) -> "Text":
     from rich.text import Text
 
     text = printable(cell)
@@ -154,7 +154,7 @@ def print_properties(properties: Mapping[str, Any]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in shown.items():
-        table.add_row(name, toned(value))
+        table.add_row(name, style_cell(value))
     console().print(table)
 
 

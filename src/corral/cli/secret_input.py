@@ -12,14 +12,14 @@ from corral.domain.sites.session_text import cookies_of_text
 from corral.engine.usecases.sessions import SessionDraft
 
 
-def named_value(text: str, option: str) -> tuple[str, str]:
+def parse_named_value(text: str, option: str) -> tuple[str, str]:
     """`NAME=VALUE`; `NAME=@FILE` is what the file holds, `NAME=-` what is typed at the prompt."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         # Without the text: somebody may have written the secret alone.
         raise BadInput(f"{option} is not NAME=VALUE", field=option.lstrip("-"))
     if value == "-":
-        return name, _asked(name)
+        return name, _prompt(name)
     if value.startswith("@"):
         return name, _read(Path(value[1:]), option).strip("\r\n")
     return name, value
@@ -44,7 +44,7 @@ def read_draft(cookies: Path | None, singles: Sequence[str], name: str) -> Sessi
 
 
 def _single(text: str) -> dict[str, str]:
-    name, value = named_value(text, "--cookie")
+    name, value = parse_named_value(text, "--cookie")
     return {"name": name, "value": value}
 
 
@@ -93,7 +93,7 @@ def _read(path: Path, option: str) -> str:
         raise BadInput(f"{path} cannot be read ({reason})", field=option.lstrip("-")) from None
 
 
-def _asked(name: str) -> str:
+def _prompt(name: str) -> str:
 
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")

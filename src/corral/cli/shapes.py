@@ -24,7 +24,7 @@ def job_shape(stored: StoredJob) -> dict[str, Any]:
     return runs.job(stored)
 
 
-def planned_shape(job: Job) -> dict[str, Any]:
+def draft_shape(job: Job) -> dict[str, Any]:
     """A job that a dry run did not create: it has neither an id nor an age."""
     return {**job_read(job, "validated"), "id": None, "created_at": None}
 

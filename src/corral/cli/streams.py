@@ -68,7 +68,7 @@ def _open_missing() -> None:
     os.close(descriptor)
 
 
-def told(error: Unheard) -> int:
+def report_lost_output(error: Unheard) -> int:
     """Say that the output is lost, unless whoever read it has left; the exit code to end with."""
     # What is still in the buffer would be tried, and complained about, once more at the very end.
     with contextlib.suppress(OSError):

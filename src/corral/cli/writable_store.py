@@ -11,7 +11,7 @@ from corral.store.store import Store
 
 
 @asynccontextmanager
-async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+async def open_writable_store(settings: Settings) -> AsyncIterator[Store]:
     """The store alone, for verbs that change something in it: everything else would only cost time."""
 
     configure_logging("warning")  # without this, warnings would go to the standard output

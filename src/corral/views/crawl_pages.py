@@ -28,13 +28,13 @@ def because(run: Run, now: CrawlNow, item: StoredItem) -> str:
         case ItemState.MISSING:
             return f"missing: {item.message or item.reason}"
         case ItemState.SKIPPED:
-            return f"by the rule {item.reason}" + (f": {_told(item)}" if item.message else "")
+            return f"by the rule {item.reason}" + (f": {_describe(item)}" if item.message else "")
         case ItemState.LEASED if not run.state.is_terminal:
             return "it is being read"
     return _waits_for(run, now, item)
 
 
-def _told(item: StoredItem) -> str:
+def _describe(item: StoredItem) -> str:
     match item.reason:
         case Trap.ENDLESS:
             return f"pages like {item.message} lead to ever more pages like themselves; {TRAP_OPTION} fetches them"

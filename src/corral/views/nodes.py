@@ -51,7 +51,7 @@ class QueueRead(BaseModel):
     bands: list[BandRead]
 
 
-def held_run_read(run: HeldRun) -> dict[str, Any]:
+def to_held_run_read(run: HeldRun) -> dict[str, Any]:
     return {
         "run_id": run.id,
         "kind": run.kind,
@@ -77,7 +77,7 @@ def worker_read(worker: NodeStatus) -> dict[str, Any]:
         "started_at": worker.started_at,
         "seen_s": round(worker.seen_s, 1),
         "holding": worker.holding,
-        "runs": [held_run_read(run) for run in worker.runs],
+        "runs": [to_held_run_read(run) for run in worker.runs],
     }
 
 

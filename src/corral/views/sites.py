@@ -48,21 +48,23 @@ def recipe_read(stored: StoredRecipe) -> dict[str, Any]:
     }
 
 
-def known_site_read(site: KnownSite) -> dict[str, Any]:
+def to_known_site_read(site: KnownSite) -> dict[str, Any]:
     return {"host": site.host, "attempts": site.attempts, "recipes": site.recipes, "seen_at": site.seen_at}
 
 
 def intelligence(host: str, memories: Sequence[Memory]) -> dict[str, Any]:
-    strategies = {strategy.value: _summed(memories, strategy) for strategy in Strategy if strategy is not Strategy.AUTO}
+    strategies = {
+        strategy.value: _summarize(memories, strategy) for strategy in Strategy if strategy is not Strategy.AUTO
+    }
     return {"domain": host, "strategies": strategies, "proven": _proven(memories)}
 
 
 def evidence(memory: Memory) -> dict[str, Any]:
     """One strategy for one set of fields."""
-    return {"fields_key": memory.fields_key, "strategy": memory.strategy.value, **_summed([memory], memory.strategy)}
+    return {"fields_key": memory.fields_key, "strategy": memory.strategy.value, **_summarize([memory], memory.strategy)}
 
 
-def _summed(memories: Sequence[Memory], strategy: Strategy) -> dict[str, Any]:
+def _summarize(memories: Sequence[Memory], strategy: Strategy) -> dict[str, Any]:
     of_it = [memory for memory in memories if memory.strategy is strategy]
     weight = sum(memory.weight for memory in of_it)
     asked = sum(memory.requested for memory in of_it)

@@ -38,7 +38,7 @@ from corral.files.saved_files import FileFolder
 from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
-from corral.wiring.options import node_options, offered_strategies, retention, retry_policy, worker_config
+from corral.wiring.options import available_strategies, node_options, retention, retry_policy, worker_config
 from corral.wiring.vault import vault_of
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def assemble(
     jobs = Jobs(store, probe, egress, functools.partial(_seal, vault))
     keeper = node or door
     errands = OneShotWorkers(lambda: _preview_config(settings, vault), None if keeper is None else keeper.limiter)
-    offers = offered_strategies()
+    offers = available_strategies()
     return App(
         settings=settings,
         store=store,

@@ -25,11 +25,11 @@ def retry_policy(settings: Settings) -> RetryPolicy:
         factor=settings.retry_factor,
         cap_s=settings.retry_cap_seconds,
         max_wait_s=settings.retry_max_wait_seconds,
-        offers=offered_strategies(),
+        offers=available_strategies(),
     )
 
 
-def offered_strategies() -> frozenset[Strategy]:
+def available_strategies() -> frozenset[Strategy]:
     """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
     offers = {Strategy.HTTP, Strategy.API_REPLAY}
     if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):

@@ -63,9 +63,9 @@ class OwnRedis:
         password = _password_in(self.url)
         if parts.username and password:
             rights = "allkeys allchannels allcommands"
-            lines += [f"user {_quoted(unquote(parts.username))} on {_quoted('>' + password)} {rights}"]
+            lines += [f"user {_quote(unquote(parts.username))} on {_quote('>' + password)} {rights}"]
         elif password:
-            lines += [f"requirepass {_quoted(password)}"]
+            lines += [f"requirepass {_quote(password)}"]
         write_whole(self.conf, "\n".join(lines) + "\n")
 
     def _read_password(self) -> str | None:
@@ -114,5 +114,5 @@ def _with_password(url: str, password: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:{quote(password, safe='')}@{place}"))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -207,20 +207,20 @@ class Installation:
         """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
         if pid is not None:
             name = f"corral-{pid}@{os.uname().nodename}"
-            return self._asked(lambda: self._ping(destination=[name]))
+            return self._ping_celery(lambda: self._ping(destination=[name]))
         if not (broker := checks.redis_health(self.broker)).is_well:
             return broker
         if not checks.has_listeners(self.broker):
             return ServiceHealth(is_well=False, problem="no worker answers")
         if self._other_installation() is not None:
             return ServiceHealth(is_well=False, problem="those who answer work for another installation")
-        return self._asked(self._ping)
+        return self._ping_celery(self._ping)
 
     def worker_here(self) -> ServiceHealth:
         """Whether a worker of this machine answers, whatever its process."""
-        return self._asked(lambda: self._ping(pattern=f"*@{os.uname().nodename}", matcher="glob"))
+        return self._ping_celery(lambda: self._ping(pattern=f"*@{os.uname().nodename}", matcher="glob"))
 
-    def _asked(self, ping: Callable[[], list[str]]) -> ServiceHealth:
+    def _ping_celery(self, ping: Callable[[], list[str]]) -> ServiceHealth:
         if not (broker := checks.redis_health(self.broker)).is_well:
             return ServiceHealth(is_well=False, problem=f"it cannot be asked: {broker.problem}")
         # Asked a few times for a short while each: one that begins to listen meanwhile is heard at once.
@@ -241,10 +241,10 @@ def identity_of(settings: Settings) -> str:
 def environment_of(settings: Settings) -> dict[str, str]:
     """The settings that were given, as the environment of another process."""
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return {f"APP_{name.upper()}": _spelled(value) for name, value in given.items() if value is not None}
+    return {f"APP_{name.upper()}": _format_value(value) for name, value in given.items() if value is not None}
 
 
-def _spelled(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, tuple):

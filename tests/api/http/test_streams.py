@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from starlette.types import Receive, Scope, Send
 
-from corral.api.binding import bound
+from corral.api.binding import bind_listener
 from corral.api.http.connections import Connections
 from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
@@ -66,7 +66,7 @@ async def test_a_stream_that_nobody_reads_is_cut_and_gives_its_place_back() -> N
 
     connections = Connections(HttpLimits(send_timeout_s=0.3))
     server = make_server(application, connections, lambda *_: None, lambda _: [])
-    listening = bound("127.0.0.1", 0)
+    listening = bind_listener("127.0.0.1", 0)
     serving = asyncio.create_task(server.serve([listening]))
     sweeping = asyncio.create_task(connections.sweep_forever())
     _, writer = await asyncio.open_connection(*listening.getsockname(), limit=1024)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corral.cli.verbs.demo import adapted_settings, job_for
+from corral.cli.verbs.demo import adapt_settings, job_for
 from corral.demo import DEMO_JOBS, running_site
 from corral.settings import Settings
 from corral.wiring.roles import open_client
@@ -49,7 +49,7 @@ def test_the_demo_tells_programs_in_lines_of_json(
 async def test_a_second_demo_goes_on_with_the_jobs_of_the_first_at_another_port(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, probe_timeout_seconds=0.2)
     for _ in range(2):
-        async with running_site() as site, open_client(adapted_settings(settings, site)) as app:
+        async with running_site() as site, open_client(adapt_settings(settings, site)) as app:
             for demo_job in DEMO_JOBS:
                 stored = await job_for(app, demo_job, site)
                 assert stored.job.target_url == site.url + demo_job.path
@@ -59,8 +59,8 @@ async def test_a_second_demo_goes_on_with_the_jobs_of_the_first_at_another_port(
 async def test_the_demo_allows_exactly_its_site_beside_what_is_configured(tmp_path: Path) -> None:
     settings = Settings(egress_allow="10.0.0.0/8:80")
     async with running_site() as site:
-        adapted = adapted_settings(settings, site)
+        adapted = adapt_settings(settings, site)
 
     assert [str(entry) for entry in adapted.egress_allow] == ["10.0.0.0/8:80", f"127.0.0.1/32:{site.port}"]
     assert adapted.data_dir == Path("var/demo")
-    assert adapted_settings(Settings(data_dir=tmp_path), site).data_dir == tmp_path
+    assert adapt_settings(Settings(data_dir=tmp_path), site).data_dir == tmp_path

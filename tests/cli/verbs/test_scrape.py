@@ -193,13 +193,13 @@ def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
 
 
 def test_only_the_typed_host_is_trusted() -> None:
-    from corral.cli.job_draft import drafted_job, parse_fields
+    from corral.cli.job_draft import draft_job, parse_fields
     from corral.settings import Settings
 
     fields = parse_fields("title", ())
     settings = Settings(data_dir=Path("nowhere"))
-    odd = drafted_job(settings, "http://10.0.0.7:8080/a", fields, trusts_host=True)
-    usual = drafted_job(settings, "https://intranet/a", fields, trusts_host=True)
+    odd = draft_job(settings, "http://10.0.0.7:8080/a", fields, trusts_host=True)
+    usual = draft_job(settings, "https://intranet/a", fields, trusts_host=True)
 
     assert odd.trusted_hosts == ("10.0.0.7:8080",)
     assert usual.trusted_hosts == ("intranet:80", "intranet:443")

@@ -14,12 +14,12 @@ def find_client(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> st
     Whatever stands further to the left in `X-Forwarded-For` was written by somebody we do not know. Of IPv6 it is the
     network of 64 bits: a client has all addresses of it.
     """
-    client = _parsed(peer)
+    client = _parse(peer)
     if client is None:
         return peer
     hops = forwarded_for.split(",") if trusted and forwarded_for else []
     while hops and any(client in network for network in trusted):
-        before = _parsed(hops.pop().strip())
+        before = _parse(hops.pop().strip())
         if before is None:
             break
         client = before
@@ -28,7 +28,7 @@ def find_client(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> st
     return str(ipaddress.IPv6Network((int(client), _IPV6_SITE_BITS), strict=False))
 
 
-def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

@@ -131,15 +131,15 @@ class RequestGuard:
         self._bodies.check_head(headers)
         body, end_turn = await self._bodies.read(headers, receive)
         scope["state"]["body"] = body
-        return _replayed(body, receive), send if end_turn is None else _ending_turn(send, end_turn)
+        return _replay_body(body, receive), send if end_turn is None else _ending_turn(send, end_turn)
 
 
 class _Tokens:
     """Who may read and who may write. Without tokens everybody may: the server is bound to loopback then."""
 
     def __init__(self, settings: Settings) -> None:
-        self._read = _hashed(settings.read_token)
-        self._write = _hashed(settings.write_token)
+        self._read = _hash(settings.read_token)
+        self._write = _hash(settings.write_token)
 
     @property
     def are_needed(self) -> bool:
@@ -147,7 +147,7 @@ class _Tokens:
 
     def find(self, headers: Headers) -> str:
         given = headers.get("authorization", "")
-        token = _hashed(given[7:].strip()) if given[:7].lower() == "bearer " else None
+        token = _hash(given[7:].strip()) if given[:7].lower() == "bearer " else None
         for name, known in (("write", self._write), ("read", self._read)):
             if token is not None and known is not None and hmac.compare_digest(token, known):
                 return name
@@ -189,7 +189,7 @@ class _Rates:
         )
 
 
-def _hashed(token: str | None) -> bytes | None:
+def _hash(token: str | None) -> bytes | None:
     return None if token is None else hashlib.sha256(token.encode()).digest()
 
 
@@ -208,7 +208,7 @@ def _ending_turn(send: Send, end_turn: Callable[[], None]) -> Send:
     return sending
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     given = False
 
     async def replay() -> Message:

@@ -38,7 +38,7 @@ async def stream_run(request: Request, run_id: Id, corral: Corral, last_event_id
     return _streaming(request, run_events(corral, str(run_id), _number(last_event_id) or 0))
 
 
-async def _wanted(
+async def _parse_filter(
     run_id: Annotated[Id | None, Query(description="only events of this run")] = None,
     level: Annotated[Literal["info", "warn", "error"] | None, Query(description="only events of this level")] = None,
     job_id: Annotated[Id | None, Query(description="only events of runs of this job")] = None,
@@ -50,7 +50,7 @@ async def _wanted(
 async def stream_all(
     request: Request,
     corral: Corral,
-    wanted: Annotated[Wanted, Depends(_wanted)],
+    wanted: Annotated[Wanted, Depends(_parse_filter)],
     last_event_id: LastEventId = None,
 ) -> Response:
     """Everything from now on, or from the event named by `Last-Event-ID`."""

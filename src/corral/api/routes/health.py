@@ -107,5 +107,5 @@ async def ready(corral: Corral) -> Response:
 
 @router.get("/metrics", response_class=Response)
 async def metrics(request: Request, corral: Corral) -> Response:
-    body = await request.app.state.metrics.rendered(corral)
+    body = await request.app.state.metrics.render(corral)
     return Response(body, media_type=CONTENT_TYPE_LATEST)

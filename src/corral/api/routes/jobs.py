@@ -44,13 +44,13 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         timeout_s=body.timeout_s,
         respect_robots=body.respect_robots,
         verify_tls=body.verify_tls,
-        proxy=corral.jobs.proxy_policy(_revealed(body.proxy_policy)),
+        proxy=corral.jobs.proxy_policy(_reveal(body.proxy_policy)),
         on_captcha=OnTrouble(body.on_captcha),
         on_missing=OnTrouble(body.on_missing),
     )
 
 
-def _revealed(text: SecretStr | None) -> str | None:
+def _reveal(text: SecretStr | None) -> str | None:
     return None if text is None else text.get_secret_value()
 
 
@@ -94,7 +94,7 @@ def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
     if said.get("max_attempts", 0) is None:
         said["max_attempts"] = corral.settings.default_max_attempts
     if "proxy_policy" in said:
-        said["proxy"] = corral.jobs.proxy_policy(_revealed(said.pop("proxy_policy")))
+        said["proxy"] = corral.jobs.proxy_policy(_reveal(said.pop("proxy_policy")))
     parse = {name: _PARSED[name] for name, value in said.items() if name in _PARSED and value is not None}
     return {**said, **{name: parse[name](said[name]) for name in parse}}
 

@@ -24,13 +24,13 @@ def _ms(moment: datetime | None) -> int | None:
     return round(aware.timestamp() * 1000)
 
 
-async def _wanted(
+async def _parse_filter(
     job_id: Id | None = None, run_id: Id | None = None, date_from: Moment = None, date_to: Moment = None
 ) -> RecordFilter:
     return RecordFilter(str(job_id) if job_id else None, str(run_id) if run_id else None, _ms(date_from), _ms(date_to))
 
 
-Wanted = Annotated[RecordFilter, Depends(_wanted)]
+Wanted = Annotated[RecordFilter, Depends(_parse_filter)]
 
 
 @router.get("/jobs/runs/{run_id}/records", response_model=list[RecordRead])

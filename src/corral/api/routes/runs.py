@@ -49,10 +49,10 @@ async def list_runs(
     status: Annotated[Status | None, Query()] = None,
 ) -> Response:
     found = await _newest(corral, str(job_id) if job_id else None, status, cursor, limit)
-    return render.page([await _shown(corral, run) for run in found], found[-1].id if found else None, limit)
+    return render.page([await _render_run(corral, run) for run in found], found[-1].id if found else None, limit)
 
 
-async def _shown(corral: Corral, run: Run) -> dict[str, Any]:
+async def _render_run(corral: Corral, run: Run) -> dict[str, Any]:
     """A crawl has how far it got in its statistics only once it has ended by itself."""
     counts: Counts | None = None
     if run.kind == CRAWL and Counts._fields[0] not in run.stats:
@@ -80,28 +80,28 @@ async def _newest(
 async def list_runs_of_job(job_id: Id, corral: Corral, limit: Limit = 25, cursor: Cursor = None) -> Response:
     await corral.store.jobs.get(str(job_id))
     found = await _newest(corral, str(job_id), None, cursor, limit)
-    return render.page([await _shown(corral, run) for run in found], found[-1].id if found else None, limit)
+    return render.page([await _render_run(corral, run) for run in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/runs/{run_id}", response_model=RunRead)
 async def read_run(run_id: Id, corral: Corral) -> Response:
     run = await corral.store.runs.get(str(run_id))
-    return render.answer(await _shown(corral, run))
+    return render.answer(await _render_run(corral, run))
 
 
 @router.post("/jobs/runs/{run_id}/cancel", response_model=RunRead)
 async def cancel_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(await _shown(corral, await corral.submitter.apply_action(str(run_id), RunAction.CANCEL)))
+    return render.answer(await _render_run(corral, await corral.submitter.apply_action(str(run_id), RunAction.CANCEL)))
 
 
 @router.post("/jobs/runs/{run_id}/pause", response_model=RunRead)
 async def pause_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(await _shown(corral, await corral.submitter.apply_action(str(run_id), RunAction.PAUSE)))
+    return render.answer(await _render_run(corral, await corral.submitter.apply_action(str(run_id), RunAction.PAUSE)))
 
 
 @router.post("/jobs/runs/{run_id}/resume", response_model=RunRead)
 async def resume_run(run_id: Id, corral: Corral) -> Response:
-    return render.answer(await _shown(corral, await corral.submitter.apply_action(str(run_id), RunAction.RESUME)))
+    return render.answer(await _render_run(corral, await corral.submitter.apply_action(str(run_id), RunAction.RESUME)))
 
 
 @router.post("/jobs/runs/{run_id}/retry", response_model=RunRead)

@@ -12,8 +12,8 @@ from corral.views.nodes import (
     HeldRunRead,
     QueueRead,
     WorkerRead,
-    held_run_read,
     queue_read,
+    to_held_run_read,
     worker_read,
 )
 
@@ -28,7 +28,7 @@ async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None)
 
 
 @router.get("/workers/{owner}/runs", response_model=list[HeldRunRead])
-async def held_runs(
+async def list_held_runs(
     corral: Corral,
     owner: Annotated[str, Path(max_length=32, pattern=r"^[0-9a-f]{32}$")],
     limit: Limit = 50,
@@ -36,7 +36,7 @@ async def held_runs(
 ) -> Response:
     """All runs that one node holds now, the oldest first; nothing for one that holds none."""
     found = await corral.store.nodes.runs_of(owner, render.cursor_id(cursor) or "", limit)
-    return render.page([held_run_read(each) for each in found], found[-1].id if found else None, limit)
+    return render.page([to_held_run_read(each) for each in found], found[-1].id if found else None, limit)
 
 
 @router.get("/queues", response_model=list[QueueRead])

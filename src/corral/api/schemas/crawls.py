@@ -100,7 +100,7 @@ def crawl_read(
         goes_at = run.finished_at + timedelta(hours=keep_hours)
     return {
         **progress_read(run, now),
-        "counts": {**_held(run, counts)._asdict(), "discovered": counts.discovered},
+        "counts": {**_release_leased(run, counts)._asdict(), "discovered": counts.discovered},
         "bytes": now.size,
         "pages_per_second": None if rate is None else round(rate, 2),
         "eta_min_seconds": None if eta is None else round(eta[0], 1),
@@ -120,7 +120,7 @@ def _waiting_for(host: str, reason: str, seconds: float) -> dict[str, Any]:
     return {"host": host, "reason": reason, "until": datetime.now(UTC) + timedelta(seconds=seconds)}
 
 
-def _held(run: Run, counts: Counts) -> Counts:
+def _release_leased(run: Run, counts: Counts) -> Counts:
     """Of a crawl that stands still nobody holds anything, whatever was in hand when it was stopped."""
     if run.state is RunState.RUNNING:
         return counts

@@ -248,7 +248,7 @@ def _result(spec: FieldSpec, place: int, looked: Looked) -> dict[str, Any]:
     return {
         "name": spec.name,
         "found": is_found,
-        "value_preview": _shortened(value),
+        "value_preview": _shorten(value),
         "match_count_estimate": count,
         "problem": None if is_found else _problem(spec, count, looked),
     }
@@ -267,7 +267,7 @@ def _problem(spec: FieldSpec, count: int, looked: Looked) -> str:
     return f"it matches {count} elements, which have {what}"
 
 
-def _shortened(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if isinstance(value, list):
         return [_text(each) for each in value[:_MAX_PREVIEW_VALUES]]
     return None if value is None else _text(value)

@@ -14,7 +14,7 @@ _LINE_EVERY_S = 5.0
 
 
 @asynccontextmanager
-async def shown(progress: ExportProgress, total: int, *, looks_first: bool) -> AsyncIterator[None]:
+async def show_progress(progress: ExportProgress, total: int, *, looks_first: bool) -> AsyncIterator[None]:
     """Until the block is left. With columns to be found, everything is read twice."""
     with ExitStack() as open_until_then:
         show = _bar(open_until_then, 2 * total if looks_first else total) if sys.stderr.isatty() else _lines(total)

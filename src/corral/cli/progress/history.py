@@ -37,7 +37,7 @@ _TELLING = ("http_status", "title", "bytes")
 _TONES = {"→": "blue", "←": "green", "↻": "yellow", "!": "red"}
 
 
-async def followed(
+async def follow(
     store: Store, run_id: str, wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncIterator[Event]:
     """Every event of a run as it comes, up to the one after which nothing changes."""
@@ -67,7 +67,7 @@ def line(event: Event) -> str:
     return f"{clock} {sign(event)} {event.message}{_details(event.meta)}"
 
 
-def toned_line(event: Event) -> "Text":
+def style_line(event: Event) -> "Text":
     from rich.text import Text
 
     clock = event.created_at.astimezone().strftime("%H:%M:%S.%f")[:-3]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
+def show_progress() -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield _line
         return

@@ -11,8 +11,8 @@ from corral.cli.render import console, printable
 from corral.domain.runs.event import Event, EventKind
 
 
-class Progress(Protocol):
-    def happened(self, event: Event) -> None: ...
+class RunProgress(Protocol):
+    def on_event(self, event: Event) -> None: ...
 
     def tick(self) -> None:
         """Time has passed."""
@@ -20,7 +20,7 @@ class Progress(Protocol):
 
 
 @contextmanager
-def shown(max_attempts: int) -> Iterator[Progress]:
+def show_progress(max_attempts: int) -> Iterator[RunProgress]:
     if not sys.stderr.isatty():
         yield _Lines()
         return
@@ -42,7 +42,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 class _Lines:
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         print(history.line(event), file=sys.stderr, flush=True)
 
     def tick(self) -> None:
@@ -58,7 +58,7 @@ class _Living:
         self._last = ""
         self._due: datetime | None = None
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         meta = event.meta
         self._attempt = meta.get("attempt", self._attempt)
         self._strategy = meta.get("to") or meta.get("strategy") or meta.get("resolved_strategy") or self._strategy

@@ -43,7 +43,7 @@ async def serve_api(
             await asyncio.gather(companion, return_exceptions=True)
         await stop_working(app, stop)
         ended.set()
-        await _gone(server)
+        await _wait_for_exit(server)
 
 
 async def _first_worker(app: App) -> None:
@@ -67,7 +67,7 @@ async def _until_stopped(stop: Stop, server: asyncio.Task[None], companion: asyn
         asked.cancel()
 
 
-async def _gone(server: asyncio.Task[None]) -> None:
+async def _wait_for_exit(server: asyncio.Task[None]) -> None:
     """A client that reads for ever does not keep us."""
     _, late = await asyncio.wait({server}, timeout=_SERVER_STOPS_WITHIN_S)
     if late:

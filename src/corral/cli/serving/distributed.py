@@ -67,7 +67,7 @@ def _supervise(settings: Settings, services: Sequence[Service], listener: Listen
             (_json_line if as_json else _plain_line)(supervisor.news.popleft())
         return stop.asked.is_set()
 
-    with stop.listening(), _shown(supervisor) if is_live else nullcontext():
+    with stop.listening(), _show_table(supervisor) if is_live else nullcontext():
         try:
             supervisor.claim()
             supervisor.want(names)
@@ -127,24 +127,24 @@ def _json_line(each: ServiceStatus) -> None:
 
 
 def _plain_line(each: ServiceStatus) -> None:
-    whose = _whose(each)
-    print(f"{each.name:<10} {_told(each)}{f' ({whose})' if whose else ''}", flush=True)
+    whose = _describe_owner(each)
+    print(f"{each.name:<10} {_describe(each)}{f' ({whose})' if whose else ''}", flush=True)
 
 
-def _told(each: ServiceStatus) -> str:
+def _describe(each: ServiceStatus) -> str:
 
     again = None if each.next_start_s is None else f"again in {each.next_start_s:.0f} s"
     return printable(" - ".join(filter(None, (each.state.value, each.problem, again))))
 
 
-def _whose(each: ServiceStatus) -> str:
+def _describe_owner(each: ServiceStatus) -> str:
     if each.pid is not None:
         return f"process {each.pid}"
     return "" if each.is_ours or each.state.value not in _ANSWERING else "used, not ours"
 
 
 @contextmanager
-def _shown(supervisor: Supervisor) -> Iterator[None]:
+def _show_table(supervisor: Supervisor) -> Iterator[None]:
     """A living table on a terminal; what is printed meanwhile stands above it."""
     from rich.live import Live
 
@@ -163,16 +163,16 @@ def _table(services: Sequence[ServiceStatus]) -> "Table":
     for name in ("service", "state", "whose", "restarts", "since", "log"):
         table.add_column(name, no_wrap=name != "state", overflow="fold")
     for each in services:
-        state = Text(_told(each), style=_TONES.get(each.state.value, ""))
+        state = Text(_describe(each), style=_TONES.get(each.state.value, ""))
         log = os.path.relpath(each.log) if each.log else ""
-        table.add_row(each.name, state, _whose(each), str(each.restarts or ""), ago(each.since), log)
+        table.add_row(each.name, state, _describe_owner(each), str(each.restarts or ""), ago(each.since), log)
     return table
 
 
 def _print_plan(services: Sequence[Service], *, as_json: bool) -> None:
 
     known = {service.name: service for service in services}
-    plan = [_planned(known[name]) for name in start_order(services)]
+    plan = [_plan(known[name]) for name in start_order(services)]
     if as_json:
         render.print_json({"would": "start, in this order", "services": plan, "stops": stop_order(services)})
         return
@@ -181,7 +181,7 @@ def _print_plan(services: Sequence[Service], *, as_json: bool) -> None:
     print(f"stopped in the order {', '.join(stop_order(services))}; nothing was started")
 
 
-def _planned(service: Service) -> dict[str, Any]:
+def _plan(service: Service) -> dict[str, Any]:
 
     is_there = service.adopts is not Adopts.NEVER and service.check(None).is_well
     action = "use" if is_there else "start" if service.command else "check"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corral import __version__
-from corral.api.binding import bound
+from corral.api.binding import bind_listener
 from corral.domain.errors import BadConfiguration
 from corral.settings import Settings
 
@@ -37,7 +37,7 @@ def listening(settings: Settings, host: str, port: int) -> Listener:
                 "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
             ]
         )
-    taken = bound(host, port)
+    taken = bind_listener(host, port)
     return Listener(taken, *taken.getsockname()[:2])
 
 

@@ -12,7 +12,7 @@ _STORAGE_ANSWERS_S = 1.0
 
 async def stop_working(app: App, stop: Stop) -> None:
     """Let what runs finish for a while, and give back the rest."""
-    asking = asyncio.create_task(_asked_for_storage(app, stop), name="storage")
+    asking = asyncio.create_task(_wait_for_storage(app, stop), name="storage")
     if app.node is not None and app.node.executing:
         grace_s = app.settings.shutdown_grace_seconds
         said = f"stopping: {app.node.executing} under way may finish within {grace_s:g} s; once more stops at once"
@@ -25,7 +25,7 @@ async def stop_working(app: App, stop: Stop) -> None:
         await asyncio.gather(asking, return_exceptions=True)
 
 
-async def _asked_for_storage(app: App, stop: Stop) -> None:
+async def _wait_for_storage(app: App, stop: Stop) -> None:
     """Until it answers; where it never does, the process does not wait for it."""
     while True:
         try:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corral.api.binding import bound
+from corral.api.binding import bind_listener
 from corral.cli import render, shapes
 from corral.cli.options import AsJson, Host, Port
 from corral.cli.progress import run as progress
@@ -71,13 +71,13 @@ async def _demo(settings: Settings, listener: Listener, site_port: int | None, *
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     async with running_site(_SITE_HOST, _site_port(site_port)) as site:
-        adapted = adapted_settings(settings, site)
+        adapted = adapt_settings(settings, site)
         role = "up" if as_json else f"is up; the demo site is at {site.url}"
         said = announcement(adapted, listener, role, as_json=as_json, site=site.url)
         async with open_node(adapted) as app:
             assert app.node is not None
             stop.on_haste = app.node.stop_now
-            beside = _shown(app, site, listener.url, as_json=as_json)
+            beside = _run_demo_jobs(app, site, listener.url, as_json=as_json)
             await serve_api(app, listener, stop, announce=said, beside=beside)
     return stop.exit_code
 
@@ -86,7 +86,7 @@ def _site_port(asked: int | None) -> int:
     """The port for the demo site; another than the usual one only where none was asked for."""
 
     try:
-        bound(_SITE_HOST, _SITE_PORT if asked is None else asked).close()
+        bind_listener(_SITE_HOST, _SITE_PORT if asked is None else asked).close()
     except BadConfiguration:
         if asked is None:
             return 0
@@ -94,7 +94,7 @@ def _site_port(asked: int | None) -> int:
     return _SITE_PORT if asked is None else asked
 
 
-def adapted_settings(settings: Settings, site: RunningSite) -> Settings:
+def adapt_settings(settings: Settings, site: RunningSite) -> Settings:
     """Jobs may reach the demo site, at exactly its address and port; what was configured stays."""
 
     changes: dict[str, Any] = {
@@ -112,7 +112,7 @@ def adapted_settings(settings: Settings, site: RunningSite) -> Settings:
     return settings.model_copy(update=changes)
 
 
-async def _shown(app: App, site: RunningSite, url: str, *, as_json: bool) -> None:
+async def _run_demo_jobs(app: App, site: RunningSite, url: str, *, as_json: bool) -> None:
     """Start the demo jobs, wait for the quick ones, say what happened."""
 
     if not as_json:

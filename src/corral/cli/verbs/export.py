@@ -8,7 +8,7 @@ import typer
 
 from corral.cli import exits, render
 from corral.cli.files import check_output, write_export
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.progress import export as export_progress
 from corral.cli.running import Stop, finish, first_of
 from corral.cli.stores import read_store
@@ -50,12 +50,12 @@ def export(
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --format jsonl -o - | gzip > pages.jsonl.gz
     """
 
-    run = checked_id(run_id, "run")
-    wanted = _checked(output, kind, as_json=as_json)
-    finish(_exported(load_settings(), run, output, wanted, dry_run=dry_run, as_json=as_json))
+    run = check_id(run_id, "run")
+    wanted = _check_format(output, kind, as_json=as_json)
+    finish(_export(load_settings(), run, output, wanted, dry_run=dry_run, as_json=as_json))
 
 
-def _checked(output: Path, kind: Format | None, *, as_json: bool) -> Format:
+def _check_format(output: Path, kind: Format | None, *, as_json: bool) -> Format:
 
     if output != _STANDARD_OUTPUT:
         check_output(output, kind, keeps_pages=True)
@@ -69,12 +69,10 @@ def _checked(output: Path, kind: Format | None, *, as_json: bool) -> Format:
     return kind
 
 
-async def _exported(
-    settings: Settings, run_id: str, output: Path, kind: Format, *, dry_run: bool, as_json: bool
-) -> int:
+async def _export(settings: Settings, run_id: str, output: Path, kind: Format, *, dry_run: bool, as_json: bool) -> int:
 
     async with read_store(settings) as store:
-        wanted, progress = wanted_of(await store.runs.get(run_id), output, kind)
+        wanted, progress = plan_export(await store.runs.get(run_id), output, kind)
         wanted.check()
         total = await _total_of(store, wanted)
         what = f"{total:,} {_things(kind)} of run {run_id}"
@@ -82,7 +80,7 @@ async def _exported(
         if dry_run:
             render.print_plan(f"write {what} to {output}", {**about, "records": total}, as_json=as_json)
             return exits.DONE
-        if not await written(store, wanted, output, progress):
+        if not await run_export(store, wanted, output, progress):
             return exits.INTERRUPTED
     if as_json:
         render.print_json({**about, "records": progress.written, "bytes": progress.size})
@@ -95,7 +93,7 @@ def _things(kind: Format) -> str:
     return "pages" if kind is Format.WARC else "records"
 
 
-def wanted_of(run: Run, output: Path, kind: Format | None = None) -> tuple[Export, ExportProgress]:
+def plan_export(run: Run, output: Path, kind: Format | None = None) -> tuple[Export, ExportProgress]:
 
     found = kind or format_of(output)
     assert found is not None
@@ -109,15 +107,15 @@ async def _total_of(store: Store, wanted: Export) -> int:
     return (await store.records.statistics(RecordFilter(run_id=wanted.run.id)))[0]
 
 
-async def written(store: Store, wanted: Export, output: Path, progress: ExportProgress) -> bool:
+async def run_export(store: Store, wanted: Export, output: Path, progress: ExportProgress) -> bool:
     """False where it was interrupted; then there is no file, or the one from before."""
 
     stop = Stop()
     stop.listen()
     total = await _total_of(store, wanted)
-    async with export_progress.shown(progress, total, looks_first=wanted.format.needs_columns):
+    async with export_progress.show_progress(progress, total, looks_first=wanted.format.needs_columns):
         if output == _STANDARD_OUTPUT:
-            done = await first_of(_printed(store, wanted, progress), stop)
+            done = await first_of(_print_export(store, wanted, progress), stop)
         else:
             done = await first_of(write_export(output, store, wanted, progress), stop)
     if not done:
@@ -126,7 +124,7 @@ async def written(store: Store, wanted: Export, output: Path, progress: ExportPr
     return done
 
 
-async def _printed(store: Store, wanted: Export, progress: ExportProgress) -> None:
+async def _print_export(store: Store, wanted: Export, progress: ExportProgress) -> None:
 
     try:
         async for chunk in chunks(store, wanted, progress):

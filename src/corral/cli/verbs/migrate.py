@@ -11,7 +11,7 @@ import typer
 from corral.cli import exits, render
 from corral.cli.exits import complain
 from corral.cli.options import AsJson, DryRun
-from corral.cli.progress.migration import shown
+from corral.cli.progress.migration import show_progress
 from corral.cli.secret_input import text_or_file
 from corral.cli.stores import database_file
 from corral.domain.errors import BadConfiguration, BadInput
@@ -64,11 +64,11 @@ def _move(settings: Settings, url: str, *, dry_run: bool, as_json: bool) -> int:
 
     path = _source(settings, url)
     if dry_run:
-        return _told(moving.plan(path, url), as_json=as_json)
+        return _report_plan(moving.plan(path, url), as_json=as_json)
     began = time.monotonic()
     try:
-        with shown() as progress:
-            moved = moving.move(path, url, _uninterrupted_at_the_end(progress))
+        with show_progress() as progress:
+            moved = moving.move(path, url, _ignore_interrupts_at_end(progress))
     except KeyboardInterrupt:
         complain("interrupted: nothing was moved, and the old database goes on as before")
         raise
@@ -88,18 +88,18 @@ def _source(settings: Settings, url: str) -> Path:
     return path
 
 
-def _uninterrupted_at_the_end(progress: Progress) -> Progress:
+def _ignore_interrupts_at_end(progress: Progress) -> Progress:
     """From the first commit to the last there is a moment; Ctrl-C then would leave it half done."""
 
-    def told(what: str, table: str, done: int, total: int) -> None:
+    def report(what: str, table: str, done: int, total: int) -> None:
         if what == "finishing":
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         progress(what, table, done, total)
 
-    return told
+    return report
 
 
-def _told(plan: Plan, *, as_json: bool) -> int:
+def _report_plan(plan: Plan, *, as_json: bool) -> int:
 
     if as_json:
         about = {"to": plan.place, "tables": plan.rows, "under_way": plan.under_way, "problems": plan.faults}
@@ -115,20 +115,20 @@ def _told(plan: Plan, *, as_json: bool) -> int:
 def _findings(url: str) -> list[Finding]:
     """What `corral doctor` would say of the new place."""
 
-    async def looked() -> list[Finding]:
+    async def audit() -> list[Finding]:
         store = open_for_reading(url)
         try:
             return [found for found in await store.maintenance.audit() if found.rule != _WAITS]
         finally:
             await store.close()
 
-    return asyncio.run(looked())
+    return asyncio.run(audit())
 
 
 def _report(path: Path, moved: Moved, findings: list[Finding], took_s: float, *, as_json: bool) -> int:
 
     if as_json:
-        told: dict[str, Any] = {
+        report: dict[str, Any] = {
             "moved": str(path),
             "to": moved.place,
             "tables": moved.rows,
@@ -137,7 +137,7 @@ def _report(path: Path, moved: Moved, findings: list[Finding], took_s: float, *,
             "findings": [f"{each.rule}: {each.subject}: {each.what}" for each in findings],
             "took_s": round(took_s, 1),
         }
-        render.print_json(told)
+        render.print_json(report)
     elif moved.was_done_before:
         print(f"{path} was moved to PostgreSQL at {moved.place} before; nothing is left to be done")
     else:

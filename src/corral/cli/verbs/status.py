@@ -103,7 +103,7 @@ def _show(found: Look, *, as_json: bool, watch: bool) -> None:
         render.print_table(_WORKERS, [_worker_row(each) for each in found.workers], nothing="no worker is there")
         print()
         render.print_table(_QUEUES, [_queue_row(each) for each in found.queues], nothing="nothing waits")
-        if held := [row for each in found.workers for row in _held_rows(each)]:
+        if held := [row for each in found.workers for row in _rows_of_runs(each)]:
             print()
             render.print_table(_HELD, held)
     print()
@@ -124,7 +124,7 @@ def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
     return (queue.name.value, queue.due, queue.later, queue.held, queue.running, oldest)
 
 
-def _held_rows(worker: NodeStatus) -> list[tuple[Cell, ...]]:
+def _rows_of_runs(worker: NodeStatus) -> list[tuple[Cell, ...]]:
 
     info = worker.info
     rows: list[tuple[Cell, ...]] = [

@@ -3,7 +3,7 @@
 from typing import Any
 
 from corral.cli.render import printable
-from corral.cli.verbs.crawl.left_out import left_out_lines
+from corral.cli.verbs.crawl.left_out import describe_left_out
 from corral.domain.crawl.crawl import LEFT_OUT, Counts
 from corral.domain.crawl.summary import TRAP_OPTION
 from corral.domain.runs.run import Run
@@ -28,9 +28,11 @@ def lines_of(run: Run, counts: Counts) -> list[str]:
     # Evidence from content only puts addresses off: those that are left were stopped by the budget, not by the rule.
     late = [each for each in held_back if each["reason"] == _PUT_OFF and run.stats.get("stopped_by")]
     if trapped := [each for each in held_back if each not in late]:
-        lines += _held_back(trapped, f"addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:")
+        lines += _describe_deferred(
+            trapped, f"addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:"
+        )
     if late:
-        lines += _held_back(late, "addresses come last and were not reached; a larger budget fetches them:")
+        lines += _describe_deferred(late, "addresses come last and were not reached; a larger budget fetches them:")
     if dropped := run.stats.get("left_out", {}).get("links_dropped"):
         bounds = "of one page (APP_MAX_PAGE_LINKS), of one sitemap (50,000), or of one crawl (a larger --max-pages)"
         lines.append(f"up to {dropped} addresses were not followed, beyond the bound {bounds}")
@@ -48,7 +50,7 @@ def short_of(run: Run, counts: Counts) -> str:
 
     left_out = {rule: count for rule, count in (run.stats.get("left_out") or {}).items() if rule not in LEFT_OUT}
     said = [f"{counts.failed} pages failed"] if counts.failed else []
-    said += left_out_lines(run)
+    said += describe_left_out(run)
     if left_out:
         rules = ", ".join(f"{count} {rule}" for rule, count in left_out.items())
         said.append(f"{sum(left_out.values())} addresses were held back ({rules})")
@@ -57,7 +59,7 @@ def short_of(run: Run, counts: Counts) -> str:
     return ", ".join(said)
 
 
-def _held_back(held_back: list[dict[str, Any]], what: str) -> list[str]:
+def _describe_deferred(held_back: list[dict[str, Any]], what: str) -> list[str]:
     lines = [f"{sum(each['count'] for each in held_back)} {what}"]
     for each in held_back[:_SHOWN]:
         why = _RULES.get(each["reason"], each["reason"])

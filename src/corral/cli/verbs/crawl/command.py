@@ -8,7 +8,7 @@ import typer
 
 from corral.cli import exits, hints, render, shapes
 from corral.cli.files import is_archive
-from corral.cli.job_draft import trusted_for
+from corral.cli.job_draft import trust_typed_host
 from corral.cli.options import AsJson, DryRun, NoVerifyTls, ProxyOption
 from corral.cli.preflight import check_host
 from corral.cli.running import Stop, first_of
@@ -31,7 +31,7 @@ from corral.cli.verbs.crawl.fetch_options import (
     check_destination,
     is_standard_output,
 )
-from corral.cli.verbs.export import wanted_of, written
+from corral.cli.verbs.export import plan_export, run_export
 from corral.domain.crawl.crawl import HOST_BUDGET, CrawlPlan
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.runs.run import Run, RunState
@@ -178,13 +178,13 @@ def crawl(
     as_json: AsJson = False,
 ) -> None:
     given = locals()
-    _begin(_asked(given), Login(given), output, keep=keep, restart=restart, dry_run=dry_run, as_json=as_json)
+    _begin(_to_plan_options(given), Login(given), output, keep=keep, restart=restart, dry_run=dry_run, as_json=as_json)
 
 
 crawl.__doc__ = _HELP
 
 
-def _asked(given: dict[str, Any]) -> dict[str, Any]:
+def _to_plan_options(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the command line, by their names, as those of a plan."""
 
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
@@ -232,7 +232,7 @@ def _begin(
     plan = CrawlPlan.of(asked)
     settings = load_settings()
     url = plan.start_urls[0]
-    trusted = trusted_for(settings, url)
+    trusted = trust_typed_host(settings, url)
     path = check_destination(output, as_json=as_json)
     if dry_run:
         about = {"plan": plan.document(), "output": str(path) if path else None, "keep": keep}
@@ -261,22 +261,22 @@ async def _crawl(
     async with open_client(settings) as app:
         access = await login.access(app, settings, plan.start_urls[0])
         # A login cannot be compared with the one of an interrupted crawl.
-        run = await running.begun(app, plan, trusted, access, keep=keep, restart=restart or login.is_given)
+        run = await running.start_or_resume(app, plan, trusted, access, keep=keep, restart=restart or login.is_given)
     processes = plan.workers if isinstance(plan.workers, int) else 1
     async with open_single_run(settings, run.id, processes=processes) as app:
         assert app.node is not None
         stop.on_haste = app.node.stop_now
-        has_ended = await first_of(running.watched(app, run.id, plan), stop)
-        if not has_ended and await running.paused(app, run.id):
+        has_ended = await first_of(running.watch(app, run.id, plan), stop)
+        if not has_ended and await running.pause(app, run.id):
             running.say_how_to_go_on(run.id)
             return exits.INTERRUPTED
-        return await _told(app, run.id, path, as_json=as_json)
+        return await _report(app, run.id, path, as_json=as_json)
 
 
-async def _told(app: App, run_id: str, path: Path | None, *, as_json: bool) -> int:
+async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) -> int:
 
     run, now = await app.store.runs.get(run_id), await app.store.crawls.get(run_id)
-    written = await _exported(app, run, path) if path is not None and now.counts.done else 0
+    written = await _export(app, run, path) if path is not None and now.counts.done else 0
     if written is None:
         return exits.INTERRUPTED
     reasons = await app.store.crawls.count_reasons(run_id)
@@ -289,7 +289,7 @@ async def _told(app: App, run_id: str, path: Path | None, *, as_json: bool) -> i
             told |= {"changes": run.stats["changes"], "gone": await app.store.crawls.missing_urls(run_id, _MAX_GONE)}
         render.print_json(told)
     elif not is_standard_output(path):
-        _summed_up(run, now, path, written)
+        _print_summary(run, now, path, written)
         if not written and now.counts.done and not await app.store.runs.is_kept(run_id):
             _say_how_long(run_id, app.settings.crawl_retention_hours)
         rows = [(state, reason, str(count)) for state, reason, count in reasons]
@@ -304,7 +304,7 @@ async def _told(app: App, run_id: str, path: Path | None, *, as_json: bool) -> i
     return exits.code_of_state(run.state)
 
 
-def _summed_up(run: Run, now: CrawlNow, path: Path | None, written: int) -> None:
+def _print_summary(run: Run, now: CrawlNow, path: Path | None, written: int) -> None:
 
     counts = now.counts
     # Pages that lead to the same one by a redirect are one record.
@@ -322,8 +322,8 @@ def _say_how_long(run_id: str, hours: float) -> None:
         print(f"a running Corral forgets them {hours:g} h after the end; `corral run keep {run_id}` keeps them")
 
 
-async def _exported(app: App, run: Run, path: Path) -> int | None:
+async def _export(app: App, run: Run, path: Path) -> int | None:
     """How many records; None where it was interrupted."""
 
-    wanted, progress = wanted_of(run, path, Format.JSONL if is_standard_output(path) else None)
-    return progress.written if await written(app.store, wanted, path, progress) else None
+    wanted, progress = plan_export(run, path, Format.JSONL if is_standard_output(path) else None)
+    return progress.written if await run_export(app.store, wanted, path, progress) else None

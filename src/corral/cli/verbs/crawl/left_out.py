@@ -13,7 +13,7 @@ _SAID = {
 }
 
 
-def left_out_lines(run: Run) -> list[str]:
+def describe_left_out(run: Run) -> list[str]:
     examples = run.stats.get("left_out_examples") or {}
     lines = []
     for rule, count in (run.stats.get("left_out") or {}).items():

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, checked_id
+from corral.cli.options import AsJson, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.domain.crawl.crawl import ItemState
@@ -38,7 +38,7 @@ def crawl_pages(
 
     if state not in STATES:
         raise BadInput(f"{state!r} is no state of a page", field="state", hint=f"use one of {', '.join(STATES)}")
-    finish(_list(load_settings(), checked_id(run_id, "run"), state, limit, as_json=as_json))
+    finish(_list(load_settings(), check_id(run_id, "run"), state, limit, as_json=as_json))
 
 
 async def _list(settings: Settings, run_id: str, state: str, limit: int | None, *, as_json: bool) -> int:

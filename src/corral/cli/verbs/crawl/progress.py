@@ -31,7 +31,7 @@ class CrawlProgress(Protocol):
 
 
 @contextmanager
-def shown(plan: CrawlPlan) -> Iterator[CrawlProgress]:
+def show_progress(plan: CrawlPlan) -> Iterator[CrawlProgress]:
     rate = _Rate(plan)
     if not sys.stderr.isatty():
         lines = _Lines(rate)
@@ -68,18 +68,18 @@ class _Rate:
             parts.append(f"{counts.skipped:,} skipped")
         eta = eta_range(counts, self._plan, pages_per_s=rate, new_per_page=new_per_page)
         if eta is not None and counts.waiting:
-            parts.append(f"{_shown(eta[0])} to {_shown(eta[1])} left")
+            parts.append(f"{_format_duration(eta[0])} to {_format_duration(eta[1])} left")
         if waits is not None:
-            parts.append(_said_of(*waits))
+            parts.append(_describe_wait(*waits))
         return "  ·  ".join(parts)
 
 
-def _said_of(host: str, reason: str, seconds: float) -> str:
+def _describe_wait(host: str, reason: str, seconds: float) -> str:
     until = (datetime.now().astimezone() + timedelta(seconds=seconds)).strftime("%H:%M:%S")
     return f"waiting for {host} until {until} ({_REASONS.get(reason, f'another attempt after {reason}')})"
 
 
-def _shown(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

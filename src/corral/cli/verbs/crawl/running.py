@@ -17,7 +17,7 @@ _BATCH = 200
 _SHOW_EVERY_S = 0.25
 
 
-async def begun(
+async def start_or_resume(
     app: App, plan: CrawlPlan, trusted: tuple[str, ...], access: CrawlAccess, *, keep: bool, restart: bool
 ) -> Run:
     """A new run, or the one of the same plan that was interrupted."""
@@ -49,7 +49,7 @@ def _comparable(plan: CrawlPlan, asked_since: str | None = None) -> dict[str, An
     return {**told, "since": LAST} if asked_since == LAST else told
 
 
-async def paused(app: App, run_id: str) -> bool:
+async def pause(app: App, run_id: str) -> bool:
     """False where it ended in the same moment."""
 
     try:
@@ -65,15 +65,15 @@ def say_how_to_go_on(run_id: str) -> None:
     exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)
 
 
-async def watched(app: App, run_id: str, plan: CrawlPlan) -> None:
+async def watch(app: App, run_id: str, plan: CrawlPlan) -> None:
 
-    with progress.shown(plan) as shown:
+    with progress.show_progress(plan) as progress_line:
         while True:
             now = await app.store.crawls.get(run_id)
             run = await app.store.runs.get(run_id)
             # Asked only while nothing moves: then a reader wants to know why.
             waits = await app.store.crawls.wait_reason(run_id) if now.counts.pending and not now.counts.leased else None
-            shown.tick(now, time.monotonic(), waits)
+            progress_line.tick(now, time.monotonic(), waits)
             # Nobody logs in while this command runs.
             if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:
                 return

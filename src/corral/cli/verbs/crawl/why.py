@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, checked_id
+from corral.cli.options import AsJson, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.domain.crawl.item import StoredItem, short_key
@@ -39,7 +39,7 @@ def why(
     corral why https://example.com/blog/some-page --json | jq -r '.item.reason'
     """
 
-    checked = None if run_id is None else checked_id(run_id, "run")
+    checked = None if run_id is None else check_id(run_id, "run")
     finish(_why(load_settings(), url, checked, as_json=as_json))
 
 
@@ -47,7 +47,7 @@ async def _why(settings: Settings, url: str, run_id: str | None, *, as_json: boo
 
     target = parse_target(url)
     async with read_store(settings) as store:
-        found = await _found(store, target, run_id)
+        found = await _find(store, target, run_id)
     if found is None:
         where = f"run {run_id}" if run_id else "any crawl"
         exits.complain(f"{url} was not seen by {where}", "corral crawl URL starts one; --depth lets it see further")
@@ -65,7 +65,7 @@ async def _why(settings: Settings, url: str, run_id: str | None, *, as_json: boo
     return exits.DONE
 
 
-async def _found(store: Store, target: Target, run_id: str | None) -> tuple[Run, CrawlNow, list[StoredItem]] | None:
+async def _find(store: Store, target: Target, run_id: str | None) -> tuple[Run, CrawlNow, list[StoredItem]] | None:
 
     for run, now in await store.crawls.newest(None, _CRAWLS):
         kept = run.payload.read(CrawlPayload).counting_params

@@ -169,7 +169,7 @@ async def _database(settings: Settings) -> AsyncIterator[Check]:
             return
         verdict = _server(version) if path is None else _file(path, version)
         yield verdict
-        if path is not None and (told := _begun_move(path)) is not None:
+        if path is not None and (told := _check_unfinished_migration(path)) is not None:
             yield told
         if verdict.verdict is CheckStatus.FINE:
             async for check in _contents(settings):
@@ -193,7 +193,7 @@ def _file(path: Path, version: str) -> Check:
     return _of_version(version, f"{path} is sound ({size:.1f} MiB)", str(path))
 
 
-def _begun_move(path: Path) -> Check | None:
+def _check_unfinished_migration(path: Path) -> Check | None:
 
     mark = sqlite_file.read_quietly(path, migration_marks.of_file)
     if mark is None or mark.state is not migration_marks.MoveState.MOVING:

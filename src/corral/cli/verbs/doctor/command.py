@@ -16,10 +16,10 @@ def doctor(as_json: AsJson = False) -> None:
     corral doctor --json | jq '.checks[] | select(.verdict == "wrong")'
     """
 
-    finish(_examined(as_json=as_json))
+    finish(_run_checks(as_json=as_json))
 
 
-async def _examined(*, as_json: bool) -> int:
+async def _run_checks(*, as_json: bool) -> int:
 
     found = [check async for check in all_checks()]
     wrong = sum(check.verdict is CheckStatus.WRONG for check in found)

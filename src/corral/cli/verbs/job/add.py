@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render, shapes
-from corral.cli.job_draft import drafted_job, parse_fields, proxy_of
+from corral.cli.job_draft import draft_job, parse_fields, proxy_of
 from corral.cli.options import (
     AsJson,
     Css,
@@ -94,16 +94,16 @@ def add(
     """
 
     settings = load_settings()
-    said = _said(strategy, priority, timeout_s=timeout, max_attempts=max_attempts, no_robots=no_robots or None)
+    said = _pick_options(strategy, priority, timeout_s=timeout, max_attempts=max_attempts, no_robots=no_robots or None)
     how: dict[str, Any] = {"frequency": frequency, "verify_tls": not no_verify_tls, "requires_auth": requires_auth}
     how |= {"on_captcha": on_captcha, "on_missing": on_missing, "proxy": proxy_of(settings, proxy, dry_run=dry_run)}
-    job = drafted_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
+    job = draft_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
     pages = Pages(item_links, next_page, whole_site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
     pages = pages._replace(user_agent=user_agent, delay_s=delay, keep_params=keep_param)
     finish(_add(settings, with_pages(job, pages), set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
 
 
-def _said(strategy: Strategy | None, priority: PriorityName | None, **others: Any) -> dict[str, Any]:
+def _pick_options(strategy: Strategy | None, priority: PriorityName | None, **others: Any) -> dict[str, Any]:
     """What of a job was chosen; for the rest its defaults hold."""
     chosen = {"strategy": strategy, "priority": None if priority is None else priority.value_of, **others}
     if chosen.pop("no_robots"):
@@ -115,7 +115,7 @@ async def _add(settings: Settings, job: Job, said: set[str], *, checks: bool, dr
 
     if dry_run:
         if as_json:
-            render.print_json({"would": "add a job", "job": shapes.planned_shape(job)})
+            render.print_json({"would": "add a job", "job": shapes.draft_shape(job)})
         else:
             print(f"would add a job for {job.target_url} ({job.frequency}, {job.strategy}); nothing was written")
         return exits.DONE

@@ -8,7 +8,7 @@ from corral.cli import exits, render, shapes
 from corral.cli.options import (
     AsJson,
     Limit,
-    checked_id,
+    check_id,
 )
 from corral.cli.running import finish
 from corral.cli.stores import read_store
@@ -49,7 +49,7 @@ def show(job_id: JobArgument, as_json: AsJson = False) -> None:
     corral job show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
 
-    finish(_show(load_settings(), checked_id(job_id, "job"), as_json=as_json))
+    finish(_show(load_settings(), check_id(job_id, "job"), as_json=as_json))
 
 
 async def _show(settings: Settings, job_id: str, *, as_json: bool) -> int:

@@ -66,7 +66,7 @@ def with_pages(job: Job, pages: Pages) -> Job:
 
     if pages.items and pages.site:
         raise BadInput("--item-links and --whole-site exclude each other", field="whole_site", hint="use one of them")
-    links = {"item_links": _selected(pages.items), "pagination": _selected(pages.following)}
+    links = {"item_links": _parse_selector(pages.items), "pagination": _parse_selector(pages.following)}
     bounds: dict[str, Any] = {"max_pages": pages.max_pages, "max_items": pages.max_items}
     bounds |= {"allowed_domains": pages.domains or None, "save_files": pages.save_files or None}
     bounds |= {"avoid_traps": False} if pages.no_trap_detection else {}
@@ -79,7 +79,7 @@ def with_pages(job: Job, pages: Pages) -> Job:
     return made
 
 
-def _selected(text: str | None) -> dict[str, str] | None:
+def _parse_selector(text: str | None) -> dict[str, str] | None:
     if not text:
         return None
     css, at, attr = text.rpartition("@")

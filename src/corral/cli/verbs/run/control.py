@@ -1,12 +1,12 @@
 """`corral run cancel`, `pause` and `resume`."""
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.cli.verbs.run.keep import RunArgument
 from corral.cli.verbs.run.print_run import print_run
-from corral.cli.writable_store import opened_store
+from corral.cli.writable_store import open_writable_store
 from corral.domain.runs.run import RunAction, advance, spoken
 from corral.settings import Settings, load_settings
 
@@ -44,10 +44,10 @@ def resume(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False
 
 def _move(run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> None:
 
-    finish(_moved(load_settings(), checked_id(run_id, "run"), what, dry_run=dry_run, as_json=as_json))
+    finish(_apply(load_settings(), check_id(run_id, "run"), what, dry_run=dry_run, as_json=as_json))
 
 
-async def _moved(settings: Settings, run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> int:
+async def _apply(settings: Settings, run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:
@@ -56,7 +56,7 @@ async def _moved(settings: Settings, run_id: str, what: RunAction, *, dry_run: b
         now, then = spoken(run.state, run.hold_reason), spoken(to, None)
         render.print_plan(f"{what} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
-    async with opened_store(settings) as store:
+    async with open_writable_store(settings) as store:
         run = await store.runs.apply_action(run_id, what)
     print_run(run, as_json=as_json)
     return exits.DONE

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render, shapes
-from corral.cli.options import AsJson, checked_id
+from corral.cli.options import AsJson, check_id
 from corral.cli.progress import history
 from corral.cli.running import finish
 from corral.cli.stores import read_store
@@ -25,7 +25,7 @@ def events(
     corral events -f 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
 
-    finish(_events(load_settings(), checked_id(run_id, "run"), follow=follow, as_json=as_json))
+    finish(_events(load_settings(), check_id(run_id, "run"), follow=follow, as_json=as_json))
 
 
 async def _events(settings: Settings, run_id: str, *, follow: bool, as_json: bool) -> int:
@@ -33,7 +33,7 @@ async def _events(settings: Settings, run_id: str, *, follow: bool, as_json: boo
     async with read_store(settings) as store:
         await store.runs.get(run_id)
         if follow:
-            async for event in history.followed(store, run_id):
+            async for event in history.follow(store, run_id):
                 _print(event, as_json=as_json)
             return exits.DONE
         found = await history.whole_history(store, run_id)
@@ -50,6 +50,6 @@ def _print(event: Event, *, as_json: bool) -> None:
     if as_json:
         render.print_json(shapes.event_shape(event), compact=True)
     elif render.on_terminal():
-        render.console().print(history.toned_line(event))
+        render.console().print(history.style_line(event))
     else:
         print(history.line(event), flush=True)

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
-from corral.cli.writable_store import opened_store
+from corral.cli.writable_store import open_writable_store
 from corral.settings import Settings, load_settings
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
@@ -25,18 +25,18 @@ def keep(run_id: RunArgument, undo: Undo = False, dry_run: DryRun = False, as_js
     corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --undo
     """
 
-    asked = checked_id(run_id, "run")
-    finish(_kept(load_settings(), asked, keep=not undo, dry_run=dry_run, as_json=as_json))
+    asked = check_id(run_id, "run")
+    finish(_keep(load_settings(), asked, keep=not undo, dry_run=dry_run, as_json=as_json))
 
 
-async def _kept(settings: Settings, run_id: str, *, keep: bool, dry_run: bool, as_json: bool) -> int:
+async def _keep(settings: Settings, run_id: str, *, keep: bool, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:
             await store.runs.get(run_id)
         render.print_plan(f"{'keep' if keep else 'let go'} run {run_id}", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
-    async with opened_store(settings) as store:
+    async with open_writable_store(settings) as store:
         run = await store.runs.get(run_id)
         await store.runs.keep(run.id, keep=keep)
     if as_json:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render, shapes
-from corral.cli.options import AsJson, Limit, checked_id
+from corral.cli.options import AsJson, Limit, check_id
 from corral.cli.render import Cell
 from corral.cli.running import finish
 from corral.cli.stores import read_store
@@ -62,7 +62,7 @@ def list_(
     corral run list --job 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --json
     """
 
-    job_id = None if job is None else checked_id(job, "job")
+    job_id = None if job is None else check_id(job, "job")
     finish(_list(load_settings(), job_id, status, limit, as_json=as_json))
 
 

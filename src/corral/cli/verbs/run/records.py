@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render, shapes
-from corral.cli.options import AsJson, checked_id
+from corral.cli.options import AsJson, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.domain.runs.record import Record
@@ -27,7 +27,7 @@ def records(
     corral records 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --json | jq '.[].data'
     """
 
-    finish(_records(load_settings(), checked_id(run_id, "run"), limit, as_json=as_json))
+    finish(_records(load_settings(), check_id(run_id, "run"), limit, as_json=as_json))
 
 
 async def _records(settings: Settings, run_id: str, limit: int, *, as_json: bool) -> int:

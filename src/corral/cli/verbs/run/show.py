@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from corral.cli import exits, render, shapes
-from corral.cli.options import AsJson, checked_id
+from corral.cli.options import AsJson, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.cli.verbs.run.keep import RunArgument
@@ -19,7 +19,7 @@ def show(run_id: RunArgument, as_json: AsJson = False) -> None:
     corral run show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
 
-    finish(_show(load_settings(), checked_id(run_id, "run"), as_json=as_json))
+    finish(_show(load_settings(), check_id(run_id, "run"), as_json=as_json))
 
 
 async def _show(settings: Settings, run_id: str, *, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, MaxAttempts, PriorityName, checked_id
+from corral.cli.options import AsJson, DryRun, MaxAttempts, PriorityName, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.cli.verbs.run.keep import RunArgument
@@ -35,7 +35,7 @@ def start(
     """
 
     overrides = Overrides(priority.value_of if priority else None, strategy, max_attempts)
-    finish(_start(load_settings(), checked_id(job_id, "job"), overrides, dry_run=dry_run, as_json=as_json))
+    finish(_start(load_settings(), check_id(job_id, "job"), overrides, dry_run=dry_run, as_json=as_json))
 
 
 async def _start(settings: Settings, job_id: str, overrides: Overrides, *, dry_run: bool, as_json: bool) -> int:
@@ -58,7 +58,7 @@ def retry(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False)
     corral run retry 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
 
-    finish(_retry(load_settings(), checked_id(run_id, "run"), dry_run=dry_run, as_json=as_json))
+    finish(_retry(load_settings(), check_id(run_id, "run"), dry_run=dry_run, as_json=as_json))
 
 
 async def _retry(settings: Settings, run_id: str, *, dry_run: bool, as_json: bool) -> int:

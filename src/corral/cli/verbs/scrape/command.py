@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, files, hints, render, shapes
-from corral.cli.job_draft import drafted_job, parse_fields, proxy_of
+from corral.cli.job_draft import draft_job, parse_fields, proxy_of
 from corral.cli.options import (
     AsJson,
     Css,
@@ -93,7 +93,7 @@ def scrape(
     """
 
     settings = load_settings() if cache is None else load_settings(http_cache=cache)
-    job = drafted_job(
+    job = draft_job(
         settings,
         url,
         parse_fields(fields, css, xpath, jsonpath),
@@ -104,14 +104,14 @@ def scrape(
         verify_tls=not no_verify_tls,
         proxy=proxy_of(settings, proxy, dry_run=dry_run),
     )
-    wanted = Output(_checked(output, as_json=as_json), as_json)
+    wanted = Output(_check_output(output, as_json=as_json), as_json)
     if dry_run:
         _say(job, wanted)
     else:
         finish(_scrape(settings, job, wanted))
 
 
-def _checked(output: Path | None, *, as_json: bool) -> Path | None:
+def _check_output(output: Path | None, *, as_json: bool) -> Path | None:
 
     return check_destination(output, as_json=as_json, keeps_pages=False)
 
@@ -120,7 +120,7 @@ def _say(job: Job, output: Output) -> None:
 
     if output.as_json:
         path = None if output.path is None else str(output.path)
-        render.print_json({"would": "scrape", "job": shapes.planned_shape(job), "output": path})
+        render.print_json({"would": "scrape", "job": shapes.draft_shape(job), "output": path})
         return
     names = ", ".join(spec.name for spec in job.fields)
     where = f" into {output.path}" if output.path else ""
@@ -133,20 +133,20 @@ async def _scrape(settings: Settings, job: Job, output: Output) -> int:
     stop = Stop()
     stop.listen()
     await check_host(settings, job.target_url, job.trusted_hosts)
-    run = await _started(settings, job, stop)
+    run = await _start(settings, job, stop)
     if run is None:
         exits.complain("interrupted before a run was started")
         return exits.INTERRUPTED
     async with open_single_run(settings, run.id) as app:
         assert app.node is not None
         stop.on_haste = app.node.stop_now
-        ended = await _executed(app, run, stop)
+        ended = await _execute(app, run, stop)
         run = await app.store.runs.get(run.id)
         found = await _records(app, run.id)
-    return _told(run, found, job, output) if ended else exits.INTERRUPTED
+    return _report(run, found, job, output) if ended else exits.INTERRUPTED
 
 
-async def _started(settings: Settings, job: Job, stop: Stop) -> Run | None:
+async def _start(settings: Settings, job: Job, stop: Stop) -> Run | None:
     """The run, not yet executed: whoever executes it has to know its id first."""
 
     made: list[Run] = []
@@ -166,11 +166,11 @@ async def _started(settings: Settings, job: Job, stop: Stop) -> Run | None:
     return None
 
 
-async def _executed(app: App, run: Run, stop: Stop) -> bool:
+async def _execute(app: App, run: Run, stop: Stop) -> bool:
     """Show the run's progress until it ends. False where a person interrupted, and the run was cancelled."""
 
-    with progress.shown(run.max_attempts) as shown:
-        if await first_of(_watched(app, run.id, shown), stop):
+    with progress.show_progress(run.max_attempts) as progress_line:
+        if await first_of(_watch(app, run.id, progress_line), stop):
             return True
         try:
             await app.submitter.apply_action(run.id, RunAction.CANCEL)
@@ -184,14 +184,14 @@ async def _executed(app: App, run: Run, stop: Stop) -> bool:
 _WAITS_FOR_PERSON = frozenset({"waiting", "quarantined"})
 
 
-async def _watched(app: App, run_id: str, shown: progress.Progress) -> None:
+async def _watch(app: App, run_id: str, progress_line: progress.RunProgress) -> None:
 
     async def wait(seconds: float) -> None:
-        shown.tick()
+        progress_line.tick()
         await app.pulse.wait(seconds)
 
-    async for event in history.followed(app.store, run_id, wait):
-        shown.happened(event)
+    async for event in history.follow(app.store, run_id, wait):
+        progress_line.on_event(event)
         if event.kind in _WAITS_FOR_PERSON:
             return  # no person resumes it while this command runs
 
@@ -201,7 +201,7 @@ async def _records(app: App, run_id: str) -> list[Record]:
     return await records_of(app.store, run_id, _ALL)
 
 
-def _told(run: Run, found: list[Record], job: Job, output: Output) -> int:
+def _report(run: Run, found: list[Record], job: Job, output: Output) -> int:
     """Print or write what was found, and say what was not."""
 
     data = [record.data for record in found]

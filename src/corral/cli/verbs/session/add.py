@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
 from corral.cli.secret_input import read_draft
 from corral.cli.stores import read_store
@@ -55,7 +55,7 @@ def add(
     """
 
     draft = read_draft(cookies, cookie or (), name)
-    finish(put(load_settings(), checked_id(job_id, "job"), draft, dry_run=dry_run, as_json=as_json))
+    finish(put(load_settings(), check_id(job_id, "job"), draft, dry_run=dry_run, as_json=as_json))
 
 
 async def put(settings: Settings, job_id: str, draft: SessionDraft, *, dry_run: bool, as_json: bool) -> int:

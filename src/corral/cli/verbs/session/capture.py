@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
-from corral.cli.secret_input import named_value
+from corral.cli.secret_input import parse_named_value
 from corral.cli.stores import read_store
 from corral.cli.verbs.session.add import put
 from corral.domain.errors import BadInput, CorralError
@@ -63,9 +63,9 @@ def capture(
       --fill user=me --fill password=-
     """
 
-    pairs = [named_value(text, "--fill") for text in fill or ()]
+    pairs = [parse_named_value(text, "--fill") for text in fill or ()]
     form = Form(login_url, [(field_name, Secret(value)) for field_name, value in pairs], submit)
-    finish(_capture(load_settings(), checked_id(job_id, "job"), form, name, dry_run=dry_run, as_json=as_json))
+    finish(_capture(load_settings(), check_id(job_id, "job"), form, name, dry_run=dry_run, as_json=as_json))
 
 
 async def _capture(settings: Settings, job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
@@ -88,12 +88,12 @@ async def _capture(settings: Settings, job_id: str, form: Form, name: str, *, dr
         return exits.DONE
     async with open_client(settings) as app:
         job = (await app.store.jobs.get(job_id)).job
-        state = await _logged_in(app, form, job)
+        state = await _log_in(app, form, job)
     draft = SessionDraft(state["cookies"], state["storage"], name=name)
     return await put(settings, job_id, draft, dry_run=False, as_json=as_json)
 
 
-async def _logged_in(app: App, form: Form, job: Job) -> dict[str, Any]:
+async def _log_in(app: App, form: Form, job: Job) -> dict[str, Any]:
 
     target = parse_target(form.url or job.target_url, field="login-url")
     hosts = {f"{target.host}:{target.port}", *job.trusted_hosts} if form.url else set(job.trusted_hosts)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.log import configure_logging
@@ -25,7 +25,7 @@ def check(session_id: SessionArgument, as_json: AsJson = False) -> None:
     corral session check 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
 
-    finish(_check(load_settings(), checked_id(session_id, "session"), as_json=as_json))
+    finish(_check(load_settings(), check_id(session_id, "session"), as_json=as_json))
 
 
 async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
-from corral.cli.writable_store import opened_store
+from corral.cli.writable_store import open_writable_store
 from corral.settings import Settings, load_settings
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
@@ -21,7 +21,7 @@ def rm(session_id: SessionArgument, dry_run: DryRun = False, as_json: AsJson = F
     corral session rm 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
 
-    finish(_rm(load_settings(), checked_id(session_id, "session"), dry_run=dry_run, as_json=as_json))
+    finish(_rm(load_settings(), check_id(session_id, "session"), dry_run=dry_run, as_json=as_json))
 
 
 async def _rm(settings: Settings, session_id: str, *, dry_run: bool, as_json: bool) -> int:
@@ -32,7 +32,7 @@ async def _rm(settings: Settings, session_id: str, *, dry_run: bool, as_json: bo
         what = f"remove the session {info.name!r} of job {info.job_id}"
         render.print_plan(what, {"session_id": session_id, "job_id": info.job_id}, as_json=as_json)
         return exits.DONE
-    async with opened_store(settings) as store:
+    async with open_writable_store(settings) as store:
         await store.sessions.delete(session_id)
     render.print_removed("session", session_id, as_json=as_json)
     return exits.DONE

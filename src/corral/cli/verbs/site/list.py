@@ -8,7 +8,7 @@ from corral.domain.hosts.breaker import BreakerState
 from corral.domain.hosts.limiter import StoredHost
 from corral.settings import Settings, load_settings
 from corral.views.host_limits import limiter_read
-from corral.views.sites import known_site_read
+from corral.views.sites import to_known_site_read
 from corral.wiring.options import host_rules
 
 
@@ -32,7 +32,7 @@ async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
         rules = host_rules(settings).breaker
         shown = [
             {
-                **known_site_read(site),
+                **to_known_site_read(site),
                 "gates": [limiter_read(host, rules) for host in gates.values() if host.is_of(site.host)],
             }
             for site in found
@@ -40,14 +40,15 @@ async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
         render.print_json(shown)
         return exits.DONE
     rows = [
-        (site.host, site.attempts, site.recipes, render.ago(site.seen_at), _left(gates, site.host)) for site in found
+        (site.host, site.attempts, site.recipes, render.ago(site.seen_at), _describe_breaker(gates, site.host))
+        for site in found
     ]
     nothing = "no site is known yet; every run of a page teaches something about its site"
     render.print_table(("host…", "attempts", "recipes", "seen", "limiter"), rows, nothing=nothing)
     return exits.DONE
 
 
-def _left(gates: dict[str, StoredHost], host: str) -> str:
+def _describe_breaker(gates: dict[str, StoredHost], host: str) -> str:
     """Describe the limiter of a host; several where it answers at several ports."""
 
     states = {each.state for each in gates.values() if each.is_of(host)}

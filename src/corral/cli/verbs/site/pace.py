@@ -7,7 +7,7 @@ import typer
 from corral.cli import exits, render
 from corral.cli.options import AsJson, DryRun
 from corral.cli.running import finish
-from corral.cli.writable_store import opened_store
+from corral.cli.writable_store import open_writable_store
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import SitePace, host_key_of
 from corral.domain.net.url import parse_target
@@ -49,7 +49,7 @@ async def _pace(settings: Settings, host_key: str, said: SitePace, *, dry_run: b
     if dry_run:
         render.print_plan(f"set the pace of {host_key}", {"host": host_key, "pace": pace_read(said)}, as_json=as_json)
         return exits.DONE
-    async with opened_store(settings) as store:
+    async with open_writable_store(settings) as store:
         await store.hosts.set_pace(host_key, said)
     if as_json:
         render.print_json({"host": host_key, "pace": pace_read(said)})

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, checked_id
+from corral.cli.options import AsJson, DryRun, check_id
 from corral.cli.running import finish
 from corral.cli.stores import read_store
-from corral.cli.writable_store import opened_store
+from corral.cli.writable_store import open_writable_store
 from corral.domain.errors import BadInput
 from corral.domain.net.address import EgressPolicy
 from corral.domain.sites.recipe.edit import check_edit
@@ -40,7 +40,7 @@ def recipe(
     corral site recipe 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --no-pin
     """
 
-    identity = checked_id(recipe_id, "recipe")
+    identity = check_id(recipe_id, "recipe")
     if forget and (document is not None or pin is not None):
         raise BadInput("what is forgotten cannot be changed as well", field="forget", hint="give --forget alone")
     settings = load_settings()
@@ -83,7 +83,7 @@ async def _change(settings: Settings, recipe_id: str, given: Any, *, pin: bool, 
         told = what if document is None else f"edit and {what}"
         render.print_plan(told, {"recipe_id": recipe_id, "document": document, "pinned": pin}, as_json=as_json)
         return exits.DONE
-    async with opened_store(settings) as store:
+    async with open_writable_store(settings) as store:
         changed = await store.recipes.change(recipe_id, document, pinned=pin)
     if as_json:
         render.print_json(recipe_read(changed))
@@ -100,7 +100,7 @@ async def _forget(settings: Settings, recipe_id: str, *, dry_run: bool, as_json:
         what = f"remove the recipe for {stored.host}{stored.url_pattern}"
         render.print_plan(what, {"recipe_id": recipe_id}, as_json=as_json)
         return exits.DONE
-    async with opened_store(settings) as store:
+    async with open_writable_store(settings) as store:
         await store.recipes.delete(recipe_id)
     render.print_removed("recipe", recipe_id, as_json=as_json)
     return exits.DONE
