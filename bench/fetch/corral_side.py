@@ -38,7 +38,7 @@ class Scrape:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*")
         async with open_node(settings) as app:
             job = Job(JobId(new_id()), self._site, _FIELDS, datetime.now(UTC), strategy=Strategy.HTTP)
-            template = await app.submitter.drafted(job)
+            template = await app.submitter.draft_run(job)
             await finished(app, [self._page(template, number) for number in range(100)])
             runs = [self._page(template, number) for number in range(count)]
             began = time.perf_counter()

@@ -65,7 +65,7 @@ class Browser(_Shop):
 
 async def _drafted(app: App, site: str, number: int, strategy: Strategy) -> Drafted:
     url = f"{site}/shop/{number}"
-    return await app.submitter.drafted(Job(JobId(new_id()), url, _FIELDS, datetime.now(UTC), strategy=strategy))
+    return await app.submitter.draft_run(Job(JobId(new_id()), url, _FIELDS, datetime.now(UTC), strategy=strategy))
 
 
 def _copied(run: NewRun, drafts: list[EventDraft]) -> Drafted:

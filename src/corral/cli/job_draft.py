@@ -14,7 +14,7 @@ from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.net.url import Target, parse_target
 from corral.domain.secret import Secret
-from corral.engine.usecases.jobs import check_fields, kept_proxy
+from corral.engine.usecases.jobs import check_fields, seal_proxy
 from corral.extract.selectors.spec import check_xpath, compile_check
 from corral.runtime.new_ids import new_id
 from corral.settings import Settings
@@ -123,7 +123,7 @@ def proxy_of(settings: Settings, text: str | None, *, dry_run: bool) -> ProxyPol
     def seal(known_by: Secret[str], bound: str) -> str:
         return "" if dry_run else vault_of(settings).keys_to_seal().seal_text(known_by, bound)
 
-    return kept_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
+    return seal_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
 
 
 def trust_typed_host(settings: Settings, url: str) -> tuple[str, ...]:

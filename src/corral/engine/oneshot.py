@@ -21,7 +21,7 @@ from corral.runtime.new_ids import new_id
 
 _START_S = 15.0
 _MARGIN_S = 2.0
-# Whoever tries out selectors tries several; a process takes a second to start.
+# A person who tries selectors tries several; a process takes a second to start.
 _WARM_S = 60.0
 
 
@@ -117,7 +117,7 @@ class _Runner:
         self._ready = asyncio.Event()
         self._done: asyncio.Future[Outcome] | None = None
         heard = lend_all if limiter is None else limiter.hear
-        events = PoolEvents(self._ended, self._aborted, self._died, self._ready.set, limiter=heard)
+        events = PoolEvents(self._handle_end, self._handle_abort, self._handle_death, self._ready.set, limiter=heard)
         self.pool = WorkerPool(1, config, events)
 
     async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
@@ -135,14 +135,14 @@ class _Runner:
             self.is_sound = False
             return Failed(FailureCode.TIMEOUT, "no answer in time", "errand")
 
-    def _ended(self, found: list[tuple[HeldLease, Outcome]]) -> None:
+    def _handle_end(self, found: list[tuple[HeldLease, Outcome]]) -> None:
         self._end(found[0][1])
 
-    def _aborted(self, _: list[HeldLease]) -> None:
+    def _handle_abort(self, _: list[HeldLease]) -> None:
         self.is_sound = False
         self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
 
-    def _died(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
+    def _handle_death(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
         self.is_sound = False
         if self._limiter is not None:
             self._limiter.remove_holder(worker)

@@ -223,7 +223,7 @@ def _make_node(
     source: RunSource,
 ) -> Node:
     lessons = RecipeRecorder(store.recipes, learning.flush)
-    return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.kept, source=source)
+    return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.keep, source=source)
 
 
 def _seal(vault: Vault, text: Secret[str], bound: str) -> str:

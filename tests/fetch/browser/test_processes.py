@@ -18,7 +18,7 @@ from corral.demo import RunningSite, running_site
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import BrowserLimits
-from corral.fetch.browser.processes import ProcessRecord, carries, descendants, is_renderer
+from corral.fetch.browser.processes import BrowserProcess, carries, descendants, is_renderer
 from corral.fetch.browser.profile_folder import BrowserHome, homes_root, sweep_homes
 from corral.fetch.limits import MIB
 from tests.fetch.browsing import a_task, browsing, engine_of, needs_chromium, serve, until
@@ -66,7 +66,7 @@ async def browser(site: RunningSite, den: Hostile) -> AsyncIterator[BrowserExecu
 
 
 def alive(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if ProcessRecord.of(pid) is not None]
+    return [pid for pid in pids if BrowserProcess.of(pid) is not None]
 
 
 async def is_working(browser: BrowserExecutor, site: RunningSite) -> bool:
@@ -203,8 +203,8 @@ async def test_a_sweep_leaves_the_living_alone_and_ends_only_what_was_written_do
     try:
         # A process has its environment a moment after it has been started.
         await until(lambda: carries(left_over.pid, f"TMPDIR={dead.path}"))
-        found = [ProcessRecord.of(process.pid) for process in (left_over, bystander)]
-        reused = ProcessRecord(left_over.pid, 1)
+        found = [BrowserProcess.of(process.pid) for process in (left_over, bystander)]
+        reused = BrowserProcess(left_over.pid, 1)
         dead.write_down([record for record in (*found, reused) if record is not None])
         os.close(dead._lock)  # as its owner's death does
         assert sweep_homes(tmp_path) == 1

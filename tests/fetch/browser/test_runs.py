@@ -10,7 +10,7 @@ from corral.demo import RunningSite, running_site
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.runs.run import Run, RunAction, RunState
-from corral.fetch.browser.processes import ProcessRecord, descendants
+from corral.fetch.browser.processes import BrowserProcess, descendants
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
 from tests.engine.builders import ended, events, kinds, node_of, settings_for, sound, started, working
@@ -57,7 +57,7 @@ async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Pa
             [worker] = node_of(app).worker_pids
             below = list(descendants(worker))
             assert below
-    await until(lambda: not [pid for pid in below if ProcessRecord.of(pid)])
+    await until(lambda: not [pid for pid in below if BrowserProcess.of(pid)])
 
 
 def is_browser(pid: int) -> bool:
@@ -69,8 +69,8 @@ def is_browser(pid: int) -> bool:
     return b"chrom" in words[0] and not any(word.startswith(b"--type=") for word in words)
 
 
-def browsers_of(app: App) -> list[ProcessRecord]:
-    found = [ProcessRecord.of(pid) for worker in node_of(app).worker_pids for pid in descendants(worker)]
+def browsers_of(app: App) -> list[BrowserProcess]:
+    found = [BrowserProcess.of(pid) for worker in node_of(app).worker_pids for pid in descendants(worker)]
     return [record for record in found if record is not None and is_browser(record.pid)]
 
 

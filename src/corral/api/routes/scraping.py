@@ -69,7 +69,7 @@ async def _access(corral: Corral, body: AsyncScrapeRequest) -> CrawlAccess:
     if draft is not None and body.session_id is not None:
         raise BadInput("session_id and headers or cookies are two logins", field="session_id", hint="give one of them")
     if draft is not None:
-        login = corral.sessions.sealed_for_crawl(body.url, draft)
+        login = corral.sessions.seal_for_crawl(body.url, draft)
     elif body.session_id is not None:
         login = await corral.store.sessions.get_sealed(body.session_id)
     policy = corral.jobs.proxy_policy(None if proxy is None else proxy.get_secret_value())

@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
     suspicion: Suspicion = Suspicion.NONE
 
 
-class Waiting(NamedTuple):
+class WaitingRun(NamedTuple):
     """A due run that is not claimed because its host has no room for it."""
 
     id: str
@@ -74,10 +74,12 @@ class LaneRoom:
         self._left[lane] -= 1
 
 
-def choose(candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom) -> tuple[list[Candidate], list[Waiting]]:
+def choose(
+    candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom
+) -> tuple[list[Candidate], list[WaitingRun]]:
     """Those to claim, and those that have to wait for their host. What fits no lane is left as it is."""
     chosen: list[Candidate] = []
-    waiting: list[Waiting] = []
+    waiting: list[WaitingRun] = []
     for candidate in candidates:
         if room.total <= 0:
             break
@@ -85,7 +87,7 @@ def choose(candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom) -> 
             continue
         wait = None if candidate.host_key is None else hosts.take(candidate.host_key)
         if candidate.host_key is not None and wait is not None:
-            waiting.append(Waiting(candidate.id, candidate.host_key, wait))
+            waiting.append(WaitingRun(candidate.id, candidate.host_key, wait))
         else:
             room.take(candidate.lane)
             chosen.append(candidate)

@@ -14,7 +14,7 @@ class PageVisitor(Protocol):
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed: ...
 
 
-class CrawlVisitor(Protocol):
+class CrawlVisitorPort(Protocol):
     """Opens what the pages of one crawl share: its login and its proxy."""
 
     def open(self, plan: CrawlPlan, task: Task) -> AbstractAsyncContextManager[PageVisitor | Failed]: ...

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-# A file nobody names was written by somebody who did not live to say so, or is about to say so.
+# A file without a row was written by a process that died before it could write the row, or is about to.
 UNNAMED_FOR_S = 3600.0
 # Freed at once down to this share, so that not every new file costs an old one.
 _FREED_TO = 0.9
@@ -65,12 +65,12 @@ def id_in(name: str) -> str | None:
 
 
 def orphans(held: Iterable[HeldFile], named: frozenset[str]) -> list[HeldFile]:
-    """Files that no run names and that nobody is going to name any more."""
+    """Files that no run names and that no process will name any more."""
     return [file for file in held if file.id not in named and file.age_s > UNNAMED_FOR_S]
 
 
 def beyond_quota(held: Sequence[HeldFile], max_bytes: int) -> list[HeldFile]:
-    """The oldest files, so many that the others fit again; none while all of them fit."""
+    """The oldest files to delete until the others fit; none while all of them fit."""
     total = sum(file.bytes for file in held)
     if total <= max_bytes:
         return []

@@ -1,4 +1,4 @@
-"""Fields that a run with many records asked for and hardly found: nobody would notice the selector that does it."""
+"""Fields that are empty on most records of a run: usually the sign of a wrong selector."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -27,8 +27,8 @@ class EventKind(StrEnum):
     WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count: the run may have caused it
     INTERRUPTED = "interrupted"  # running -> queued, nothing counts: its worker or node was killed or vanished
     QUARANTINED = "quarantined"  # running -> held, for a person: it killed too many workers
-    STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: somebody without the lease tried
-    SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while nobody ran
+    STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: a process without the lease tried
+    SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while no node ran
     PROBED = "probed"  # with CREATED: why AUTO chose what it chose
     ROBOTS_TRUNCATED = "robots_truncated"  # nothing changed: robots.txt was read up to its first 500 KiB
     TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job takes every certificate

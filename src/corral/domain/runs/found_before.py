@@ -9,7 +9,7 @@ from corral.domain.runs.run import Run
 _KEY = "found_before"
 
 
-def carried(run: Run, outcome: Outcome) -> dict[str, Any]:
+def carry_fields(run: Run, outcome: Outcome) -> dict[str, Any]:
     """What the statistics of a run that goes on remember: the newest incomplete record, or the one before it."""
     if isinstance(outcome, Fetched) and outcome.missing and any(is_filled(record) for record in outcome.records):
         found = {
@@ -21,7 +21,7 @@ def carried(run: Run, outcome: Outcome) -> dict[str, Any]:
     return {_KEY: run.stats[_KEY]} if _KEY in run.stats else {}
 
 
-def found_before(run: Run) -> tuple[tuple[dict[str, Any], ...], list[str]] | None:
+def earlier_fields(run: Run) -> tuple[tuple[dict[str, Any], ...], list[str]] | None:
     """Records and missing fields of an earlier attempt; None where no attempt has found anything."""
     found = run.stats.get(_KEY)
     if not isinstance(found, Mapping):

@@ -30,7 +30,7 @@ class DeathCause(StrEnum):
     CRASH = "crash"  # a crash signal, or it exited although it was not asked to
     SILENCE = "silence"  # we killed it: no heartbeat
     MEMORY = "memory"  # we, or the kernel's OOM killer, killed it for the memory it used
-    OUTSIDE = "outside"  # killed or stopped by somebody else
+    OUTSIDE = "outside"  # killed or stopped from outside
 
     @property
     def names_the_run(self) -> bool:
@@ -65,7 +65,7 @@ class Suspicion(IntEnum):
     GROUP = 1  # in the isolation worker, with a few others
     ALONE = 2  # in the isolation worker, by itself
 
-    def raised(self) -> "Suspicion":
+    def rise(self) -> "Suspicion":
         return Suspicion(min(self + 1, Suspicion.ALONE))
 
 
@@ -85,7 +85,7 @@ def suspicion_after(blame: Blame, kind: str, before: Suspicion) -> Suspicion:
     if kind == CRAWL_HELPER:
         return Suspicion.NONE
     if blame is Blame.SUSPECTED:
-        return Suspicion.ALONE if kind == CRAWL else before.raised()
+        return Suspicion.ALONE if kind == CRAWL else before.rise()
     return Suspicion.ALONE if blame is Blame.CERTAIN and kind != CRAWL else before
 
 
@@ -94,7 +94,7 @@ def loss_cap(kind: str) -> int:
 
 
 def interruption_backoff_s(interruptions: int) -> float:
-    """How long a run waits after so many interruptions in a row. The first ones are retried at once."""
+    """The backoff after this number of interruptions in a row. The first ones are retried at once."""
     repeated = interruptions - _INTERRUPTIONS_WITHOUT_DELAY
     # The exponent is bounded: a run may be interrupted thousands of times.
     return 0.0 if repeated <= 0 else min(_MAX_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(repeated - 1, 10))

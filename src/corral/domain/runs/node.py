@@ -12,14 +12,14 @@ from corral.domain.runs.queues import Queue
 # Four times the pause between two signs of life: one that comes late on a busy machine is no loss.
 LOST_AFTER_S = 10.0
 FORGOTTEN_AFTER_S = 3600.0
-# A start takes a few seconds; work that waits longer waits for nobody.
+# A start takes a few seconds; work that waits longer has no node.
 NEGLECTED_AFTER_S = 30.0
 
 
 class NodeRole(StrEnum):
     EMBEDDED = "embedded"  # beside the API, in `corral up`
     WORKER = "worker"  # by itself
-    SINGLE = "single"  # for one run that somebody waits for at a terminal
+    SINGLE = "single"  # for one run of a command at a terminal
 
 
 class NodeState(StrEnum):
@@ -121,24 +121,24 @@ class BrokerNow:
 REMEDY = "start one with `corral worker`, or everything with `corral up`"
 
 
-def served(workers: Iterable[NodeStatus]) -> frozenset[str]:
-    """The queues that somebody takes runs of."""
+def find_served_queues(workers: Iterable[NodeStatus]) -> frozenset[str]:
+    """The queues that at least one living node serves."""
     return frozenset(queue for worker in workers if worker.state is NodeState.LIVE for queue in worker.info.queues)
 
 
-def neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) -> list[Neglect]:
+def find_neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) -> list[Neglect]:
     return [
         Neglect(name, waited_s) for name, waited_s in oldest_s.items() if name.value not in by and waited_s >= after_s
     ]
 
 
 def troubles(workers: Sequence[NodeStatus], queues: Sequence[QueueNow]) -> list[str]:
-    """What is wrong, a sentence each. Somebody who looks wants to know at once, whatever has waited how long."""
+    """What is wrong, a sentence each; reported at once, however short the wait."""
     oldest_s = {queue.name: queue.oldest_s for queue in queues if queue.oldest_s is not None}
-    by = served(workers)
+    by = find_served_queues(workers)
     told = []
     for queue in queues:
-        if neglected({queue.name: oldest_s[queue.name]} if queue.name in oldest_s else {}, by, 0.0):
+        if find_neglected({queue.name: oldest_s[queue.name]} if queue.name in oldest_s else {}, by, 0.0):
             are = "1 run is" if queue.due == 1 else f"{queue.due:,} runs are"
             told.append(f"{are} due in the queue {queue.name.value} and no worker serves it; {REMEDY}")
     return told

@@ -8,7 +8,7 @@ from corral.domain.errors import BadInput
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.runs.run import CRAWL, Lanes
 
-SCRIPT = "script"  # the kind of a run that executes somebody's program
+SCRIPT = "script"  # the kind of a run that executes a script
 
 
 class Lane(StrEnum):
@@ -27,7 +27,7 @@ EVERY_QUEUE = tuple(Queue)
 
 
 class Waiting(Protocol):
-    """What has to be known of a run to tell somebody of it."""
+    """What a hint needs to know of a run."""
 
     @property
     def id(self) -> str: ...
@@ -50,7 +50,7 @@ class Hint(NamedTuple):
 
 
 class Waker(Protocol):
-    """Tell whoever may execute them that these runs wait; without any, that something may have become due."""
+    """Send hints that these runs are due; without runs, that some run may be due."""
 
     def __call__(self, *waiting: Waiting) -> None: ...
 
@@ -72,8 +72,8 @@ def hint_of(run: Waiting) -> Hint:
     return Hint(run.id, queue_of(kind, strategy), lane_of(kind, strategy), run.priority)
 
 
-def served(lanes: Lanes, queues: Sequence[Queue]) -> Lanes:
-    """What is left of the room for somebody who serves only these queues."""
+def limit_to_queues(lanes: Lanes, queues: Sequence[Queue]) -> Lanes:
+    """The free room of a node that serves only these queues."""
     if Queue.HTTP not in queues:
         lanes = lanes._replace(light=0, crawls=0)
     return lanes if Queue.BROWSER in queues else lanes._replace(browsers=0)

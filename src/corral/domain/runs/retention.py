@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Retention:
     """None keeps for ever. Records go with their run unless they are to be kept.
 
-    Crawls have a term of their own, after which they go with their records, except for those somebody asked to keep;
+    Crawls have a term of their own, after which they go with their records, except for those a person asked to keep;
     of those, the records stay whatever happens to the run.
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 from corral.domain.jobs.job import OnTrouble, Strategy
 from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.found_before import carried, found_before, is_filled
+from corral.domain.runs.found_before import carry_fields, earlier_fields, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.common import CommonPayload
@@ -44,7 +44,7 @@ _GIVES_UP_REPLAY = frozenset(
         FailureCode.TIMEOUT,
     }
 )
-# Blocked for want of a login: trying again changes nothing until somebody has logged in.
+# Blocked for want of a login: trying again changes nothing until a person has logged in.
 NEEDS_LOGIN = frozenset({"no_session", "session_expired"})
 CAPTCHA = "captcha"
 FIELDS_MISSING = "fields_missing"
@@ -86,18 +86,18 @@ class Transition:
 
 def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
     """The transition a running run makes after this outcome, with what was noticed on the way."""
-    transition = _decided(run, outcome, policy, now)
+    transition = _decide_outcome(run, outcome, policy, now)
     if transition.action is RunAction.FAIL and transition.failure is not None:
         transition = _with_what_was_found(run, transition.failure) or transition
     elif not transition.to.is_terminal:
-        transition = replace(transition, stats={**transition.stats, **carried(run, outcome)})
-    noticed = _noticed(outcome.stats)
+        transition = replace(transition, stats={**transition.stats, **carry_fields(run, outcome)})
+    noticed = _add_notices(outcome.stats)
     return replace(transition, events=(*noticed, *transition.events)) if noticed else transition
 
 
 def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
     """A run whose browser failed, or did not even start, keeps the fields that an attempt before it found."""
-    found = found_before(run)
+    found = earlier_fields(run)
     if found is None:
         return None
     records, missing = found
@@ -105,20 +105,20 @@ def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
     stats = {**failure.stats, "problems": problems}
     return Transition(
         action=RunAction.COMPLETE_PARTLY,
-        events=(EventDraft(EventKind.PARTIAL, {"stats": stats, "problems": problems, **_described(failure)}),),
+        events=(EventDraft(EventKind.PARTIAL, {"stats": stats, "problems": problems, **_describe_attempt(failure)}),),
         failure=failure,
         stats=stats,
         records=records,
     )
 
 
-def _noticed(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
+def _add_notices(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
     """What an executor has to say that changes nothing."""
     cut = stats.get("robots_truncated")
     return (EventDraft(EventKind.ROBOTS_TRUNCATED, cut),) if isinstance(cut, dict) else ()
 
 
-def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
+def _decide_outcome(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
     if isinstance(outcome, Fetched):
         return _after_answer(run, outcome, policy, now)
     if outcome.code is FailureCode.BLOCKED and outcome.detail in NEEDS_LOGIN:
@@ -131,7 +131,7 @@ def _decided(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> 
         return _give_to_the_browser(run, outcome)
     if not _may_retry(run, outcome):
         return _fail(outcome)
-    told_s = _told_to_wait_s(outcome.retry_after, now)
+    told_s = _retry_after_s(outcome.retry_after, now)
     if told_s is not None and told_s > policy.max_wait_s:
         return _fail(outcome, retry_after_s=round(told_s, 3))
     wait_s = retry_after_s(outcome.retry_after, now)
@@ -237,7 +237,7 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
         action=RunAction.RELEASE,
         events=(
             EventDraft(EventKind.ESCALATED, {"from": run.resolved_strategy.value, "to": to.value}),
-            EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_described(failure)}),
+            EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_describe_attempt(failure)}),
         ),
         strategy=to,
         failure=failure,
@@ -266,7 +266,7 @@ def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
     url = run.payload.read(CommonPayload).url
     return Transition(
         action=RunAction.HOLD,
-        events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_described(failure)}),),
+        events=(EventDraft(EventKind.WAITING, {"kind": kind.value, **_describe_attempt(failure)}),),
         failure=failure,
         stats=failure.stats,
         intervention=InterventionDraft(kind, failure.message, redact(url) if url else None),
@@ -283,7 +283,7 @@ def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
 def _give_back(failure: Failed) -> Transition:
     return Transition(
         action=RunAction.RELEASE,
-        events=(EventDraft(EventKind.RELEASED, {"reason": _BROWSER_CRASH, **_described(failure)}),),
+        events=(EventDraft(EventKind.RELEASED, {"reason": _BROWSER_CRASH, **_describe_attempt(failure)}),),
         failure=failure,
         stats=failure.stats,
     )
@@ -292,7 +292,7 @@ def _give_back(failure: Failed) -> Transition:
 def _fail(failure: Failed, **more: Any) -> Transition:
     return Transition(
         action=RunAction.FAIL,
-        events=(EventDraft(EventKind.FAILED, {**_described(failure), **more}),),
+        events=(EventDraft(EventKind.FAILED, {**_describe_attempt(failure), **more}),),
         failure=failure,
         stats={**failure.stats, **more},
     )
@@ -311,7 +311,7 @@ def _retry(
         "attempt": run.attempt + 1,
         "delay_s": round(delay_s, 3),
         "due_at": due_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        **_described(failure),
+        **_describe_attempt(failure),
     }
     events.append(EventDraft(EventKind.RETRY_SCHEDULED, meta))
     return Transition(
@@ -324,7 +324,7 @@ def _retry(
     )
 
 
-def _described(failure: Failed) -> dict[str, Any]:
+def _describe_attempt(failure: Failed) -> dict[str, Any]:
     meta: dict[str, Any] = {"failure_code": failure.code.value, "error_message": failure.message}
     if failure.detail:
         meta["failure_detail"] = failure.detail
@@ -344,11 +344,11 @@ def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
     """Seconds from a Retry-After header, between one second and one hour; None where it says nothing usable."""
-    told_s = _told_to_wait_s(value, now)
+    told_s = _retry_after_s(value, now)
     return None if told_s is None else max(1.0, min(3600.0, told_s))
 
 
-def _told_to_wait_s(value: str | None, now: datetime) -> float | None:
+def _retry_after_s(value: str | None, now: datetime) -> float | None:
     """What the header says, however absurd."""
     if value is None:
         return None

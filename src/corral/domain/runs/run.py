@@ -37,7 +37,7 @@ class HoldReason(StrEnum):
     QUARANTINED = "quarantined"  # it killed too many workers; a person decides
 
 
-# Whoever waits for the end of a run need not wait any longer: a person has to act first.
+# A caller that waits for the end of a run can stop waiting: a person has to act first.
 WAITS_FOR_PERSON = frozenset({HoldReason.WAITING_FOR_HUMAN, HoldReason.QUARANTINED})
 
 
@@ -193,7 +193,7 @@ class Lease(NamedTuple):
 
     @property
     def kids(self) -> set[str]:
-        """The keys of the vault that whoever executes it needs."""
+        """The keys of the vault that its worker needs."""
         proxy, session = self.run.payload.read(CommonPayload).proxy, self.login
         sealed = [session.kid if session else None, proxy.kid if proxy else None]
         return {kid for kid in sealed if kid is not None}

@@ -70,7 +70,9 @@ def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
     if asked is not Strategy.AUTO:
         return Resolution(asked, "asked for")
     if probe is None and is_proxied(job):
-        return Resolution(Strategy.HTTP, "the job has a proxy, so nobody probed; plain HTTP is the cheapest try")
+        return Resolution(
+            Strategy.HTTP, "the job has a proxy, so there was no probe; plain HTTP is the cheapest attempt"
+        )
     if probe is None or probe.status is None:
         return Resolution(Strategy.HTTP, f"{_without_answer(probe)}; plain HTTP is the cheapest try")
     if probe.status in _BLOCKING:

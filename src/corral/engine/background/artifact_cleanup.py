@@ -23,19 +23,19 @@ class Tidying:
 
     async def tidy(self) -> None:
         try:
-            await self._tidied()
+            await self._tidy()
             await self._without_forgotten()
         except OSError as error:
             log.warning("artifact_cleanup_failed", reason=str(error))
 
-    async def _tidied(self) -> None:
+    async def _tidy(self) -> None:
         """Rows go before files: a file without a row is found again, a row without a file promises too much."""
         held = await asyncio.to_thread(self._folder.list_files)
         if not held:
             return
         lost = orphans(held, await self._store.artifacts.list_ids())
-        kept = [file for file in held if file not in lost]
-        excess = beyond_quota(kept, self._max_bytes)
+        keep = [file for file in held if file not in lost]
+        excess = beyond_quota(keep, self._max_bytes)
         if excess:
             log.info("artifacts_evicted", files=len(excess))
             await self._store.artifacts.forget([file.id for file in excess])

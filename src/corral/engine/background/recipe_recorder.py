@@ -26,11 +26,11 @@ class RecipeRecorder:
         self._store = store
         self._before = before
 
-    async def kept(self, settlements: Sequence[Settlement]) -> list[Settlement]:
+    async def keep(self, settlements: Sequence[Settlement]) -> list[Settlement]:
         """The settlements, with an event more where a recipe that is new was saved for one."""
-        return [each if each.recipe is None else await self._kept(each) for each in settlements]
+        return [each if each.recipe is None else await self._keep(each) for each in settlements]
 
-    async def _kept(self, settlement: Settlement) -> Settlement:
+    async def _keep(self, settlement: Settlement) -> Settlement:
         try:
             lesson = lesson_of(settlement.lease.run, settlement.recipe or {})
             await self._before()

@@ -45,7 +45,7 @@ class Scheduler:
         now = datetime.now(UTC)
         first = datetime.fromtimestamp(due.slot_ms / 1000, UTC)
         slot, missed, following = find_due_slots(due.job.frequency, first, now)
-        run, drafts = await self._submitter.drafted(due.job, extra={"slot": slot.isoformat()})
+        run, drafts = await self._submitter.draft_run(due.job, extra={"slot": slot.isoformat()})
         if missed:
             drafts = [*drafts, EventDraft(EventKind.SLOTS_MISSED, {"missed": missed})]
         seeds = seeds_of_run(run)

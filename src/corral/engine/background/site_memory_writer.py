@@ -27,7 +27,7 @@ _NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 _DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION, FailureCode.LIMIT})
 
 
-def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
+def observe(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     """What this attempt says about its site; None where it says nothing."""
     if run.kind != PAGE or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
         return None
@@ -58,7 +58,7 @@ def observed(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     )
 
 
-def failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
+def find_failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
     """Id and version of the recipe that this attempt has proven wrong.
 
     A host that is ill, or not there, proves nothing about the recipe: the memory of the site weighs that.
@@ -82,9 +82,9 @@ class SiteMemoryWriter:
         self._failed_recipes: set[tuple[str, int]] = set()
 
     def note(self, run: Run, outcome: Outcome, took_s: float) -> None:
-        if (failed := failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_KEPT:
+        if (failed := find_failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_KEPT:
             self._failed_recipes.add(failed)
-        seen = observed(run, outcome, took_s)
+        seen = observe(run, outcome, took_s)
         if seen is not None and len(self._seen) < _MAX_KEPT:
             self._seen.append(seen)
 

@@ -1,4 +1,4 @@
-"""What has to happen although nobody asks: expired leases, schedules, retention."""
+"""Periodic work of a node: expired leases, schedules, retention."""
 
 import asyncio
 import contextlib
@@ -17,13 +17,13 @@ from corral.engine.background.schedule import Scheduler
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
-# Where a timekeeper asks for each sweep: after so long without one.
+# With a beat that requests each sweep: sweep unasked after this time without a request.
 _ALONE_AFTER_S = 3.0
 _DUE_WITHIN_S = 10.0
 _TELL_MAX = 1_000
 _PRUNE_EVERY_S = 60.0
 _BREATH_S = 0.02
-# Who has not looked for so long was stopped, or the database was: then every lease looks expired, and those
+# A node that has not swept for this long was stopped, or the database was: then every lease looks expired, and those
 # who hold them get the time to renew before any is taken back.
 _AWAY_S = 4.0
 _PATIENCE_S = 3.0
@@ -60,10 +60,10 @@ class Sweeper:
             self._asked = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             for work in (self.reap, self.fire, self.tell_due, self.keep_house):
-                group.create_task(self._repeated(work), name=f"sweep: {work.__name__}")
+                group.create_task(self._repeat(work), name=f"sweep: {work.__name__}")
 
     def sweep_now(self) -> None:
-        """Somebody keeps the time for us. Where nobody does for a while, we do it ourselves."""
+        """A beat requests the sweeps; without a request for a while, the node sweeps by itself."""
         if self._asked is not None:
             self._asked.set()
             self._asked = asyncio.Event()
@@ -104,7 +104,7 @@ class Sweeper:
         ]
         if hints:
             self._tell(hints)
-        # Told once, not at every look; whoever was not heard is found by the age of what waits.
+        # Hint once, not at every sweep; a lost hint is found by the age of the run.
         self._told.update(((hint.run_id, hint.epoch), None) for hint in hints)
         while len(self._told) > _TELL_MAX * 4:
             self._told.popitem(last=False)
@@ -128,7 +128,7 @@ class Sweeper:
             await asyncio.sleep(_BREATH_S)
             is_more = await self._store.maintenance.purge()
 
-    async def _repeated(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await work()

@@ -27,7 +27,7 @@ from corral.engine.node.pool import Key, PoolEvents, WorkerPool, WorkerProcess, 
 from corral.engine.node.renewer import LEASE_S, HeldLeases, Renewer
 from corral.engine.node.sources import PollingSource, RunSource
 from corral.engine.node.steps import Steps
-from corral.engine.worker.attempt import cancelled_itself, out_of_time, settlement_of
+from corral.engine.worker.attempt import out_of_time, report_self_cancel, settlement_of
 from corral.runtime.new_ids import new_owner
 
 log = structlog.get_logger()
@@ -298,7 +298,7 @@ class Node:
     def _on_aborted(self, aborted: list[HeldLease]) -> None:
         """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""
         ended = [(held, out_of_time(time.monotonic() - held.started)) for held in aborted if held.timed_out]
-        ended += [(held, cancelled_itself()) for held in aborted if held.cancelled_at is None]
+        ended += [(held, report_self_cancel()) for held in aborted if held.cancelled_at is None]
         if ended:
             self._on_outcomes(ended)
         self._assignment.fill()

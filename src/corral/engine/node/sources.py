@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from corral.domain.hosts.claiming import HostRoom
 from corral.domain.ids import Owner
 from corral.domain.ports.stores import EngineStore
-from corral.domain.runs.queues import EVERY_QUEUE, Queue, served
+from corral.domain.runs.queues import EVERY_QUEUE, Queue, limit_to_queues
 from corral.domain.runs.run import Lanes, Lease
 from corral.engine.node.crawl_helpers import Helpers
 from corral.engine.node.pool import Key
@@ -36,7 +36,7 @@ class PollingSource:
         self._queues = queues
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
-        return await self._store.runs.claim(owner, room, LEASE_S, served(lanes, self._queues), hosts)
+        return await self._store.runs.claim(owner, room, LEASE_S, limit_to_queues(lanes, self._queues), hosts)
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
         return await self._helpers.claim(owner, room if Queue.HTTP in self._queues else 0)

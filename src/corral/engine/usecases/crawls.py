@@ -60,13 +60,13 @@ class Crawls:
         keep: bool = False,
         access: CrawlAccess = USUAL,
     ) -> tuple[Run, bool]:
-        """A crawl of this plan, queued. Nobody asks the target first: it may take its time, or hang.
+        """A crawl of this plan, queued. There is no probe: the target may take its time, or hang.
 
         One to `keep` is not forgotten a while after its end.
         """
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.runs.get(known), True
-        plan = await self._compared(plan)
+        plan = await self._find_comparison(plan)
         for url in plan.start_urls:
             target = parse_target(url, field="url")
             check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
@@ -81,7 +81,7 @@ class Crawls:
         self._wake(started)
         return started, replayed
 
-    async def _compared(self, plan: CrawlPlan) -> CrawlPlan:
+    async def _find_comparison(self, plan: CrawlPlan) -> CrawlPlan:
         """With the run that is meant as the earlier one; BadInput where there is none that could be."""
         if plan.since is None:
             return plan

@@ -22,20 +22,20 @@ class FieldMaps:
         check_maps(maps)
 
         def put_in(job: Job) -> dict[str, Any]:
-            return {"fields": merged(job.fields, maps)}
+            return {"fields": merge_maps(job.fields, maps)}
 
         return (await self._jobs.change_by(job_id, put_in)).job.fields
 
     async def remove(self, job_id: str, name: str) -> tuple[FieldSpec, ...]:
         """Forget how a field is found; the field itself stays."""
 
-        def removed(job: Job) -> dict[str, Any]:
+        def remove_map(job: Job) -> dict[str, Any]:
             return {"fields": without_map(job.fields, name)}
 
-        return (await self._jobs.change_by(job_id, removed)).job.fields
+        return (await self._jobs.change_by(job_id, remove_map)).job.fields
 
 
-def merged(fields: Sequence[FieldSpec], maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
+def merge_maps(fields: Sequence[FieldSpec], maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
     by_name = {spec.name.strip(): spec for spec in fields}
     return tuple((by_name | {spec.name.strip(): spec for spec in maps}).values())
 
@@ -49,7 +49,7 @@ def without_map(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]
 
 
 def check_maps(maps: Sequence[FieldSpec]) -> None:
-    """As fields of a job; what is wrong is told with the field's name and where it stands in the request."""
+    """The maps as fields of a job; an error names the field and its position in the request."""
     try:
         check_fields(maps)
     except BadInput as problem:

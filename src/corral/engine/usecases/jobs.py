@@ -42,12 +42,12 @@ class Jobs:
     ) -> tuple[StoredJob, bool]:
         """Write a job. With a key seen before: the job from then, and True.
 
-        The target is asked once, to refuse what cannot work; whoever runs the job right away learns it from the run.
+        The target is asked once, to refuse what cannot work; a caller that runs the job at once learns it there.
         """
         # Asked first: a repeated request is answered as before, whatever has become of the target since.
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.jobs.get(known), True
-        checked = await self._checked(job, probes=probes)
+        checked = await self._check(job, probes=probes)
         job_id, replayed = await self._store.jobs.add(checked, _next_slot_ms(checked), key)
         return await self._store.jobs.get(job_id), replayed
 
@@ -58,27 +58,27 @@ class Jobs:
     async def change_by(
         self, job_id: str, changes_of: Callable[[Job], dict[str, Any]], *, probes: bool = True
     ) -> StoredJob:
-        """The same, with changes that depend on what the job is: asked anew where somebody else changed it first."""
+        """The same, with changes that depend on what the job is: computed again if another request changed it first."""
         for _ in range(_CHANGE_TRIES):
             before = (await self._store.jobs.get(job_id)).job
-            after = await self._changed(before, changes_of(before), probes=probes)
+            after = await self._apply_change(before, changes_of(before), probes=probes)
             if await self._store.jobs.update(before, after, _next_slot_ms(after)):
                 return await self._store.jobs.get(job_id)
-        raise StorageUnavailable("the job is being changed by somebody else all the time", hint="try again")
+        raise StorageUnavailable("other requests keep changing the job", hint="try again")
 
-    async def _changed(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
+    async def _apply_change(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
         job = replace(before, **changes)
         if changes.get("list_config") is not None and job.crawl_mode is CrawlMode.SINGLE:
             # A job that is set back to a single page keeps its list_config for later; a new one would be ignored.
             raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
         if job.target_url != before.target_url:
             # Trust was given to the target a person typed, not to whatever the job is aimed at later.
-            return await self._checked(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
+            return await self._check(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
         check_what(job, is_draft=True)
         return job
 
     def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
-        return None if text is None else kept_proxy(text, self._policy, self._seal)
+        return None if text is None else seal_proxy(text, self._policy, self._seal)
 
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
         """A copy with an id of its own. Trust is not copied: it was given to what a person typed."""
@@ -87,7 +87,7 @@ class Jobs:
         copy_id, replayed = await self._store.jobs.add(copy, _next_slot_ms(copy), key)
         return await self._store.jobs.get(copy_id), replayed
 
-    async def _checked(self, job: Job, *, probes: bool, is_draft: bool = False) -> Job:
+    async def _check(self, job: Job, *, probes: bool, is_draft: bool = False) -> Job:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
@@ -118,8 +118,8 @@ def check_what(job: Job, *, is_draft: bool = False) -> None:
             plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
 
 
-def kept_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:
-    """What a job keeps of what somebody wrote: the address in the open, user and password sealed."""
+def seal_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:
+    """The proxy as a job stores it: the address in plain text, user and password sealed."""
     proxy = parse_proxy(text, field)
     if proxy is None:
         return ProxyPolicy(DIRECT)

@@ -24,7 +24,7 @@ _AT_ONCE = 2
 _MAX_WAITING = 4
 _MAX_SESSIONS = 200
 SHELL = "the page is an empty shell that a script fills: look at it with prefer_browser true"
-# Reasons that are ours: whoever asked cannot mend them, and they may be gone in a moment.
+# Our own reasons: the caller cannot fix them, and they may be gone in a moment.
 _OURS = frozenset({"bug", "errand", "parser_launch", "browser_launch"})
 _HINTS = {
     "dns": "check the spelling, and the name server of this machine",
@@ -70,7 +70,7 @@ class Previews:
         timeouts_s: Mapping[str, float],  # by strategy
     ) -> None:
         self._store = store
-        self._look = look
+        self._execute = look
         self._policy = policy
         self._offers = offers
         self._timeouts_s = timeouts_s
@@ -85,7 +85,7 @@ class Previews:
         check_literal(target, self._policy, field="url")
         strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
         payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=what)
-        return await self._looked(payload, strategy, field="url")
+        return await self._look(payload, strategy, field="url")
 
     async def look_for_job(
         self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False
@@ -98,7 +98,7 @@ class Previews:
         payload = replace(SurveyPayload.of_job(job), fields=asked, survey=Survey.MATCHES)
         session = await self._session_of(job) if job.requires_auth else None
         timeout_s = job.timeout_s or self._timeouts_s[strategy]
-        found = await self._looked(payload, strategy, field=None, session=session, timeout_s=timeout_s)
+        found = await self._look(payload, strategy, field=None, session=session, timeout_s=timeout_s)
         return asked, found
 
     async def _session_of(self, job: Job) -> SealedSession | None:
@@ -107,7 +107,7 @@ class Previews:
         newest = max(found, key=lambda each: (each.updated_at, each.id), default=None)
         return None if newest is None else await self._store.sessions.get_sealed(newest.id)
 
-    async def _looked(
+    async def _look(
         self,
         payload: SurveyPayload,
         strategy: Strategy,
@@ -123,23 +123,23 @@ class Previews:
         budget_s = (timeout_s or self._timeouts_s[strategy]) + READING_S
         outcome = await self._in_turn(errand(SURVEY, payload, strategy, session), budget_s)
         if isinstance(outcome, Failed):
-            raise _told(outcome, field)
+            raise _explain_failure(outcome, field)
         record, survey = outcome.records
         return Looked(strategy, record, survey, outcome.stats.get("problems") or {})
 
     async def _in_turn(self, lease: Lease, timeout_s: float) -> Outcome:
-        """A few at once, and a few that wait: each is a process, and somebody sits in front of it."""
+        """A few at once, and a few that wait: each is a process, and a person waits for it."""
         if self._asked >= _AT_ONCE + _MAX_WAITING:
             raise TooManyLooks
         self._asked += 1
         try:
             async with self._looking:
-                return await self._look(lease, timeout_s)
+                return await self._execute(lease, timeout_s)
         finally:
             self._asked -= 1
 
 
-def _told(failure: Failed, field: str | None) -> BadInput | CannotLook:
+def _explain_failure(failure: Failed, field: str | None) -> BadInput | CannotLook:
     """Why the page could not be looked at, in the words a run has for it."""
     detail = failure.detail or ""
     # Whose host is not to be asked now has asked for nothing wrong.

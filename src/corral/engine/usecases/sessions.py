@@ -42,7 +42,7 @@ Look = Callable[[Lease, float], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class SessionDraft:
-    """A login as somebody hands it over."""
+    """A login as a person provides it."""
 
     cookies: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -91,13 +91,13 @@ class Sessions:
         state = _state(job, draft)
         for _ in range(_TRIES):
             try:
-                found, replayed = await self._store.sessions.put(await self._sealed(job, state, draft.name), key)
+                found, replayed = await self._store.sessions.put(await self._seal_session(job, state, draft.name), key)
             except SessionChanged:
                 continue
             return await self._store.sessions.get(found), replayed
         raise SessionChanged
 
-    def sealed_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
+    def seal_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
         """A login for one crawl that has no job."""
         state = parse_session(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
         return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
@@ -123,7 +123,7 @@ class Sessions:
                 resumed = with_login(resumed)
             await self._store.runs.replace_held_payload(waiting.run_id, resumed)
         for _ in range(_TRIES):
-            new = await self._sealed(job, state, draft.name) if draft and job and state else None
+            new = await self._seal_session(job, state, draft.name) if draft and job and state else None
             try:
                 found = await self._store.interventions.resolve(intervention_id, new, note)
             except SessionChanged:
@@ -147,14 +147,14 @@ class Sessions:
             strategy = Strategy.HTTP
         async with self._looking:
             outcome = await self._look(_visit(job, strategy, sealed), job.timeout_s or _CHECK_S)
-        found = _judged(outcome, strategy)
+        found = _judge(outcome, strategy)
         await self._store.sessions.note_check(session_id, sealed.version, found.result)
         return found
 
     async def rotate(self) -> Rotation:
         """Put every session and every proxy of a job under the newest key, one made now where the vault is our file.
 
-        The key before the newest stays in the file: somebody may be sealing with it right now.
+        The key before the newest stays in the file: another process may be sealing with it right now.
         """
         keys = self._vault.keys_to_seal()
         if self._vault.is_file:
@@ -191,11 +191,11 @@ class Sessions:
                     broken.append(job.id)
                     continue
                 anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
-                # Somebody who changes the job right now seals with the newest key anyway.
+                # A request that changes the job right now seals with the newest key anyway.
                 moved += await self._store.jobs.update(job, replace(job, proxy=anew), None)
         return moved, broken
 
-    async def _sealed(self, job: Job, state: SessionState, name: str) -> NewSession:
+    async def _seal_session(self, job: Job, state: SessionState, name: str) -> NewSession:
         session_id, version = await self._store.sessions.find(job.id, name) or (new_id(), 0)
         # A key that was lost while we run is not replaced by a new one, which would open nothing of what is there.
         check_keys(self._vault.keys(), await self._store.sessions.count_keys(), self._vault.location)
@@ -214,7 +214,7 @@ def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
     return errand(PAGE, payload, strategy, sealed, job.id)
 
 
-def _judged(outcome: Outcome, strategy: Strategy) -> SessionCheck:
+def _judge(outcome: Outcome, strategy: Strategy) -> SessionCheck:
     status = outcome.stats.get("http_status")
     if not isinstance(outcome, Failed):
         return SessionCheck(CheckResult.VALID, "the target answered without asking for a login", status, strategy)

@@ -65,8 +65,8 @@ class Submitter:
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.runs.get(known), True
         stored = await self._store.jobs.get(job_id)
-        run, drafts = await self.drafted(stored.job, overrides or Overrides())
-        run_id, replayed = await self._added(run, drafts, key)
+        run, drafts = await self.draft_run(stored.job, overrides or Overrides())
+        run_id, replayed = await self._add(run, drafts, key)
         started = await self._store.runs.get(run_id)
         self._wake(started)
         return started, replayed
@@ -80,7 +80,7 @@ class Submitter:
             raise BadInput(f"bad options for a run of kind {kind}: {error}", field="payload") from error
         run = spec.draft_run(payload, max_attempts=max_attempts)
         meta = {"resolved_strategy": run.resolved_strategy.value}
-        run_id, _ = await self._added(run, first_events(run, meta), None)
+        run_id, _ = await self._add(run, first_events(run, meta), None)
         submitted = await self._store.runs.get(run_id)
         self._wake(submitted)
         return submitted
@@ -107,12 +107,12 @@ class Submitter:
             retry_of=old.id,
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
-        made, replayed = await self._added(run, first_events(run, meta), key)
+        made, replayed = await self._add(run, first_events(run, meta), key)
         started = await self._store.runs.get(made)
         self._wake(started)
         return started, replayed
 
-    async def _added(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
+    async def _add(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
         """A crawl begins anew where it began: without an item it would have nothing to do."""
         if run.kind == CRAWL:
             # What a job brings is there until its retention says otherwise.
@@ -141,7 +141,7 @@ class Submitter:
                 resumed = find_kind(run.kind).resume(run.payload, job)
                 await self._store.runs.replace_held_payload(run_id, resumed)
 
-    async def drafted(
+    async def draft_run(
         self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
     ) -> tuple[NewRun, list[EventDraft]]:
         """The run a job would get now, with its first event, not yet written."""
@@ -149,7 +149,7 @@ class Submitter:
         asked = chosen.strategy or job.strategy
         if job.crawl_mode is not CrawlMode.SINGLE:
             return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
-        resolution = await self._resolved(job, asked)
+        resolution = await self._resolve(job, asked)
         payload = PagePayload.of_job(job)
         recipe = await self._recipe(payload, resolution.strategy)
         run = NewRun(
@@ -200,7 +200,7 @@ class Submitter:
         found = await recipe_for(self._store.recipes, payload.url, payload.fields)
         return found.payload() if found else None
 
-    async def _resolved(self, job: Job, asked: Strategy) -> Resolution:
+    async def _resolve(self, job: Job, asked: Strategy) -> Resolution:
         if not needs_probe(job, asked):
             return resolve(job, asked, None)
         wanted = fields_key(spec.name for spec in job.fields)

@@ -15,13 +15,13 @@ from corral.domain.runs.run import Lease
 from corral.domain.runs.settlement import Settlement
 
 _MAX_TRACEBACK = 8192
-# Executors keep to the limit themselves, and know better what took so long.
+# Executors keep to the limit themselves, and know better what took the time.
 _MARGIN_S = 0.5
 
 
 class _NoFrontier:
     async def step(self, report: BatchReport) -> Batch:
-        raise RuntimeError(f"nobody serves a run with items here ({len(report.ended)} of them ended)")
+        raise RuntimeError(f"this process has no frontier for a run with items ({len(report.ended)} of them ended)")
 
 
 _NO_FRONTIER = _NoFrontier()
@@ -35,16 +35,16 @@ async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClien
         return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
         async with asyncio.timeout(task.timeout_s + _MARGIN_S):
-            return shown(await kind.perform(task, frontier))
+            return redact_outcome(await kind.perform(task, frontier))
     except TimeoutError:
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
     except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome
         text = "".join(traceback.format_exception(error))
         said = f"{type(error).__name__}: {error}"[:2000]
-        return shown(Failed(FailureCode.UNKNOWN, said, "bug", traceback=text[-_MAX_TRACEBACK:]))
+        return redact_outcome(Failed(FailureCode.UNKNOWN, said, "bug", traceback=text[-_MAX_TRACEBACK:]))
 
 
-def shown(outcome: Outcome) -> Outcome:
+def redact_outcome(outcome: Outcome) -> Outcome:
     """As it may be written into events and statistics: addresses without their secrets. Records stay what they are."""
     stats = redact_nested(outcome.stats)
     if not isinstance(outcome, Failed):
@@ -75,5 +75,5 @@ def out_of_time(took_s: float) -> Outcome:
     return Failed(FailureCode.TIMEOUT, f"stopped after {took_s:.1f} s, past its time limit", "attempt")
 
 
-def cancelled_itself() -> Outcome:
-    return Failed(FailureCode.UNKNOWN, "the attempt was cancelled from inside, although nobody asked", "bug")
+def report_self_cancel() -> Outcome:
+    return Failed(FailureCode.UNKNOWN, "the attempt cancelled itself", "bug")

@@ -23,7 +23,7 @@ from corral.fetch.browser.launch_args import (
     is_sandboxed,
 )
 from corral.fetch.browser.processes import (
-    ProcessRecord,
+    BrowserProcess,
     children,
     descendants,
     is_renderer,
@@ -131,7 +131,7 @@ class Engine:
 
     def _end_largest(self, sizes: dict[int, int]) -> None:
         largest = max((pid for pid in sizes if is_renderer(pid)), key=lambda pid: sizes[pid], default=0)
-        record = ProcessRecord.of(largest)
+        record = BrowserProcess.of(largest)
         if record is not None:
             self.memory_killed_at = time.monotonic()
             record.kill()
@@ -199,14 +199,14 @@ async def _stop(playwright: Playwright | None, home: BrowserHome, limits: Browse
     await asyncio.to_thread(home.remove)
 
 
-def _processes_in(home: BrowserHome) -> tuple[list[ProcessRecord], list[ProcessRecord]]:
+def _processes_in(home: BrowserHome) -> tuple[list[BrowserProcess], list[BrowserProcess]]:
     drivers = home.processes()
-    found = [ProcessRecord.of(pid) for driver in drivers for pid in children(driver.pid)]
+    found = [BrowserProcess.of(pid) for driver in drivers for pid in children(driver.pid)]
     return drivers, [record for record in found if record is not None]
 
 
-def _zygotes_of(browsers: list[ProcessRecord]) -> list[ProcessRecord]:
-    found = [ProcessRecord.of(pid) for browser in browsers for pid in descendants(browser.pid) if is_zygote(pid)]
+def _zygotes_of(browsers: list[BrowserProcess]) -> list[BrowserProcess]:
+    found = [BrowserProcess.of(pid) for browser in browsers for pid in descendants(browser.pid) if is_zygote(pid)]
     return [record for record in found if record is not None]
 
 

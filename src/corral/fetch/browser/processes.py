@@ -12,19 +12,19 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessRecord:
+class BrowserProcess:
     """A process by pid and start time: a pid alone may be reused."""
 
     pid: int
     start_ticks: int
 
     @classmethod
-    def of(cls, pid: int) -> "ProcessRecord | None":
+    def of(cls, pid: int) -> "BrowserProcess | None":
         ticks = _start_ticks(pid)
         return None if ticks is None else cls(pid, ticks)
 
     @classmethod
-    def parse(cls, line: str) -> "ProcessRecord | None":
+    def parse(cls, line: str) -> "BrowserProcess | None":
         parts = line.split()
         return cls(int(parts[0]), int(parts[1])) if len(parts) == 2 and all(map(str.isdigit, parts)) else None
 

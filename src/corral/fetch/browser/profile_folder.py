@@ -10,7 +10,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from corral.fetch.browser.processes import ProcessRecord, carries, children
+from corral.fetch.browser.processes import BrowserProcess, carries, children
 from corral.runtime.file_lock import try_lock
 
 _RECORD = "processes"
@@ -27,12 +27,12 @@ class BrowserHome:
         """Set in the environment of every process that uses the folder."""
         return f"TMPDIR={self.path}"
 
-    def processes(self) -> list[ProcessRecord]:
+    def processes(self) -> list[BrowserProcess]:
         """Return our child processes that use the folder: the driver."""
-        found = [ProcessRecord.of(pid) for pid in children(os.getpid()) if carries(pid, self.marker)]
+        found = [BrowserProcess.of(pid) for pid in children(os.getpid()) if carries(pid, self.marker)]
         return [record for record in found if record is not None]
 
-    def write_down(self, records: list[ProcessRecord]) -> None:
+    def write_down(self, records: list[BrowserProcess]) -> None:
         """Record the processes, so that a sweep can end them if the owner is gone."""
         (self.path / _RECORD).write_text("".join(f"{record}\n" for record in records))
 
@@ -81,14 +81,14 @@ def _end_recorded(home: Path) -> None:
         lines = (home / _RECORD).read_text().splitlines()
     except OSError:
         return
-    for record in map(ProcessRecord.parse, lines):
+    for record in map(BrowserProcess.parse, lines):
         if record is not None and record.is_alive and carries(record.pid, f"TMPDIR={home}"):
             record.kill()
 
 
 def _claim(root: Path) -> tuple[Path, int]:
     """Lock a new file named after this process."""
-    us = ProcessRecord.of(os.getpid())
+    us = BrowserProcess.of(os.getpid())
     name = f"{os.getpid()}-{us.start_ticks if us else 0}"
     for attempt in range(100):
         path = root / f"{name}-{attempt}.lock"

@@ -99,7 +99,7 @@ class Login:
 
         login = None
         if self.draft is not None:
-            login = app.sessions.sealed_for_crawl(url, self.draft)
+            login = app.sessions.seal_for_crawl(url, self.draft)
         elif self.session_id is not None:
             login = await app.store.sessions.get_sealed(self.session_id)
         return CrawlAccess(login, proxy_of(settings, self.proxy, dry_run=False), self.verify_tls)

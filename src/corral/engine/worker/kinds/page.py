@@ -30,13 +30,13 @@ class PageKind:
             )
         turn, outcome = self._host_access.visit(), None
         try:
-            outcome = typed(await executor.execute(replace(task, visit=turn)), task)
+            outcome = convert_types(await executor.execute(replace(task, visit=turn)), task)
             return outcome
         finally:
             turn.end(outcome)
 
 
-def typed(outcome: Outcome, task: Task) -> Outcome:
+def convert_types(outcome: Outcome, task: Task) -> Outcome:
     """With values of the types that the fields ask for; one that cannot be made into its type is missing."""
     if isinstance(outcome, Failed) or not outcome.records:
         return outcome

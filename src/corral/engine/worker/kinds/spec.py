@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Job, Priority, Strategy
-from corral.domain.ports.crawling import CrawlVisitor
+from corral.domain.ports.crawling import CrawlVisitorPort
 from corral.domain.ports.execution import Executor, RunKind
 from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.queues import Lane
@@ -31,7 +31,7 @@ class WorkerParts:
 
     pages: Mapping[Strategy, Executor] = field(default_factory=dict)
     surveys: Mapping[Strategy, Executor] = field(default_factory=dict)
-    crawl_visitor: CrawlVisitor | None = None
+    crawl_visitor: CrawlVisitorPort | None = None
     host_access: HostAccess = UNLIMITED
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 

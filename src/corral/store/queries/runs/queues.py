@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.node import Band, Neglect, QueueNow, neglected
+from corral.domain.runs.node import Band, Neglect, QueueNow, find_neglected
 from corral.domain.runs.queues import Queue, queue_of
 from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.store.indexes import LANES
@@ -100,4 +100,4 @@ def neglect(tx: Tx, after_s: float) -> list[Neglect]:
             waited_s = _wait_s(tx, tx.all(statement, values(band=int(band)))[0][0])
             if waited_s is not None:
                 oldest_s[queue] = max(oldest_s.get(queue, 0.0), waited_s)
-    return neglected(oldest_s, by, after_s)
+    return find_neglected(oldest_s, by, after_s)

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.domain.hosts.claiming import HostRoom, LaneRoom, Waiting
+from corral.domain.hosts.claiming import HostRoom, LaneRoom, WaitingRun
 from corral.domain.hosts.limiter import WaitReason
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.queues import Lane
@@ -62,7 +62,7 @@ WAITED_FOR = sa.text("""
 """)
 
 
-def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
+def set_aside(tx: Tx, waiting: Sequence[WaitingRun]) -> None:
     """Set runs aside. A host without a free slot is normal and adds no event; a host that defers requests does."""
     drafts = [_describe(each) for each in waiting]
     rows = tx.many_returning(
@@ -79,7 +79,7 @@ def set_aside(tx: Tx, waiting: Sequence[Waiting]) -> None:
     events.insert(tx, history)
 
 
-def _describe(waiting: Waiting) -> list[EventDraft]:
+def _describe(waiting: WaitingRun) -> list[EventDraft]:
     reason, seconds = waiting.wait
     if reason is WaitReason.BUSY:
         return []

@@ -31,7 +31,7 @@ from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import count_omissions
 from corral.domain.hosts.limiter import host_key_of_url, wait_of
 from corral.domain.hosts.order import HostOrder, Position
-from corral.domain.ports.crawling import CrawlVisitor, PageVisitor
+from corral.domain.ports.crawling import CrawlVisitorPort, PageVisitor
 from corral.domain.ports.execution import FrontierClient
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
@@ -57,7 +57,7 @@ _LOGGED_OUT = 3
 
 
 class CrawlKind:
-    def __init__(self, visitor: CrawlVisitor, policy: RetryPolicy | None = None) -> None:
+    def __init__(self, visitor: CrawlVisitorPort, policy: RetryPolicy | None = None) -> None:
         self._visitor = visitor
         self._policy = policy or RetryPolicy()
 
