@@ -21,10 +21,10 @@ def hide(secrets: Iterable[str]) -> None:
 
 
 def _redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    return {key: _shown(value) for key, value in event.items()}
+    return {key: _redact_value(value) for key, value in event.items()}
 
 
-def _shown(value: Any) -> Any:
+def _redact_value(value: Any) -> Any:
     return without(redact_nested(value), tuple(_hidden))
 
 
@@ -32,10 +32,10 @@ class _Masking(logging.Formatter):
     """For the lines of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return str(_shown(super().format(record)))
+        return str(_redact_value(super().format(record)))
 
 
-def _bounded(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def _limit_lengths(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     for key, value in event.items():
         if isinstance(value, str) and len(value) > _MAX_FIELD:
             event[key] = value[:_MAX_FIELD] + "…"
@@ -62,7 +62,7 @@ def configure_logging(level: str) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _redact,
-            _bounded,
+            _limit_lengths,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),

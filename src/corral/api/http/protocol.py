@@ -18,7 +18,7 @@ from corral.api.http.refusals import (
     MALFORMED,
     NO_ROOM,
     PIPELINED,
-    Refusal,
+    HttpRefusal,
     headers_too_large,
     new_request_id,
     too_many_headers,
@@ -41,7 +41,7 @@ MethodsOf = Callable[[str], list[str]]
 class _Refused(Exception):
     """Raised inside a callback: stops the parser where it stands."""
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: HttpRefusal) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
 
@@ -134,7 +134,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def abort(self) -> None:
         self._socket.abort()
 
-    def _leave(self, refusal: Refusal) -> None:
+    def _leave(self, refusal: HttpRefusal) -> None:
         """Only a client that has begun to send something waits for an answer."""
         if self._is_in_head and self._registry.state_of(self) is State.WAITING:
             self._answer(refusal)
@@ -260,7 +260,7 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._is_in_head:
                 self._unset_keepalive_if_required()  # the next request has begun: its head has its own time
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: HttpRefusal) -> None:
         """Answer what is no request. An answer under way goes first; the connection closes behind it."""
         self._is_refused = True
         self.pipeline.clear()
@@ -278,7 +278,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._linger()
 
-    def _answer(self, refusal: Refusal) -> None:
+    def _answer(self, refusal: HttpRefusal) -> None:
         self._count("none", refusal.status)
         self._socket.write(refusal.response())
 

@@ -20,7 +20,7 @@ def new_request_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HttpRefusal:
     status: int
     code: str
     message: str
@@ -45,23 +45,25 @@ class Refusal:
         return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
-MALFORMED = Refusal(
+MALFORMED = HttpRefusal(
     400, "bad_request", "this is not a valid HTTP/1.1 request", "check the request line and the headers"
 )
-HEAD_TIMEOUT = Refusal(408, "request_timeout", "the headers did not arrive in time", "send the whole request at once")
-NO_ROOM = Refusal(
+HEAD_TIMEOUT = HttpRefusal(
+    408, "request_timeout", "the headers did not arrive in time", "send the whole request at once"
+)
+NO_ROOM = HttpRefusal(
     503, "too_many_connections", "too many connections are open", "close some, or try again", (("Retry-After", "1"),)
 )
-PIPELINED = Refusal(400, "too_many_pipelined", "too many requests were sent without waiting for an answer")
+PIPELINED = HttpRefusal(400, "too_many_pipelined", "too many requests were sent without waiting for an answer")
 
 
-def url_too_long(limit: int) -> Refusal:
-    return Refusal(414, "url_too_long", f"the address is longer than {limit} bytes", "send long values in a body")
+def url_too_long(limit: int) -> HttpRefusal:
+    return HttpRefusal(414, "url_too_long", f"the address is longer than {limit} bytes", "send long values in a body")
 
 
-def headers_too_large(max_bytes: int) -> Refusal:
-    return Refusal(431, "headers_too_large", f"the request line and headers are larger than {max_bytes} bytes")
+def headers_too_large(max_bytes: int) -> HttpRefusal:
+    return HttpRefusal(431, "headers_too_large", f"the request line and headers are larger than {max_bytes} bytes")
 
 
-def too_many_headers(most: int) -> Refusal:
-    return Refusal(431, "headers_too_large", f"the request has more than {most} headers")
+def too_many_headers(most: int) -> HttpRefusal:
+    return HttpRefusal(431, "headers_too_large", f"the request has more than {most} headers")

@@ -67,7 +67,7 @@ class CookieIn(_Strict):
         return {**self.model_dump(by_alias=True), "value": self.value.get_secret_value()}
 
 
-class StoredItem(_Strict):
+class LocalStorageItem(_Strict):
     name: ItemName
     value: SecretText
 
@@ -78,7 +78,7 @@ class OriginIn(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
     origin: Origin
-    local_storage: list[StoredItem] = Field(default_factory=list, alias="localStorage", max_length=_MAX_ITEMS)
+    local_storage: list[LocalStorageItem] = Field(default_factory=list, alias="localStorage", max_length=_MAX_ITEMS)
 
 
 def _cookies_in(given: Any) -> Any:
