@@ -62,7 +62,7 @@ class Settings(BaseSettings):
         None,
         ge=0,
         le=1_000_000,
-        description="a worker process that has grown larger is replaced; default: by the memory there is; 0: none",
+        description="a worker process larger than this is replaced; default: by available memory; 0: no limit",
     )
     max_crawls: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
@@ -76,7 +76,7 @@ class Settings(BaseSettings):
     max_value_chars: int = Field(1_000_000, ge=1000, le=10_000_000, description="longest value of a field")
     max_page_links: int = Field(100_000, ge=100, le=1_000_000, description="links that a crawl follows from one page")
     max_file_bytes: int = Field(
-        50 * 1024 * 1024, ge=1024, le=1024**3, description="of a file that a crawl with save_files keeps"
+        50 * 1024 * 1024, ge=1024, le=1024**3, description="largest file that a crawl with save_files saves"
     )
     retry_base_seconds: float = Field(10.0, ge=0, le=86_400)
     retry_factor: float = Field(3.0, ge=1, le=100)
@@ -84,26 +84,42 @@ class Settings(BaseSettings):
     retry_max_wait_seconds: float = Field(3600.0, ge=0, le=86_400)
 
     host_concurrency: int = Field(
-        10, ge=1, le=1000, description="visits at once to one host, by all runs and crawls; a crawl may ask for more"
+        10,
+        ge=1,
+        le=1000,
+        description="concurrent requests to one host, over all runs and crawls; a crawl may ask for more",
     )
-    host_delay_seconds: float = Field(0.0, ge=0, le=3600, description="between two visits to one host, spread by half")
-    host_max_delay_seconds: float = Field(60.0, ge=0, le=3600, description="how far a suffering host is slowed down")
-    breaker_failures: int = Field(5, ge=1, le=100_000, description="in a row, after which a host is left alone")
-    breaker_open_seconds: float = Field(300.0, gt=0, le=86_400, description="for so long; then one visit tries it")
+    host_delay_seconds: float = Field(
+        0.0, ge=0, le=3600, description="delay between two requests to one host, with a jitter of half"
+    )
+    host_max_delay_seconds: float = Field(
+        60.0, ge=0, le=3600, description="maximum delay between requests to a host that is overloaded"
+    )
+    breaker_failures: int = Field(
+        5, ge=1, le=100_000, description="consecutive failures after which the circuit breaker of a host opens"
+    )
+    breaker_open_seconds: float = Field(
+        300.0, gt=0, le=86_400, description="how long the breaker stays open before a trial request"
+    )
 
     egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )
     user_agent: str = Field("Corral/0.1", min_length=1, max_length=200, pattern=r"^[\x20-\x7e]+$")
     contact_url: str | None = Field(
-        None, max_length=200, pattern=r"^(?:https?://|mailto:)[\x21-\x7e]+$", description="in the user agent, for sites"
+        None,
+        max_length=200,
+        pattern=r"^(?:https?://|mailto:)[\x21-\x7e]+$",
+        description="contact address in the user agent, for site owners",
     )
 
     vault_key: SecretStr | None = Field(
         None, description="key of the session vault: 32 bytes in base64, newest first where there are several"
     )
-    read_token: str | None = Field(None, repr=False, min_length=16, description="may read over HTTP")
-    write_token: str | None = Field(None, repr=False, min_length=16, description="may read and write over HTTP")
+    read_token: str | None = Field(None, repr=False, min_length=16, description="token for read access over HTTP")
+    write_token: str | None = Field(
+        None, repr=False, min_length=16, description="token for read and write access over HTTP"
+    )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="names with a dot by which an API without a token may be called; comma-separated"
     )
@@ -116,25 +132,27 @@ class Settings(BaseSettings):
         64 * 1024, ge=8 * 1024, le=1024**2, description="request line and headers; the address may take half of it"
     )
     api_max_headers: int = Field(100, ge=20, le=1000, description="headers of a request")
-    api_header_timeout_seconds: float = Field(10.0, ge=0.1, le=600, description="for the head of a request to arrive")
-    api_body_timeout_seconds: float = Field(30.0, ge=0.1, le=3600, description="for the body of a request to arrive")
+    api_header_timeout_seconds: float = Field(10.0, ge=0.1, le=600, description="time limit for the head of a request")
+    api_body_timeout_seconds: float = Field(30.0, ge=0.1, le=3600, description="time limit for the body of a request")
     api_keep_alive_seconds: int = Field(15, ge=1, le=3600, description="how long a connection waits for a request")
     api_send_timeout_seconds: float = Field(
         60.0, ge=0.1, le=3600, description="a client that reads nothing of its answer for this long is disconnected"
     )
-    api_max_connections: int = Field(1000, ge=4, le=100_000, description="with a request at once, besides /health")
+    api_max_connections: int = Field(
+        1000, ge=4, le=100_000, description="concurrent connections with a request, besides /health"
+    )
     api_max_streams: int = Field(200, ge=1, le=10_000, description="event streams at once")
     api_read_rate: float = Field(500.0, ge=0, le=1_000_000, description="reads per second and client; 0 is no limit")
     api_read_burst: int = Field(5000, ge=1, le=10_000_000, description="reads that may come at once")
     api_write_rate: float = Field(100.0, ge=0, le=1_000_000, description="writes per second and client; 0 is no limit")
     api_write_burst: int = Field(1000, ge=1, le=10_000_000, description="writes that may come at once")
 
-    retention_days: float | None = Field(None, gt=0, description="forget finished runs older than this")
+    retention_days: float | None = Field(None, gt=0, description="delete finished runs older than this")
     retention_max_runs: int | None = Field(None, ge=0, description="keep at most this many finished runs")
-    retention_keep_records: bool = Field(True, description="records outlive the runs that found them")
+    retention_keep_records: bool = Field(True, description="keep records when their runs are deleted")
 
     crawl_retention_hours: float = Field(
-        24.0, ge=0, le=1_000_000, description="forget finished crawls and their records after this; 0 keeps them"
+        24.0, ge=0, le=1_000_000, description="delete finished crawls and their records after this; 0 keeps them"
     )
 
     http_cache: CacheMode = Field(CacheMode.OFF, description="off, revalidate or replay")
@@ -182,7 +200,7 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _one_redis_is_enough(cls, given: Any) -> Any:
-        """Whoever names a Redis and no broker means database 1 of that Redis."""
+        """With APP_REDIS_URL and no broker address, the broker is database 1 of that Redis."""
         if isinstance(given, dict) and given.get("redis_url") and not given.get("celery_broker_url"):
             beside = urlunsplit(urlsplit(str(given["redis_url"]))._replace(path="/1"))
             return {**given, "celery_broker_url": beside}
@@ -191,7 +209,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _read_needs_write(self) -> "Settings":
         if self.read_token is not None and self.write_token is None:
-            raise ValueError("APP_READ_TOKEN is set without APP_WRITE_TOKEN: nobody could write")
+            raise ValueError("APP_READ_TOKEN is set without APP_WRITE_TOKEN: no client could write")
         return self
 
     def secrets(self) -> list[str]:
@@ -203,7 +221,7 @@ class Settings(BaseSettings):
 
     @property
     def agent(self) -> str:
-        """As whom Corral asks: with a way for the owner of a site to reach whoever runs it."""
+        """The user agent, with the contact address of the operator if one is set."""
         return self.user_agent if self.contact_url is None else f"{self.user_agent} (+{self.contact_url})"
 
     @property

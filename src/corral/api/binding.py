@@ -10,7 +10,7 @@ _RECEIVE_BUFFER_BYTES = 32 * 1024
 
 
 def bind_listener(host: str, port: int) -> socket.socket:
-    """A listening socket, or BadConfiguration that says why there is none."""
+    """Return a listening socket; raise BadConfiguration with the reason if the address cannot be bound."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -18,6 +18,6 @@ def bind_listener(host: str, port: int) -> socket.socket:
         raise BadConfiguration(
             [f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port or --host"]
         ) from error
-    # Connections inherit it. What a client has sent and nobody has read yet waits in the kernel, not in our memory.
+    # Connections inherit this. Unread data of a client waits in the kernel, not in the memory of this process.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
     return listening

@@ -28,7 +28,7 @@ _HEADERS = {
 
 
 class Exports:
-    """How many are under way; a bounded number, because each reads a database from end to end."""
+    """Counts the exports in progress and limits them, because each reads every record of a run."""
 
     def __init__(self) -> None:
         self.under_way = 0
@@ -46,10 +46,10 @@ class Exports:
 
 
 async def answer(request: Request, run: Run, kind: Format) -> Response:
-    """The whole of what a run collected. What can be refused is refused before the first byte."""
+    """Stream every record of a run. Errors that can be known in advance are raised before the first byte."""
     export = Export(run, kind)
     export.check()
-    # Named by us: nothing of a target or of a client is in it.
+    # The file name contains no text from a target or a client.
     headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="run-{run.id}{kind.suffix}"'}
     if request.scope["state"].get("is_head"):
         return Response(media_type=kind.content_type, headers=headers)
@@ -57,12 +57,12 @@ async def answer(request: Request, run: Run, kind: Format) -> Response:
     pieces = exports.limit_concurrency(chunks(request.app.state.corral.store, export))
     first = await _first(request, pieces)
     if first is None:
-        return Response(status_code=204)  # to nobody
+        return Response(status_code=204)  # the client has disconnected
     return _Delivery(first, pieces, media_type=kind.content_type, headers=headers)
 
 
 async def _first(request: Request, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
-    """The first piece, for which everything may have to be looked at; None where nobody waits for it any more."""
+    """Return the first piece, which may require a scan of all records; None if the client disconnects meanwhile."""
     reading = asyncio.ensure_future(anext(pieces))
     try:
         while not reading.done():

@@ -15,7 +15,7 @@ from corral.api.http.connections import Connections
 from corral.api.http.protocol import CountAnswer, GuardedProtocol, MethodsOf
 from corral.wiring.app import App
 
-# Streams notice that we are stopping within half a second; whoever is slower is cut.
+# Event streams notice a shutdown within half a second; connections still open after this time are closed.
 _FAREWELL_S = 3
 
 

@@ -9,9 +9,9 @@ _BY_DETAIL = {
     "no_session": "log in once with `corral session capture JOB`, or hand over cookies with `corral session add JOB`",
     "session_expired": "log in anew with `corral session capture JOB` or `corral session add JOB`, then resume the run",
     "auth_state_invalid": "the stored session was altered, or its key is gone; remove it and add it again",
-    "robots": "robots.txt of the site asks not to fetch this page; `corral job add --no-robots` does not ask it",
+    "robots": "robots.txt of the site disallows this page; `corral job add --no-robots` ignores it",
     "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
-    "tls": "nobody vouches for its certificate; where that is accepted, `corral job add --no-verify-tls` takes any",
+    "tls": "its certificate is not trusted; `corral job add --no-verify-tls` accepts any certificate",
     "proxy": "check the proxy of the job, its user and password; the page is never fetched without it",
     "proxy_sealed": "the key its user and password were sealed with is gone; set the proxy of the job again",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
@@ -40,12 +40,12 @@ _GONE = (404, 410)
 
 
 _CRAWL = {
-    "tls": "nobody vouches for its certificate; where that is accepted, --no-verify-tls takes any",
+    "tls": "its certificate is not trusted; --no-verify-tls accepts any certificate",
     "refused": "nothing listens at this address; check its host and port",
     "dns": "there is no such host, or no name server answers; check its spelling",
-    "robots": "robots.txt of the site asks not to be crawled there; --no-robots does not ask it",
-    "robots_unreachable": "try again when the site works; --no-robots does not ask it",
-    "out_of_scope": "begin where it leads to, or let that belong to the crawl with --allow-domain",
+    "robots": "robots.txt of the site disallows this page; --no-robots ignores it",
+    "robots_unreachable": "try again when the site works; --no-robots ignores robots.txt",
+    "out_of_scope": "start from the URL it redirects to, or add its domain with --allow-domain",
     "noindex": "the page asks not to be listed; --ignore-noindex collects it anyway",
 }
 _CRAWL_BY_CODE: dict[str, str] = {

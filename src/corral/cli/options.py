@@ -51,7 +51,7 @@ TimeoutS = Annotated[
         metavar="SECONDS",
         min=0.1,
         max=3600,
-        help="Time for one attempt in all. Over HTTP it also raises the 10 s within which the first byte has to come.",
+        help="Time limit of one attempt. Over HTTP it also raises the limit of 10 s for the first byte.",
     ),
 ]
 
@@ -71,24 +71,24 @@ NoVerifyTls = Annotated[
     bool,
     typer.Option(
         "--no-verify-tls",
-        help="Take any certificate, expired, self-signed or for another host: whoever is on the way can read and"
-        " change everything. Each run says so.",
+        help="Accept any certificate: expired, self-signed or for another host. A machine on the network path can then"
+        " read and change everything. Each run records this.",
     ),
 ]
 
 
 NoCheck = Annotated[
-    bool, typer.Option("--no-check", help="Add it although its target cannot be resolved or answers 5xx right now.")
+    bool, typer.Option("--no-check", help="Add the job even if its target cannot be resolved or answers 5xx.")
 ]
 
 
 OnCaptcha = Annotated[
-    OnTrouble, typer.Option("--on-captcha", help="wait holds a run that meets a captcha until a person has helped.")
+    OnTrouble, typer.Option("--on-captcha", help="wait holds a run at a captcha until a person resumes it.")
 ]
 
 
 OnMissing = Annotated[
-    OnTrouble, typer.Option("--on-missing", help="wait holds a run that misses a field until a person has helped.")
+    OnTrouble, typer.Option("--on-missing", help="wait holds a run with a missing field until a person resumes it.")
 ]
 
 
@@ -113,7 +113,7 @@ class PriorityName(StrEnum):
 
 
 def check_id(text: str, what: str) -> str:
-    """An id in its canonical spelling; one that cannot be an id is a typing error, not a missing thing."""
+    """Return the id in its canonical spelling; raise BadInput, not a not-found error, if the text cannot be an id."""
     if not is_id(text):
         raise BadInput(
             f"{text[:80]!r} is not the id of a {what}",

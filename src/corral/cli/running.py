@@ -17,15 +17,15 @@ def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
     """Run a verb that is soon done. Ctrl-C unwinds it like any other exception."""
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # So a shell starts what it puts into the background, and asyncio would leave it: `events -f` would not end.
+        # A shell starts background jobs with SIGINT ignored, and asyncio keeps that: `events -f` would never end.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     code = asyncio.run(work)
-    sys.stdout.flush()  # here, where a closed pipe is still somebody's business
+    sys.stdout.flush()  # while a closed pipe can still be reported
     raise typer.Exit(code)
 
 
 def stops() -> tuple[signal.Signals, ...]:
-    """The signals to stop at. A terminal that is closed is one, unless whoever started us said otherwise (nohup)."""
+    """Return the signals that stop the process. SIGHUP (a closed terminal) is one unless it is ignored (nohup)."""
     hears_hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hears_hangups else ()))
 

@@ -13,10 +13,10 @@ from corral.engine.usecases.sessions import SessionDraft
 
 
 def parse_named_value(text: str, option: str) -> tuple[str, str]:
-    """`NAME=VALUE`; `NAME=@FILE` is what the file holds, `NAME=-` what is typed at the prompt."""
+    """Parse `NAME=VALUE`; `NAME=@FILE` reads the value from a file, `NAME=-` prompts for it."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        # Without the text: somebody may have written the secret alone.
+        # The message omits the text, because it may be the bare secret.
         raise BadInput(f"{option} is not NAME=VALUE", field=option.lstrip("-"))
     if value == "-":
         return name, _prompt(name)
@@ -26,7 +26,7 @@ def parse_named_value(text: str, option: str) -> tuple[str, str]:
 
 
 def text_or_file(text: str, option: str) -> str:
-    """What was typed; `@FILE` is what the file holds."""
+    """Return the text, or the content of FILE for `@FILE`."""
     return _read(Path(text[1:]), option).strip() if text.startswith("@") else text
 
 

@@ -1,4 +1,4 @@
-"""Standard output and error that are closed, full, or that nobody reads: said in a line, never a traceback."""
+"""Report a standard output or error that is closed, full or without a reader in one line, never as a traceback."""
 
 import contextlib
 import errno
@@ -69,10 +69,10 @@ def _open_missing() -> None:
 
 
 def report_lost_output(error: Unheard) -> int:
-    """Say that the output is lost, unless whoever read it has left; the exit code to end with."""
-    # What is still in the buffer would be tried, and complained about, once more at the very end.
+    """Report lost output, unless the reader closed the pipe, and return the exit code."""
+    # Otherwise the interpreter would flush the buffer once more at exit, and complain again.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno != errno.EPIPE:
-        complain(f"cannot write to standard output: {error.strerror}", "free some room there, or write elsewhere")
+        complain(f"cannot write to standard output: {error.strerror}", "free some space, or write elsewhere")
     return FAILED

@@ -111,7 +111,7 @@ class App:
                 self.timers.append(asyncio.create_task(self.tidying.tidy(), name="tidy"))
 
     async def _follow_defaults(self) -> None:
-        """What somebody changes over HTTP holds on every node, also on those without an API."""
+        """Apply defaults that were changed over HTTP on every node, including those without an API."""
         while True:
             with contextlib.suppress(StorageError):
                 self.limits.most = (await self.store.jobs.defaults()).max_concurrent_runs

@@ -18,9 +18,9 @@ _PASSWORD_BYTES = 32
 
 
 class OwnRedis:
-    """Where the address in the settings has no password, one is made. It stands in files of the data folder only.
+    """The Redis that Corral starts. If its address has no password, one is generated and kept in the data folder only.
 
-    `url` is the address with it, once the Redis is ours; a Redis that somebody else runs is used as the settings say.
+    `url` includes that password once this installation runs the Redis; any other Redis is used as configured.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -28,11 +28,11 @@ _REDIS_STARTS_S = 30.0
 # Within the two seconds that a stop may take beyond the grace period; the broker, which stops last, needs a moment.
 _STOP_MARGIN_S = 1.5
 _CORRAL = (sys.executable, "-m", "corral")
-_TOKENS = ("APP_READ_TOKEN", "APP_WRITE_TOKEN")  # of the API, which alone asks for them
+_TOKENS = ("APP_READ_TOKEN", "APP_WRITE_TOKEN")  # only the API needs them
 
 
 class Installation:
-    """The services that these settings ask for. `warn` is told, once, what a person should know."""
+    """The services that the settings require. Calls `warn` at most once, with a message for the operator."""
 
     def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda _: None) -> None:
         self.settings = settings
@@ -49,14 +49,14 @@ class Installation:
     # -- before anything is started ---------------------------------------------------------------------
 
     def check(self) -> None:
-        """BadConfiguration with all that keeps it from starting; StorageError where it is the database alone."""
+        """Raise BadConfiguration with all problems that prevent a start; StorageError if only the database fails."""
         problems = [*self._broker_problems(), *self._database_problems()]
         if problems:
             raise BadConfiguration(problems)
         run_apart(self._check_database)  # it loads what a supervisor has no use for
 
     def _check_database(self) -> None:
-        """Ours, and of a version we know: what each of our programs would end with, said once. Nothing is changed."""
+        """Check that the database is reachable and of a known version, once for all processes. Changes nothing."""
         from corral.store import schema  # noqa: PLC0415 - see above
         from corral.store.open import version_of  # noqa: PLC0415
 
@@ -127,7 +127,7 @@ class Installation:
         )
 
     def _postgres(self) -> Service:
-        """Looked at only: a database is somebody's to look after."""
+        """Only check PostgreSQL: Corral neither starts nor stops a database server."""
         return Service(POSTGRES, lambda _: checks.postgres_answers(self.settings.store_url))
 
     def _worker(self, name: str, needs: Sequence[str], adopts: Adopts, after: tuple[str, ...] = ()) -> Service:
@@ -159,7 +159,7 @@ class Installation:
         )
 
     def environment(self, without: Container[str] = ()) -> dict[str, str]:
-        """The settings of one of our programs, without those that are none of its business."""
+        """Return the environment of a child process, without the variables in `without`."""
         given = {name: value for name, value in environment_of(self.settings).items() if name not in without}
         ours = {"APP_TRANSPORT": "celery", "APP_DATA_DIR": str(self.data_dir), "APP_CELERY_BROKER_URL": self.broker}
         return {**given, **ours}
@@ -167,7 +167,7 @@ class Installation:
     # -- Redis ------------------------------------------------------------------------------------------
 
     def _redis_health(self, pid: int | None) -> ServiceHealth:
-        """Of ours, by its password; before there is one, whether somebody else's answers without."""
+        """Check our Redis with its password; before it is started, check whether another answers without one."""
         health = checks.redis_health(self._own_redis.given_url if pid is None else self.broker)
         if pid is None and health.is_well:
             self._own_redis.forget_password()
@@ -180,14 +180,14 @@ class Installation:
         return health
 
     def _other_installation(self) -> str | None:
-        """Whoever works on the same database belongs to us, from whichever folder."""
+        """Return the installation that claimed the broker. All nodes on the same database are one installation."""
         about = f"{self.data_dir} on {os.uname().nodename}"
         return checks.claim_instance(self.broker, identity_of(self.settings), about)
 
     # -- workers ----------------------------------------------------------------------------------------
 
     def _ping(self, **whom: Any) -> list[str]:
-        """Who answers over the broker; the first answer is enough."""
+        """Ping workers through the broker and return the first that answers."""
         replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **whom)
         return [str(name) for reply in replies or () for name in reply]
 
@@ -204,7 +204,7 @@ class Installation:
         return self._controls[url]
 
     def _worker_health(self, pid: int | None) -> ServiceHealth:
-        """Of ours, whether it answers; before there is one, whether anybody does who works on our database."""
+        """Ping our worker; before it is started, check whether another worker of this installation answers."""
         if pid is not None:
             name = f"corral-{pid}@{os.uname().nodename}"
             return self._ping_celery(lambda: self._ping(destination=[name]))
@@ -213,7 +213,7 @@ class Installation:
         if not checks.has_listeners(self.broker):
             return ServiceHealth(is_well=False, problem="no worker answers")
         if self._other_installation() is not None:
-            return ServiceHealth(is_well=False, problem="those who answer work for another installation")
+            return ServiceHealth(is_well=False, problem="the workers that answer belong to another installation")
         return self._ping_celery(self._ping)
 
     def worker_here(self) -> ServiceHealth:
@@ -222,8 +222,8 @@ class Installation:
 
     def _ping_celery(self, ping: Callable[[], list[str]]) -> ServiceHealth:
         if not (broker := checks.redis_health(self.broker)).is_well:
-            return ServiceHealth(is_well=False, problem=f"it cannot be asked: {broker.problem}")
-        # Asked a few times for a short while each: one that begins to listen meanwhile is heard at once.
+            return ServiceHealth(is_well=False, problem=f"the broker does not answer: {broker.problem}")
+        # Several short pings instead of one long one, so that a worker that starts meanwhile is found at once.
         for _ in range(round(checks.CELERY_S / _PING_S) - 1):
             if checks.celery_health(ping).is_well:
                 return WELL
@@ -231,7 +231,7 @@ class Installation:
 
 
 def identity_of(settings: Settings) -> str:
-    """Of the database, wherever the folder is and whatever the password."""
+    """Identify an installation by its database, independent of the data folder and the password."""
     url = settings.store_url
     parts = urlsplit(url)
     place = f"{os.uname().nodename}:{url}" if parts.scheme == "sqlite" else f"{checks.place_of(url)}{parts.path}"
@@ -257,7 +257,7 @@ def _format_value(value: object) -> str:
 def _split(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # is looked at only when it is asked for
+        _ = parts.port  # parsed lazily; raises ValueError here
     except ValueError:
         return None
     return parts

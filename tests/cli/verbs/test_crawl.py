@@ -39,7 +39,7 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
         assert (table.code, f"{site.url}/gone" in table.out, "http_404" in table.out) == (0, True, True)
         assert "no page of run" in corral("crawl", "pages", run, "--state", "deferred").out
         assert corral("crawl", "pages", run, "--state", "lost").code == 2
-        assert "forgets them 24 h after the end; `corral run keep " in some.out
+        assert "deletes them 24 h after the end; `corral run keep " in some.out
         none = corral("crawl", f"{site.url}/nothing")
         assert (none.code, "crawl failed" in none.err) == (1, True), none.err
     assert corral("crawl", "nonsense").code == 2
@@ -91,7 +91,7 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
         assert "Traceback" not in err
         again = corral(*command)
         assert again.code == 0, again.err
-        assert "going on with run" in again.err
+        assert "resuming run" in again.err
         assert again.json["counts"]["done"] == len(pages)
         assert sum(site.hits.values()) - site.hits["/robots.txt"] - len(pages) <= 4
         fresh = corral(*command[:2], "--depth", "1", "--restart", "--json")

@@ -1,7 +1,7 @@
-"""By which names a server without a token may be called.
+"""Host names under which a server without a token accepts requests.
 
-Whoever can reach it may do everything. It binds to loopback only, but the browsers of this machine reach it, too, and
-with them any web page whose own name leads to 127.0.0.1 for a moment (DNS rebinding): to the browser we are that page.
+Without a token, every client that can connect has full access. The server binds to loopback only, but a web page open
+in a local browser can resolve its own name to 127.0.0.1 (DNS rebinding) and call the API as its own origin.
 """
 
 import ipaddress
@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 
 def is_ours(host: str, allowed: Collection[str]) -> bool:
-    """`host` is the header as it came.
+    """Check the raw `Host` header.
 
-    An address cannot be made to lead elsewhere, and localhost does not. A name without a dot is one of this machine or
-    its network: nobody can have a web site there.
+    IP addresses and localhost cannot be rebound. A name without a dot belongs to this machine or its network, so no
+    public web site can use it.
     """
     name = _name(host)
     return "." not in name or name.endswith(".localhost") or name in allowed or _is_address(name)

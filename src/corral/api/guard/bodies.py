@@ -16,7 +16,7 @@ from corral.api.problems import Refused
 from corral.domain.errors import BadInput
 from corral.domain.json_shape import JsonShape, find_repeated_key
 
-# Of large bodies only so many are received at once, so that memory is bounded; the others wait unread.
+# At most _LARGE_AT_ONCE large bodies are received at the same time, to bound memory; the others wait unread.
 LARGE_BYTES = 64 * 1024
 _LARGE_AT_ONCE = 4
 _LARGE_GAP_S = 1.0
@@ -30,7 +30,7 @@ EndTurn = Callable[[], None]
 
 
 class ClientGone(Exception):
-    """The client closed the connection in the middle of its body: there is nobody to answer."""
+    """The client closed the connection in the middle of its body, so no answer can be sent."""
 
 
 class BodyReader:

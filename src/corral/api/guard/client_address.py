@@ -1,4 +1,4 @@
-"""Which client a request comes from, also behind proxies that an operator trusts."""
+"""The client that a request comes from, including behind trusted proxies."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ _IPV6_SITE_BITS = 64
 
 
 def find_client(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> str:
-    """The address that connected; behind trusted proxies, the last one they were connected from.
+    """Return the peer address or, behind trusted proxies, the address that connected to the outermost of them.
 
-    Whatever stands further to the left in `X-Forwarded-For` was written by somebody we do not know. Of IPv6 it is the
-    network of 64 bits: a client has all addresses of it.
+    Entries of `X-Forwarded-For` further to the left are ignored: an untrusted client can write anything there. An IPv6
+    address is reduced to its /64 network, because one client usually owns all addresses of it.
     """
     client = _parse(peer)
     if client is None:

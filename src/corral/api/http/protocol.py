@@ -226,7 +226,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._registry.move(self, State.BUSY)
         super().on_headers_complete()
         if any(name in _BODY_HEADERS for name, _ in self.headers):
-            # A body is read when somebody asks for it: of those that nobody reads yet, as little as possible is kept.
+            # Pause until the application reads the body, so that unread bodies take as little memory as possible.
             self.flow.pause_reading()
 
     def on_message_complete(self) -> None:

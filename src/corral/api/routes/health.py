@@ -30,12 +30,12 @@ async def _database(corral: Corral) -> dict[str, Any]:
 
 
 async def _neglect(corral: Corral) -> str | None:
-    """Due work that nobody alive would take."""
+    """Describe due runs that no live node would claim; None if there are none."""
     try:
         async with asyncio.timeout(_ANSWER_S):
             found = await corral.store.runs.find_neglected(NEGLECTED_AFTER_S)
     except (CorralError, TimeoutError):
-        return None  # the database has just been asked, and is told of by itself
+        return None  # the state of the database is reported separately
     return "; ".join([*(each.sentence for each in found), REMEDY]) if found else None
 
 

@@ -52,7 +52,7 @@ async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response
     run, replayed = await corral.crawls.start(plan, about=about, key=key, keep=body.keep, access=access)
     answer = {
         "task_id": run.id,
-        # As it was when it was accepted; by now somebody may have claimed it.
+        # The state on acceptance; a node may have claimed the run since.
         "status": status_of(run.state.value) if replayed else "pending",
         "message": f"crawl of {body.url[:200]} accepted; see /scraping/tasks/{run.id}/status",
         # A page takes about a second where nothing is known of its site.

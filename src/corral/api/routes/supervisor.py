@@ -1,4 +1,4 @@
-"""How the processes of this installation stand, where somebody looks after them."""
+"""State of the processes of this installation, if a supervisor runs."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Who works, what each holds, and what waits."""
+"""Nodes, the runs they hold, and the queues."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ router = make_router("workers")
 
 @router.get("/workers", response_model=list[WorkerRead])
 async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The nodes on record. One that died is shown as lost for an hour, or until somebody took back what it held."""
+    """List the nodes. A node that died is listed as lost for an hour, or until its runs were requeued."""
     found = await corral.store.nodes.list_all(render.cursor_owner(cursor), limit)
     return render.page([worker_read(each) for each in found], found[-1].info.owner if found else None, limit)
 
@@ -34,7 +34,7 @@ async def list_held_runs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """All runs that one node holds now, the oldest first; nothing for one that holds none."""
+    """List the runs that a node holds now, oldest first."""
     found = await corral.store.nodes.runs_of(owner, render.cursor_id(cursor) or "", limit)
     return render.page([to_held_run_read(each) for each in found], found[-1].id if found else None, limit)
 

@@ -121,7 +121,7 @@ def _waiting_for(host: str, reason: str, seconds: float) -> dict[str, Any]:
 
 
 def _release_leased(run: Run, counts: Counts) -> Counts:
-    """Of a crawl that stands still nobody holds anything, whatever was in hand when it was stopped."""
+    """Count leased pages as pending unless the crawl runs: a stopped crawl has no leases."""
     if run.state is RunState.RUNNING:
         return counts
     return counts._replace(pending=counts.waiting, leased=0)

@@ -44,7 +44,9 @@ class AsyncScrapeRequest(BaseModel):
     timeout_minutes: float = Field(30, ge=5, le=120)
     max_concurrent_articles: int = Field(10, ge=1, le=25, description="pages at once, in this task")
     retry_attempts: int = Field(3, ge=1, le=5, description="tries for each page")
-    partial_results_ok: StrictBool = Field(True, description="false: a task with failed pages, or late, is failed")
+    partial_results_ok: StrictBool = Field(
+        True, description="false: fail the task if any page fails or the time limit is hit"
+    )
     export_format: ExportFormat = Field("json", description="of /scraping/tasks/{task_id}/export")
     categories: list[Category] | None = Field(
         None, min_length=1, max_length=50, description="follow only paths that name one"
@@ -52,27 +54,29 @@ class AsyncScrapeRequest(BaseModel):
     max_pages: int = Field(_MAX_PAGES, ge=1, le=1_000_000)
     include: list[Pattern] = Field(default_factory=list, max_length=100, description="such as /articles/*")
     exclude: list[Pattern] = Field(default_factory=list, max_length=100)
-    keep: StrictBool = Field(False, description="do not forget it, and its records, a day after its end")
-    max_bytes: int | None = Field(None, ge=1, le=10**15, description="arriving, of all pages together")
+    keep: StrictBool = Field(False, description="exempt the task and its records from deletion by age")
+    max_bytes: int | None = Field(None, ge=1, le=10**15, description="maximum number of bytes received, over all pages")
     max_per_host: int | None = Field(None, ge=1, le=100_000_000, description="pages of one host at most")
-    allowed_domains: list[Domain] = Field(default_factory=list, max_length=1000, description="reached beside the site")
+    allowed_domains: list[Domain] = Field(default_factory=list, max_length=1000, description="further domains in scope")
     respect_robots: StrictBool = True
     follow_nofollow: StrictBool = False
     obey_noindex: StrictBool = True
-    use_canonical: StrictBool = Field(True, description="a page that names another as its original counts as that one")
+    use_canonical: StrictBool = Field(True, description="record a page under its rel=canonical URL")
     order: Literal["breadth", "best"] = Field("breadth", description="the nearest first, or the highest score first")
-    keywords: list[Keyword] = Field(default_factory=list, max_length=50, description="what makes a link better")
-    since: str | None = Field(None, max_length=100, description="an earlier task, or `last`: say what changed since")
-    use_sitemaps: StrictBool = Field(False, description="take the pages that the site's sitemaps name, too")
+    keywords: list[Keyword] = Field(
+        default_factory=list, max_length=50, description="words that raise the score of a link"
+    )
+    since: str | None = Field(None, max_length=100, description="an earlier task, or `last`: report changes since then")
+    use_sitemaps: StrictBool = Field(False, description="also crawl the pages listed in the site's sitemaps")
     keep_params: list[Keyword] = Field(
         default_factory=list,
         max_length=50,
-        description="parameters that tell pages apart, though they look like sessions",
+        description="query parameters that identify pages although they look like session ids",
     )
-    avoid_traps: StrictBool = Field(True, description="hold back what never ends; false fetches it")
-    keep_pages: StrictBool = Field(False, description="keep what came, so that it can be exported as WARC")
-    user_agent: str | None = Field(None, min_length=1, max_length=200, description="sent instead of our own")
-    delay_s: float | None = Field(None, ge=0, le=3600, description="between two pages of one host, at least")
+    avoid_traps: StrictBool = Field(True, description="defer endless sections such as calendars; false fetches them")
+    keep_pages: StrictBool = Field(False, description="archive responses for export as WARC")
+    user_agent: str | None = Field(None, min_length=1, max_length=200, description="replaces the default user agent")
+    delay_s: float | None = Field(None, ge=0, le=3600, description="minimum delay between two requests to one host")
     headers: dict[HeaderName, SecretValue] = Field(
         default_factory=dict, max_length=50, description="sent to the origin of `url`, never elsewhere; never read back"
     )
@@ -81,15 +85,19 @@ class AsyncScrapeRequest(BaseModel):
     )
     session_id: str | None = Field(None, max_length=100, description="a session of a job for the same host")
     proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
-    verify_tls: StrictBool = Field(True, description="false takes any certificate, for this task only")
+    verify_tls: StrictBool = Field(True, description="false accepts any certificate, for this task only")
     strategy: Literal["auto", "http", "browser"] = Field(
         "auto", description="`auto` renders pages in a browser that are empty without their scripts"
     )
-    browser_pages: int = Field(200, ge=0, le=1_000_000, description="with `auto`, so many pages are rendered at most")
-    max_scrolls: int = Field(50, ge=0, le=10_000, description="of a rendered page that shows more when it is scrolled")
-    save_files: StrictBool = Field(False, description="keep what is no page as a file, with a record of its own")
-    links: StrictBool = Field(False, description="say in each record where its page leads (`outlinks`)")
-    workers: Workers | Literal["auto"] = Field("auto", description="that share it at most, each with its own hosts")
+    browser_pages: int = Field(200, ge=0, le=1_000_000, description="with `auto`, the maximum number of rendered pages")
+    max_scrolls: int = Field(
+        50, ge=0, le=10_000, description="maximum scrolls of a rendered page that loads more content"
+    )
+    save_files: StrictBool = Field(False, description="save non-HTML responses as files, each with a record")
+    links: StrictBool = Field(False, description="add the links of a page to its record (`outlinks`)")
+    workers: Workers | Literal["auto"] = Field(
+        "auto", description="maximum number of worker processes, each with its own hosts"
+    )
 
     def draft(self) -> SessionDraft | None:
         """The login that came with the request."""

@@ -36,7 +36,7 @@ async def serve_api(
     try:
         await _until_stopped(stop, server, companion)
     finally:
-        # In this order: no new writes, no new work, what runs finishes or is given back, then nobody answers.
+        # In this order: refuse writes, claim no runs, finish or requeue the running ones, then stop the server.
         app.draining = True
         if companion is not None:
             companion.cancel()
@@ -47,7 +47,7 @@ async def serve_api(
 
 
 async def _first_worker(app: App) -> None:
-    """Whoever is answered finds somebody working; until then connections wait in the socket's queue."""
+    """Wait for the first worker before answering; until then connections wait in the socket's queue."""
     deadline = asyncio.get_running_loop().time() + _FIRST_WORKER_S
     while app.node is not None and not app.node.worker_count and asyncio.get_running_loop().time() < deadline:
         await app.pulse.wait(0.02)
@@ -68,7 +68,7 @@ async def _until_stopped(stop: Stop, server: asyncio.Task[None], companion: asyn
 
 
 async def _wait_for_exit(server: asyncio.Task[None]) -> None:
-    """A client that reads for ever does not keep us."""
+    """Wait for the server to exit, for a limited time: a slow client must not prevent the shutdown."""
     _, late = await asyncio.wait({server}, timeout=_SERVER_STOPS_WITHIN_S)
     if late:
         server.cancel()

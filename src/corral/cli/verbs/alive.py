@@ -17,7 +17,7 @@ class Part(StrEnum):
     WORKER = "worker"
 
 
-Which = Annotated[Part, typer.Argument(help="What is asked.")]
+Which = Annotated[Part, typer.Argument(help="The process to check.")]
 
 
 def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:

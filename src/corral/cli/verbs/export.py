@@ -26,10 +26,15 @@ _STANDARD_OUTPUT = Path("-")
 OutputFile = Annotated[
     Path,
     typer.Option(
-        "-o", "--output", metavar="FILE", help="Where to: .json .jsonl .csv .parquet .xlsx .warc.gz; - prints it."
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Output: .json .jsonl .csv .parquet .xlsx .warc.gz; - is standard output.",
     ),
 ]
-FormatOption = Annotated[Format | None, typer.Option("--format", help="Which format, where the name does not say.")]
+FormatOption = Annotated[
+    Format | None, typer.Option("--format", help="The format, if the file name does not determine it.")
+]
 
 
 def export(
@@ -108,7 +113,7 @@ async def _total_of(store: Store, wanted: Export) -> int:
 
 
 async def run_export(store: Store, wanted: Export, output: Path, progress: ExportProgress) -> bool:
-    """False where it was interrupted; then there is no file, or the one from before."""
+    """Return False if the export was interrupted; then the file is missing or unchanged."""
 
     stop = Stop()
     stop.listen()

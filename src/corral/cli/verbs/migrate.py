@@ -21,10 +21,8 @@ from corral.store.open import open_for_reading
 from corral.store.to_postgres import migrate as moving
 from corral.store.to_postgres.migrate import Moved, Plan, Progress
 
-# Of work that waits: nobody works at the new place yet.
+# Queued runs break this rule until a node works on the new database.
 _WAITS = "a queued run is due later, or being worked towards"
-
-app = typer.Typer(no_args_is_help=True, help="The database of this installation.")
 
 _TARGET = "An empty PostgreSQL database: postgresql://user:password@host/name; @FILE reads the address from a file."
 Target = Annotated[str, typer.Argument(metavar="URL", help=_TARGET)]
@@ -89,7 +87,7 @@ def _source(settings: Settings, url: str) -> Path:
 
 
 def _ignore_interrupts_at_end(progress: Progress) -> Progress:
-    """From the first commit to the last there is a moment; Ctrl-C then would leave it half done."""
+    """Ignore Ctrl-C between the first commit and the last, where it would leave the migration half done."""
 
     def report(what: str, table: str, done: int, total: int) -> None:
         if what == "finishing":

@@ -26,7 +26,7 @@ _HELD = ("run", "kind", "job?", "worker", "since", "lease left?")
 
 _NO_BROKER = "workers look into the database until then; start Redis, or check APP_CELERY_BROKER_URL"
 
-Watch = Annotated[bool, typer.Option("--watch", help=f"Look again every {_EVERY_S:g} s, until Ctrl-C.")]
+Watch = Annotated[bool, typer.Option("--watch", help=f"Refresh every {_EVERY_S:g} s, until Ctrl-C.")]
 
 
 @dataclass(frozen=True, slots=True)

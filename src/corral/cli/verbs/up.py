@@ -12,7 +12,7 @@ from corral.log import configure_logging
 from corral.settings import load_settings
 
 Distributed = Annotated[
-    bool, typer.Option("--distributed", help="Redis, workers and the API as processes of their own, looked after.")
+    bool, typer.Option("--distributed", help="Run and supervise Redis, workers and the API as processes.")
 ]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, max=64, help="How many Celery workers; with --distributed.")
@@ -30,8 +30,8 @@ def up(
 ) -> None:
     """Start the API, the dashboard and a worker node.
 
-    With --distributed they are processes that talk by way of Redis and Celery. What runs already is used and never
-    stopped, what is missing is started, what dies is started again; all that was started here is stopped at the end.
+    With --distributed they are separate processes that communicate through Redis and Celery. Services that already
+    run are used and never stopped; missing ones are started, restarted when they die, and stopped at the end.
 
     \b
     corral up

@@ -29,11 +29,9 @@ Concurrency = Annotated[
 ]
 MaxMemory = Annotated[
     int | None,
-    typer.Option(
-        "--max-memory", min=0, metavar="MIB", help="A larger process is replaced. [default: by the memory there is]"
-    ),
+    typer.Option("--max-memory", min=0, metavar="MIB", help="Replace larger processes. [default: by available memory]"),
 ]
-Beat = Annotated[bool, typer.Option("--beat", help="Keep the time for all workers, too (transport celery).")]
+Beat = Annotated[bool, typer.Option("--beat", help="Also run the scheduler for all workers (transport celery).")]
 
 
 def worker(

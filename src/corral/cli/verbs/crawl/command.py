@@ -1,4 +1,4 @@
-"""`corral crawl`: a site, now, without a server. Interrupted, it stands still; started again, it goes on."""
+"""`corral crawl`: crawl a site without a server. Ctrl-C pauses the crawl; the same command resumes it."""
 
 import sys
 from pathlib import Path
@@ -57,7 +57,7 @@ MaxPages = Annotated[int | None, typer.Option("--max-pages", min=1, help="How ma
 Concurrency = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Pages at once.")]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=1, max=64, help="Processes here that share it, each with hosts of its own."),
+    typer.Option("--workers", min=1, max=64, help="Worker processes on this machine, each with its own hosts."),
 ]
 MaxTime = Annotated[
     float | None, typer.Option("--max-time", metavar="MINUTES", min=0.02, help="Stop after this many minutes.")
@@ -68,46 +68,50 @@ Include = Annotated[
 ]
 Exclude = Annotated[list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Never follow these.")]
 Retries = Annotated[int, typer.Option("--retries", min=1, max=5, help="Tries for each page.")]
-NoRobots = Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")]
+NoRobots = Annotated[bool, typer.Option("--no-robots", help="Ignore robots.txt.")]
 MaxMegabytes = Annotated[float | None, typer.Option("--max-mb", min=0.01, help="How many megabytes at most.")]
 MaxPerHost = Annotated[int | None, typer.Option("--max-per-host", min=1, help="How many pages of one host at most.")]
-Domains = Annotated[
-    list[str] | None, typer.Option("--allow-domain", metavar="DOMAIN", help="Belongs to the crawl, too.")
-]
-FollowNofollow = Annotated[bool, typer.Option("--follow-nofollow", help="Follow links that say not to.")]
+Domains = Annotated[list[str] | None, typer.Option("--allow-domain", metavar="DOMAIN", help="Also crawl this domain.")]
+FollowNofollow = Annotated[bool, typer.Option("--follow-nofollow", help="Follow links marked nofollow, too.")]
 IgnoreNoindex = Annotated[bool, typer.Option("--ignore-noindex", help="Collect pages marked noindex, too.")]
 NoCanonical = Annotated[
-    bool, typer.Option("--no-canonical", help="Take pages that say they are another one for themselves.")
+    bool, typer.Option("--no-canonical", help="Ignore rel=canonical; record every page under its own URL.")
 ]
 OrderName = Annotated[
     str | None, typer.Option("--order", help="breadth: the nearest to URL first; best: the highest score first.")
 ]
 Keywords = Annotated[
-    list[str] | None, typer.Option("--keyword", metavar="WORD", help="Better where a link names it; order best.")
+    list[str] | None,
+    typer.Option("--keyword", metavar="WORD", help="Prefer links that contain it; implies --order best."),
 ]
-Sitemaps = Annotated[bool, typer.Option("--sitemaps", help="Take the pages that the site's sitemaps name, too.")]
+Sitemaps = Annotated[bool, typer.Option("--sitemaps", help="Also crawl the pages listed in the site's sitemaps.")]
 EarlierRun = Annotated[
     str | None,
     typer.Option(
-        "--since", metavar="RUN", help="Say what changed since this crawl, or the `last` one, and carry the rest over."
+        "--since", metavar="RUN", help="Report changes since this crawl, or the `last` one; carry unchanged pages over."
     ),
 ]
 NoTrapDetection = Annotated[
-    bool, typer.Option("--no-trap-detection", help="Fetch what looks like a trap, too: far calendars, endless lists.")
+    bool, typer.Option("--no-trap-detection", help="Also fetch what looks like a trap: calendars, endless lists.")
 ]
 KeepParams = Annotated[
     list[str] | None,
-    typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
+    typer.Option("--keep-param", metavar="NAME", help="Keep this query parameter although it looks like a session id."),
 ]
-AllOrNothing = Annotated[bool, typer.Option("--all-or-nothing", help="With failed pages, or late, it has failed.")]
+AllOrNothing = Annotated[
+    bool, typer.Option("--all-or-nothing", help="Fail the crawl if any page fails or the time limit is hit.")
+]
 OutputFile = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="FILE", help="Write them as .jsonl .json .csv .parquet .xlsx; .warc.gz keeps pages."
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write records: .jsonl .json .csv .parquet .xlsx; .warc.gz archives pages.",
     ),
 ]
-Keep = Annotated[bool, typer.Option("--keep", help="Do not forget it after APP_CRAWL_RETENTION_HOURS.")]
-KeepPages = Annotated[bool, typer.Option("--keep-pages", help="Keep what came, too, for `corral export` as WARC.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Do not delete it after APP_CRAWL_RETENTION_HOURS.")]
+KeepPages = Annotated[bool, typer.Option("--keep-pages", help="Archive responses for `corral export` as WARC.")]
 Restart = Annotated[bool, typer.Option("--restart", help="Start a new crawl instead of continuing an interrupted one.")]
 
 # Former names of options.
@@ -185,7 +189,7 @@ crawl.__doc__ = _HELP
 
 
 def _to_plan_options(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of the command line, by their names, as those of a plan."""
+    """Convert command-line options to the options of a plan."""
 
     scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
     patterns = {name: given[name] or [] for name in ("include", "exclude")}
@@ -307,7 +311,7 @@ async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) ->
 def _print_summary(run: Run, now: CrawlNow, path: Path | None, written: int) -> None:
 
     counts = now.counts
-    # Pages that lead to the same one by a redirect are one record.
+    # Pages that redirect to the same target are one record.
     things = "pages" if is_archive(path) else "records"
     print(f"{written} {things} written to {path}" if written else f"{counts.done} pages; see `corral records {run.id}`")
     if changes := run.stats.get("changes"):
@@ -319,11 +323,11 @@ def _print_summary(run: Run, now: CrawlNow, path: Path | None, written: int) -> 
 
 def _say_how_long(run_id: str, hours: float) -> None:
     if hours:
-        print(f"a running Corral forgets them {hours:g} h after the end; `corral run keep {run_id}` keeps them")
+        print(f"a running Corral deletes them {hours:g} h after the end; `corral run keep {run_id}` prevents that")
 
 
 async def _export(app: App, run: Run, path: Path) -> int | None:
-    """How many records; None where it was interrupted."""
+    """Return the number of records, or None if the export was interrupted."""
 
     wanted, progress = plan_export(run, path, Format.JSONL if is_standard_output(path) else None)
     return progress.written if await run_export(app.store, wanted, path, progress) else None

@@ -37,16 +37,18 @@ MaxScrolls = Annotated[
 ]
 
 SaveFiles = Annotated[
-    bool, typer.Option("--save-files", help="Keep PDFs and other files, each with a record that says where it is.")
+    bool, typer.Option("--save-files", help="Save PDFs and other files, each with a record of its path.")
 ]
-OutLinks = Annotated[bool, typer.Option("--links", help="Say in each record where its page leads (outlinks).")]
+OutLinks = Annotated[bool, typer.Option("--links", help="Add the links of a page to its record (outlinks).")]
 Headers = Annotated[
     list[str] | None,
     typer.Option("--header", metavar="NAME: VALUE", help="Send this header to the site of URL, and nowhere else."),
 ]
 SingleCookies = Annotated[
     list[str] | None,
-    typer.Option("--cookie", metavar="NAME=VALUE", help="Send this cookie; NAME=@FILE reads it, NAME=- asks for it."),
+    typer.Option(
+        "--cookie", metavar="NAME=VALUE", help="Send this cookie; NAME=@FILE reads it, NAME=- prompts for it."
+    ),
 ]
 CookieFile = Annotated[
     Path | None,
@@ -58,7 +60,8 @@ SessionId = Annotated[
 ]
 UserAgent = Annotated[str | None, typer.Option("--user-agent", metavar="TEXT", help="Send this user agent.")]
 Delay = Annotated[
-    float | None, typer.Option("--delay", metavar="SECONDS", min=0, max=3600, help="Between two pages of one host.")
+    float | None,
+    typer.Option("--delay", metavar="SECONDS", min=0, max=3600, help="Minimum delay between two pages of one host."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A crawl that this command executes: begun or gone on with, watched, paused."""
+"""Start or resume, watch and pause the crawl that this command executes."""
 
 import time
 from typing import Any
@@ -20,7 +20,7 @@ _SHOW_EVERY_S = 0.25
 async def start_or_resume(
     app: App, plan: CrawlPlan, trusted: tuple[str, ...], access: CrawlAccess, *, keep: bool, restart: bool
 ) -> Run:
-    """A new run, or the one of the same plan that was interrupted."""
+    """Return a new run, or resume the interrupted run of the same plan."""
 
     same = _comparable(plan)
     for run, now in [] if restart else await app.store.crawls.newest([RunState.HELD, RunState.QUEUED], _BATCH):
@@ -32,9 +32,7 @@ async def start_or_resume(
                 await app.submitter.apply_action(run.id, RunAction.RESUME)
             if keep:
                 await app.store.runs.keep(run.id, keep=True)
-            exits.complain(
-                f"going on with run {run.id}: {now.counts.done} pages are done", "--restart starts a new crawl"
-            )
+            exits.complain(f"resuming run {run.id}: {now.counts.done} pages are done", "--restart starts a new crawl")
             return run
     run, _ = await app.crawls.start(plan, trusted_hosts=trusted, keep=keep, access=access)
     if plan.since is not None and plan_of(run.payload).since is None:
@@ -43,14 +41,14 @@ async def start_or_resume(
 
 
 def _comparable(plan: CrawlPlan, asked_since: str | None = None) -> dict[str, Any]:
-    """Without the run that `last` stands for, which is another one each time."""
+    """Replace the run that `last` resolved to, which differs each time."""
 
     told = plan.document()
     return {**told, "since": LAST} if asked_since == LAST else told
 
 
 async def pause(app: App, run_id: str) -> bool:
-    """False where it ended in the same moment."""
+    """Return False if the run ended in the meantime."""
 
     try:
         await app.submitter.apply_action(run_id, RunAction.PAUSE)
@@ -61,7 +59,7 @@ async def pause(app: App, run_id: str) -> bool:
 
 def say_how_to_go_on(run_id: str) -> None:
 
-    hint = f"the same command goes on; so does `corral run resume {run_id}` while `corral up` runs"
+    hint = f"the same command resumes it; so does `corral run resume {run_id}` while `corral up` runs"
     exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)
 
 
@@ -71,10 +69,10 @@ async def watch(app: App, run_id: str, plan: CrawlPlan) -> None:
         while True:
             now = await app.store.crawls.get(run_id)
             run = await app.store.runs.get(run_id)
-            # Asked only while nothing moves: then a reader wants to know why.
+            # Queried only while no page is in progress, to show the reason.
             waits = await app.store.crawls.wait_reason(run_id) if now.counts.pending and not now.counts.leased else None
             progress_line.tick(now, time.monotonic(), waits)
-            # Nobody logs in while this command runs.
+            # A run that waits for a person cannot continue while this command runs.
             if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:
                 return
             await app.pulse.wait(_SHOW_EVERY_S)

@@ -23,9 +23,9 @@ _CRAWLS = 200
 
 
 def why(
-    url: Annotated[str, typer.Argument(metavar="URL", help="An address that a crawl may have seen.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="A URL that a crawl may have seen.")],
     run_id: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="Of this crawl; else of the newest that saw it.")
+        str | None, typer.Option("--run", metavar="RUN", help="Only this crawl (default: the newest that saw the URL).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

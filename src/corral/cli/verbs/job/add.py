@@ -50,7 +50,9 @@ Frequency = Annotated[str, typer.Option(help="on_demand, hourly, daily, weekly, 
 ChosenStrategy = Annotated[Strategy | None, typer.Option("--strategy", help="How to get the page (auto).")]
 
 
-ChosenPriority = Annotated[PriorityName | None, typer.Option("--priority", help="Higher ones are served first.")]
+ChosenPriority = Annotated[
+    PriorityName | None, typer.Option("--priority", help="Runs with a higher priority start first.")
+]
 
 
 def add(
@@ -76,7 +78,7 @@ def add(
     priority: ChosenPriority = None,
     max_attempts: MaxAttempts = None,
     timeout: TimeoutS = None,
-    no_robots: Annotated[bool, typer.Option("--no-robots", help="Do not ask robots.txt.")] = False,
+    no_robots: Annotated[bool, typer.Option("--no-robots", help="Ignore robots.txt.")] = False,
     no_verify_tls: NoVerifyTls = False,
     requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False,
     proxy: ProxyOption = None,

@@ -43,7 +43,7 @@ NoTrapDetection = Annotated[
 
 KeepParams = Annotated[
     list[str] | None,
-    typer.Option("--keep-param", metavar="NAME", help="Tells pages apart, though it looks like a session id."),
+    typer.Option("--keep-param", metavar="NAME", help="Keep this query parameter although it looks like a session id."),
 ]
 
 

@@ -15,7 +15,7 @@ from corral.settings import Settings, load_settings
 
 def events(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Follow new events until the run has ended.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the events of a run, oldest first. With -f and --json: one JSON object a line.

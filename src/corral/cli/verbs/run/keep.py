@@ -12,7 +12,7 @@ from corral.cli.writable_store import open_writable_store
 from corral.settings import Settings, load_settings
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
-Undo = Annotated[bool, typer.Option("--undo", help="Let it go after its time again.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Allow deletion by age again.")]
 
 
 def keep(run_id: RunArgument, undo: Undo = False, dry_run: DryRun = False, as_json: AsJson = False) -> None:

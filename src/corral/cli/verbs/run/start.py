@@ -21,8 +21,8 @@ from corral.wiring.roles import open_client
 def start(
     job_id: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")],
     *,
-    strategy: Annotated[Strategy | None, typer.Option(help="Instead of what the job says.")] = None,
-    priority: Annotated[PriorityName | None, typer.Option(help="Instead of what the job says.")] = None,
+    strategy: Annotated[Strategy | None, typer.Option(help="Overrides the value of the job.")] = None,
+    priority: Annotated[PriorityName | None, typer.Option(help="Overrides the value of the job.")] = None,
     max_attempts: MaxAttempts = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,

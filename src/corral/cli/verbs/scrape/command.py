@@ -53,7 +53,7 @@ OutputFile = Annotated[
     ),
 ]
 Cache = Annotated[
-    CacheMode | None, typer.Option("--cache", help="Answer from disk what was fetched before. Default: APP_HTTP_CACHE.")
+    CacheMode | None, typer.Option("--cache", help="Reuse responses stored on disk. Default: APP_HTTP_CACHE.")
 ]
 
 
@@ -147,7 +147,7 @@ async def _scrape(settings: Settings, job: Job, output: Output) -> int:
 
 
 async def _start(settings: Settings, job: Job, stop: Stop) -> Run | None:
-    """The run, not yet executed: whoever executes it has to know its id first."""
+    """Create the run without executing it: the executing node needs its id first."""
 
     made: list[Run] = []
 
@@ -167,7 +167,7 @@ async def _start(settings: Settings, job: Job, stop: Stop) -> Run | None:
 
 
 async def _execute(app: App, run: Run, stop: Stop) -> bool:
-    """Show the run's progress until it ends. False where a person interrupted, and the run was cancelled."""
+    """Show the progress of the run until it ends. Return False if the user interrupted and so cancelled it."""
 
     with progress.show_progress(run.max_attempts) as progress_line:
         if await first_of(_watch(app, run.id, progress_line), stop):
@@ -202,7 +202,7 @@ async def _records(app: App, run_id: str) -> list[Record]:
 
 
 def _report(run: Run, found: list[Record], job: Job, output: Output) -> int:
-    """Print or write what was found, and say what was not."""
+    """Print or write the records, and report missing fields."""
 
     data = [record.data for record in found]
     if is_standard_output(output.path):

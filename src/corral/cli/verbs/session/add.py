@@ -21,7 +21,7 @@ from corral.wiring.roles import open_client
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
 
-Name = Annotated[str, typer.Option("--name", help="A job may have several; one of the same name is replaced.")]
+Name = Annotated[str, typer.Option("--name", help="Name of the session; replaces one of the same name.")]
 
 
 def add(
@@ -38,7 +38,7 @@ def add(
     cookie: Annotated[
         list[str] | None,
         typer.Option(
-            "--cookie", metavar="NAME=VALUE", help="One cookie; NAME=@FILE reads the value, NAME=- asks for it."
+            "--cookie", metavar="NAME=VALUE", help="One cookie; NAME=@FILE reads the value, NAME=- prompts for it."
         ),
     ] = None,
     name: Name = "default",

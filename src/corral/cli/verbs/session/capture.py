@@ -42,13 +42,17 @@ def capture(
     fill: Annotated[
         list[str] | None,
         typer.Option(
-            "--fill", metavar="FIELD=VALUE", help="Type into a field; FIELD=@FILE reads the value, FIELD=- asks for it."
+            "--fill",
+            metavar="FIELD=VALUE",
+            help="Type into a field; FIELD=@FILE reads the value, FIELD=- prompts for it.",
         ),
     ] = None,
     submit: Annotated[
         str | None, typer.Option("--submit", metavar="SELECTOR", help="The button (default: the form's own).")
     ] = None,
-    name: Annotated[str, typer.Option("--name", help="One of the same name is replaced.")] = "default",
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the session; replaces one of the same name.")
+    ] = "default",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:

@@ -16,15 +16,17 @@ from corral.views.host_limits import pace_read
 
 
 def pace(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, with its port if need be, or a URL of it.")],
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, optionally with a port, or one of its URLs.")],
     *,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, max=1000, help="Visits at once, whatever a crawl asks for.")
+        int | None,
+        typer.Option("--concurrency", min=1, max=1000, help="Concurrent requests; overrides the value of a crawl."),
     ] = None,
     delay: Annotated[
-        float | None, typer.Option("--delay", min=0, max=3600, help="Seconds between two visits, spread by half.")
+        float | None,
+        typer.Option("--delay", min=0, max=3600, help="Seconds between two requests, with a jitter of half."),
     ] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Leave it to the settings again.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Return to the settings.")] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:

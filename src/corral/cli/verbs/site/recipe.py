@@ -23,10 +23,11 @@ def recipe(
     recipe_id: Annotated[str, typer.Argument(metavar="RECIPE", help="The id of a recipe; `corral site show HOST`.")],
     *,
     document: Annotated[
-        Path | None, typer.Option("--document", metavar="FILE", help="What it is to be, as JSON; - is standard input.")
+        Path | None, typer.Option("--document", metavar="FILE", help="The new recipe as JSON; - is standard input.")
     ] = None,
     pin: Annotated[
-        bool | None, typer.Option("--pin/--no-pin", help="No run overwrites a pinned one; an edited one is pinned.")
+        bool | None,
+        typer.Option("--pin/--no-pin", help="Runs do not overwrite a pinned recipe; an edited one is pinned."),
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Remove it; a browser run may record it again.")] = False,
     dry_run: DryRun = False,

@@ -23,7 +23,7 @@ _MAX_RECIPES = 200
 
 
 def show(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, or the URL of a page of it.")],
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, or one of its URLs.")],
     as_json: AsJson = False,
 ) -> None:
     """Show what is known about a site.

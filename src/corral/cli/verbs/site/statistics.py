@@ -22,7 +22,7 @@ _COLUMNS = ("host…", "done", "failed", "skipped?", "errors", "bytes", "mean", 
 
 def stats(
     host: Annotated[
-        str | None, typer.Argument(metavar="[HOST]", help="A host, or the URL of a page of it; else the latest ones.")
+        str | None, typer.Argument(metavar="[HOST]", help="A host, or one of its URLs (default: the latest hosts).")
     ] = None,
     limit: Limit = 50,
     as_json: AsJson = False,
