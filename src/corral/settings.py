@@ -52,7 +52,7 @@ class Settings(BaseSettings):
     database_url: str | None = Field(None, repr=False, description="default: SQLite in the data folder")
     redis_url: str = Field("redis://127.0.0.1:6379/0", repr=False, description="used by the distributed mode")
     transport: Transport = Field(
-        Transport.EMBEDDED, description="embedded: workers look for runs; celery: they are told of them by messages"
+        Transport.EMBEDDED, description="embedded: nodes poll the database for runs; celery: messages announce runs"
     )
     celery_broker_url: str = Field("redis://127.0.0.1:6379/1", repr=False, description="used by the distributed mode")
 

@@ -42,7 +42,7 @@ def report(error: CorralError) -> int:
 
 
 def complain(what: str, fix: str | None = None, *more: str) -> None:
-    """Say what is wrong, what to do about it where something can be done, and where to read on."""
+    """Print the error, a hint if there is one, and where to find more."""
     print(f"corral: {_one_line(what)}", file=sys.stderr)
     for line in (f"fix: {fix}" if fix else "", *more):
         if line:

@@ -36,7 +36,7 @@ def parse_fields(
     specs += [_by_xpath(text) for text in xpath or ()]
     specs += [_by_jsonpath(text) for text in jsonpath or ()]
     if not specs:
-        raise BadInput("no fields are asked for", field="fields", hint="for example --fields title,price")
+        raise BadInput("no fields are requested", field="fields", hint="for example --fields title,price")
     check_fields(specs)
     return tuple(specs)
 

@@ -18,7 +18,7 @@ async def check_host(settings: Settings, url: str, trusted_hosts: tuple[str, ...
     """
 
     if settings.http_cache is CacheMode.REPLAY:
-        return  # answered from disk, and nothing is asked
+        return  # replayed from disk, without a request
     target = parse_target(url)
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
     try:

@@ -101,7 +101,7 @@ def _leave() -> None:
 
 
 async def first_of(work: Coroutine[Any, Any, None], stop: Stop) -> bool:
-    """Do the work unless a stop is asked for before it is done; whether it was done."""
+    """Run the work until it is done or a stop is requested; return whether it was done."""
     doing = asyncio.ensure_future(work)
     asked = asyncio.ensure_future(stop.wait())
     try:

@@ -1,4 +1,4 @@
-"""Where writers write: what is in it is taken out again and again, so that it never holds much."""
+"""A buffer for writers; the stream drains it regularly, so that it stays small."""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ class Outbox(io.RawIOBase):
 
 
 class Writer(Protocol):
-    """One format. What is added goes to the outbox sooner or later, the rest of it at the end."""
+    """A writer of one format. It may buffer records, and writes the rest to the outbox at the end."""
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> int:
         """How many of them were written."""

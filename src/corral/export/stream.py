@@ -63,7 +63,7 @@ class Export:
 
 
 async def chunks(store: ExportStore, export: Export, progress: ExportProgress | None = None) -> AsyncIterator[bytes]:
-    """The file, front to back. What is written to the run meanwhile may be in it or not."""
+    """Yield the file from front to back. Records added meanwhile may or may not be included."""
     export.check()
     progress = progress or ExportProgress()
     out = Outbox()

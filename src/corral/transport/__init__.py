@@ -1,1 +1,1 @@
-"""How those who execute runs are told that some wait. Nothing here is ever needed for a run to be executed, or once."""
+"""Notify nodes of waiting runs. Neither executing a run nor executing it only once depends on these messages."""

@@ -30,7 +30,7 @@ class SiteLimiterRead(BaseModel):
 
 
 class SitePaceChange(BaseModel):
-    """What is left out, or null, is left to the settings."""
+    """Omitted or null fields default to the settings."""
 
     model_config = ConfigDict(extra="forbid")
 

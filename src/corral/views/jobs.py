@@ -13,7 +13,7 @@ def field_read(spec: FieldSpec) -> str | dict[str, Any]:
 
 
 def list_config_read(job: Job) -> dict[str, Any] | None:
-    """With what is so where nothing was said."""
+    """Includes the defaults of omitted fields."""
     if job.crawl_mode is not CrawlMode.LIST:
         return job.list_config
     return {"pagination": None, "max_pages": DEFAULT_LIST_PAGES, "max_items": DEFAULT_ITEMS, **(job.list_config or {})}

@@ -47,7 +47,7 @@ class QueueRead(BaseModel):
     held: int
     running: int
     oldest_s: float | None = Field(description="how long the oldest due run has waited; null where none is due")
-    messages: int | None = Field(description="in the broker; null where there is none, or it does not answer")
+    messages: int | None = Field(description="messages in the broker; null without a broker, or if it does not answer")
     bands: list[BandRead]
 
 

@@ -1,4 +1,4 @@
-"""What is known about sites, over the wire and on the command line."""
+"""JSON shapes of the knowledge about sites, for the API and the command line."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ class RecipeRead(BaseModel):
 
 
 class RecipeChange(BaseModel):
-    """What is left out stays as it is. A document that a person wrote is pinned unless `pinned` says otherwise."""
+    """Omitted fields keep their value. An edited document is pinned unless `pinned` is false."""
 
     model_config = ConfigDict(extra="forbid")
 

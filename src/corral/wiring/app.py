@@ -51,7 +51,7 @@ _FOLLOW_S = 2.0  # after a change of the defaults
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """Where a process that executes runs takes them from."""
+    """The source from which a node takes its runs."""
 
     source: RunSource
     processes: int | None = None  # for a single run; None for a node that takes any run

@@ -1,4 +1,4 @@
-"""A look at a target from this process: what fetching and reading take is loaded when the first one is asked for."""
+"""Probe a target from this process; the fetching and parsing modules are imported on first use."""
 
 import asyncio
 import functools

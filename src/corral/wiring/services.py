@@ -193,7 +193,7 @@ class Installation:
 
     @property
     def _control(self) -> Any:
-        from corral.transport.celery import make_celery  # noqa: PLC0415 - where the first question is asked
+        from corral.transport.celery import make_celery  # noqa: PLC0415 - loaded on the first ping
 
         url = self.broker
         if url not in self._controls:

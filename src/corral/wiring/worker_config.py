@@ -7,7 +7,7 @@ from corral.domain.net.http_cache import CacheMode
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What it is told of the settings; it travels as JSON."""
+    """The settings that a worker process receives, as JSON."""
 
     egress_allow: list[str]
     user_agent: str

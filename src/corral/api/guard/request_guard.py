@@ -47,7 +47,7 @@ class RequestGuard:
         scope.setdefault("state", {})["request_id"] = request_id
         sending = self._with_headers(scope["method"], request_id, send)
         if scope["method"] == "HEAD":
-            # Answered as GET is, without the body: what is asked for is whether it is there, and its headers.
+            # HEAD is answered like GET, without the body.
             scope["state"]["is_head"] = True
             scope, sending = {**scope, "method": "GET"}, _without_body(sending)
         refused: Response

@@ -25,13 +25,13 @@ Asked = Annotated[Format | None, Query(alias="format", description="warc needs a
 
 @router.get("/jobs/runs/{run_id}/export", response_class=Response, responses=_CONTENT)  # type: ignore[arg-type]
 async def export_run(request: Request, run_id: Id, corral: Corral, kind: Asked = None) -> Response:
-    """All records of the run, as JSON where no format is asked for; of a run that goes on, those it has so far."""
+    """Export all records of a run, as JSON by default; for a run in progress, the records so far."""
     return await exports.answer(request, await corral.store.runs.get(str(run_id)), kind or Format.JSON)
 
 
 @router.get("/scraping/tasks/{task_id}/export", response_class=Response, responses=_CONTENT)  # type: ignore[arg-type]
 async def export_task(request: Request, task_id: Id, corral: Corral, kind: Asked = None) -> Response:
-    """The same of a task, in its `export_format` where no other is asked for."""
+    """Export all records of a task, in its `export_format` by default."""
     run = crawl_of(await corral.store.runs.get(str(task_id)))
     chosen = run.payload.read(CrawlPayload).about.get("export_format", Format.JSON.value)
     return await exports.answer(request, run, kind or Format(chosen))

@@ -40,7 +40,7 @@ async def validate_selector(body: SelectorCheck, corral: Corral) -> Response:
 
 @router.post("/jobs/list-wizard/validate", response_model=ListCheckRead)
 async def validate_list(body: ListCheck, corral: Corral) -> Response:
-    """Where the links of a list page lead, each once, and what is odd about them."""
+    """List the distinct links of a list page, with warnings."""
     specs = body.specs()
     for spec in specs:
         check_selectors(spec, field=spec.name)

@@ -1,4 +1,4 @@
-"""What is known about sites: which strategy works, and the recipes recorded there."""
+"""Knowledge about sites: strategies that work, and recorded recipes."""
 
 from typing import Annotated
 
@@ -32,7 +32,7 @@ async def domain_intelligence(corral: Corral, url: Url) -> Response:
 
 @router.get("/sites/gates", response_model=list[SiteLimiterRead])
 async def gates(corral: Corral) -> Response:
-    """Hosts that fail, are left alone, or have a pace of their own; all others are asked as the settings say."""
+    """List hosts that fail, have an open circuit breaker, or have their own rate; the settings apply to all others."""
     waiting, _ = await corral.store.hosts.count_waiting()
     rules = host_rules(corral.settings).breaker
     hosts = await corral.store.hosts.list_watched()
@@ -68,7 +68,7 @@ async def read_recipe(recipe_id: Id, corral: Corral) -> Response:
 
 @router.put("/jobs/recipes/{recipe_id}", response_model=RecipeRead)
 async def change_recipe(recipe_id: Id, body: RecipeChange, corral: Corral) -> Response:
-    """Edit what is called and where the fields stand, or pin the recipe, so that no run overwrites it."""
+    """Edit the request and the field paths of a recipe, or pin it, so that no run overwrites it."""
     if body.document is None and body.pinned is None:
         raise BadInput("nothing is to be changed", field="document", hint="send a document, pinned, or both")
     stored = await corral.store.recipes.get(str(recipe_id))

@@ -41,6 +41,6 @@ async def list_held_runs(
 
 @router.get("/queues", response_model=list[QueueRead])
 async def list_queues(corral: Corral) -> Response:
-    """What is due, queued for later, held and running in each queue, by priority, and for how long the oldest waits."""
+    """Count due, scheduled, held and running runs by queue and priority, with the age of the oldest due run."""
     broker = corral.broker_now
     return render.answer([queue_read(each, broker) for each in await corral.store.runs.count_queues()])

@@ -33,7 +33,7 @@ ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
 _MODE = "`single`: the target; `list`: the items of a list that begins there; `crawl`: the pages of its site"
 _TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
 _WAIT = "`wait` holds the run and opens an intervention for a person, instead of ending the run"
-_VALIDATE = "false takes the job although its target cannot be resolved or answers 5xx right now; nothing is asked"
+_VALIDATE = "false accepts the job without requesting its target, which may then be unresolvable or answer 5xx"
 _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
@@ -119,7 +119,7 @@ class ListConfig(_Strict):
         None, description="between two pages of one host, at least"
     )
     save_files: StrictBool | None = Field(
-        None, description="keep what is no page as a file, with a record that says where it is"
+        None, description="save non-HTML responses as files, each with a record of its path"
     )
     keep_params: list[Annotated[str, StringConstraints(min_length=1, max_length=100)]] | None = Field(
         None, max_length=50, description="parameters that tell pages apart, though they look like session ids"
@@ -158,7 +158,7 @@ class JobCreate(_Strict):
 
 
 class JobChange(_Strict):
-    """What is left out stays as it is."""
+    """Omitted fields keep their value."""
 
     target_url: str | None = Field(None, max_length=MAX_URL_CHARS)
     fields: list[FieldName | FieldRecipe] | None = Field(None, max_length=200)

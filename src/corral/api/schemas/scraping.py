@@ -1,4 +1,4 @@
-"""Long crawls as tasks: what is asked, and how far it is."""
+"""Crawls as tasks: requests and progress."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal

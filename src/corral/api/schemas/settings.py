@@ -21,7 +21,7 @@ _NAMES = {
 
 
 class SettingsChange(BaseModel):
-    """What is left out stays as it is; null goes back to what the installation says."""
+    """Omitted fields keep their value; null restores the default of the installation."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -84,7 +84,7 @@ def _details(meta: dict[str, Any]) -> str:
 
 
 def _flat(meta: dict[str, Any]) -> list[tuple[str, Any]]:
-    """What is nested one level deep is shown beside the rest; tracebacks belong in `--json`."""
+    """Flatten values nested one level deep, without tracebacks, which only `--json` shows."""
     flat: list[tuple[str, Any]] = []
     for name, value in meta.items():
         if name in ("traceback", "stderr_tail"):

@@ -25,7 +25,7 @@ async def serve_api(
     announce: str,
     beside: Coroutine[Any, Any, None] | None = None,
 ) -> None:
-    """The API, and `beside` with it, until a stop is asked for; then the ordered stop."""
+    """Serve the API, with `beside` as a companion task, until a stop is requested; then shut down in order."""
 
     await _first_worker(app)
     ended = asyncio.Event()

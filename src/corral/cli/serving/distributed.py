@@ -35,7 +35,7 @@ _TONES = {"up": "green", "failed": "red", "down": "red", "unhealthy": "yellow", 
 def up_distributed(
     settings: Settings, listener: Listener, *, workers: int | None, dry_run: bool, as_json: bool
 ) -> NoReturn:
-    """Until it is told to stop."""
+    """Run until a stop is requested."""
 
     hide(settings.secrets())
     # The API is a process of its own and takes the port itself; that it is free was all we wanted to know.
@@ -145,7 +145,7 @@ def _describe_owner(each: ServiceStatus) -> str:
 
 @contextmanager
 def _show_table(supervisor: Supervisor) -> Iterator[None]:
-    """A living table on a terminal; what is printed meanwhile stands above it."""
+    """Show a live table on a terminal; other output appears above it."""
     from rich.live import Live
 
     with Live(

@@ -10,7 +10,7 @@ from corral.runtime.process import serve
 
 
 def finish_serving(work: Coroutine[Any, Any, int]) -> NoReturn:
-    """Run a verb that serves until it is told to stop."""
+    """Run a verb that serves until a stop is requested."""
 
     code = serve(work)
     sys.stdout.flush()

@@ -22,7 +22,7 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """The URL for a browser on this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
@@ -50,7 +50,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def announcement(settings: Settings, listener: Listener, role: str, *, as_json: bool = False, **more: object) -> str:
-    """What is said once it answers. As JSON it is one line, so that a program can wait for it."""
+    """The announcement once the server answers. JSON is one line, so that a program can wait for it."""
 
     url = listener.url
     if as_json:

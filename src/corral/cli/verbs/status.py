@@ -31,7 +31,7 @@ Watch = Annotated[bool, typer.Option("--watch", help=f"Refresh every {_EVERY_S:g
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was found. Without a storage there is only what is wrong with it."""
+    """The state of the installation; only the error if the database does not answer."""
 
     storage: str
     storage_is_up: bool

@@ -88,7 +88,7 @@ def add(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add a job. Its target is asked once: one without an address or with a 5xx answer is refused.
+    """Add a job. Its target is requested once and rejected if it cannot be resolved or answers 5xx.
 
     \b
     corral job add https://example.com/news --fields title,author --frequency hourly

@@ -47,7 +47,7 @@ def add(
 ) -> None:
     """Add a session to a job that requires a login. It is encrypted before it is stored.
 
-    Others on this machine can see what is written on a command line; a file or the prompt keeps it to yourself.
+    Other users of this machine can read the command line: pass secrets by file (@FILE) or prompt (-).
 
     \b
     corral session add 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --cookies cookies.json

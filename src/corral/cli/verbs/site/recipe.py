@@ -43,7 +43,7 @@ def recipe(
 
     identity = check_id(recipe_id, "recipe")
     if forget and (document is not None or pin is not None):
-        raise BadInput("what is forgotten cannot be changed as well", field="forget", hint="give --forget alone")
+        raise BadInput("--forget cannot be combined with a change", field="forget", hint="give --forget alone")
     settings = load_settings()
     if forget:
         finish(_forget(settings, identity, dry_run=dry_run, as_json=as_json))
