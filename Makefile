@@ -16,8 +16,8 @@ SETUP := $(VENV)/.setup-$(call id)
 DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
-# The tests wait, too: more processes than cores are quicker, many more make each other late.
-PROCESSES ?= 5
+# Tests spend most of their time waiting: several processes per core are faster, too many make tests late.
+PROCESSES ?= 7
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

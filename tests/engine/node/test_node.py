@@ -69,7 +69,7 @@ async def test_a_bug_in_a_kind_fails_the_run_and_keeps_the_traceback(app: App) -
     [run_id] = await put(app, drill("no such drill", max_attempts=1))
     [run] = await ended(app, [run_id])
     assert (run.failure_code, run.failure_detail) == ("unknown", "bug")
-    assert "unknown drill" in (await events(app, run_id))[-1].meta["traceback"]
+    assert "unknown selftest" in (await events(app, run_id))[-1].meta["traceback"]
 
 
 async def test_no_more_runs_are_executed_at_once_than_allowed(shared_settings: Settings) -> None:
@@ -177,7 +177,7 @@ async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings
         assert "SIGSEGV" in str(run.error_message)
         [quarantined] = [event for event in await events(app, poison) if event.kind == "quarantined"]
         assert quarantined.meta["exit"] == "killed by SIGSEGV"
-        assert "drill: this worker kills itself now" in quarantined.meta["stderr"]
+        assert "selftest: this worker kills itself now" in quarantined.meta["stderr"]
         await until(lambda: _all_completed(app, good), timeout_s=60)
         assert {(await app.store.runs.get(id_)).losses for id_ in good} == {0}
         assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in good])

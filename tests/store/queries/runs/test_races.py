@@ -21,7 +21,7 @@ RUNS = 2000
 
 def _race(url: str, processes: int, batch: int) -> list[tuple[str, int]]:
     command = [*forked.command("tests.store.racer"), url, str(batch)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[4]
     racers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
         for _ in range(processes)
