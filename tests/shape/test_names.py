@@ -1,0 +1,98 @@
+"""Names and words: one name for one thing, verbs for functions, plain prose, small folders."""
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.shape.files import ROOT, python_files, relative, repository_files
+
+SOURCE = ROOT / "src/corral"
+MAX_MODULES = 19
+# Functions that begin like this are named after a result or a person instead of what they do.
+_IRREGULAR = frozenset(
+    {
+        *(
+            "asked",
+            "begun",
+            "bound",
+            "built",
+            "chosen",
+            "dealt",
+            "drawn",
+            "found",
+            "given",
+            "gone",
+            "got",
+            "heard",
+            "held",
+        ),
+        *("kept", "known", "laid", "left", "lost", "made", "meant", "said", "seen", "sent", "shown", "spent", "taken"),
+        *("thrown", "told", "understood", "written"),
+        *("nobody", "somebody", "what", "which", "who", "whoever", "whose"),
+    }
+)
+_VERBS_IN_ED = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "speed", "succeed"})
+_PROSE = re.compile(r"\b(?:whoever|nobody|somebody|so many|so long|so much(?! as))\b", re.IGNORECASE)
+
+
+def modules() -> list[Path]:
+    return [path for path in python_files() if path.is_relative_to(SOURCE) and "migrations" not in path.parts]
+
+
+def is_participle(name: str) -> bool:
+    first = name.strip("_").split("_")[0]
+    return first in _IRREGULAR or (first.endswith("ed") and first not in _VERBS_IN_ED)
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_property(node):
+            yield node
+
+
+def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(each) for each in node.decorator_list)
+
+
+def test_functions_are_verbs() -> None:
+    named = [
+        f"{relative(path)}:{node.lineno} {node.name}"
+        for path in modules()
+        for node in functions(path)
+        if is_participle(node.name)
+    ]
+    assert not named, "name what they do:\n" + "\n".join(named)
+
+
+def test_each_public_class_name_is_defined_once() -> None:
+    places = defaultdict(list)
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(relative(path))
+    doubled = [f"{name}: {', '.join(paths)}" for name, paths in sorted(places.items()) if len(paths) > 1]
+    assert not doubled, "give each its own name:\n" + "\n".join(doubled)
+
+
+def test_prose_has_subjects() -> None:
+    pages = [path for path in repository_files() if path.suffix == ".md" and path.is_relative_to(ROOT / "docs")]
+    found = [
+        f"{relative(path)}:{number}: {line.strip()}"
+        for path in [*modules(), *pages, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if _PROSE.search(line)
+    ]
+    assert not found, "say who does what:\n" + "\n".join(found)
+
+
+def test_the_glossary_has_each_word_once() -> None:
+    words = re.findall(r"^\| \*\*(.+?)\*\*", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    assert [word for word, count in Counter(words).items() if count > 1] == []
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    counts = Counter(path.parent for path in modules() if path.name != "__init__.py")
+    full = [f"{relative(folder)}: {count}" for folder, count in counts.items() if count > MAX_MODULES]
+    assert not full, f"split these (at most {MAX_MODULES} modules a folder): {full}"
