@@ -13,6 +13,7 @@ from corral.store import schema
 from corral.store.indexes import metadata
 from corral.store.open import open_store
 from tests import services
+from tests.chaos.level import by_level
 from tests.store.builders import ME, add, completed, settle
 from tests.store.old_database import open_engine
 
@@ -85,7 +86,7 @@ async def test_a_migration_that_was_interrupted_anywhere_leaves_nothing_and_runs
     scratch = f"sqlite:///{tmp_path}/scratch.db" if empty_url.startswith("sqlite") else postgres.create_database()
     total = _count_statements(scratch)
     assert total > 15
-    for number in range(2, total + 1, 3):
+    for number in range(2, total + 1, by_level(9, 1)):
         _upgrade_killed_at(empty_url, number)
         assert _tables(empty_url) == set()
     store = open_store(empty_url)

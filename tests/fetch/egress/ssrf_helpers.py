@@ -21,14 +21,23 @@ Check = Callable[[str], Any]
 async def canary() -> AsyncIterator[Hostile]:
     """Listens on every address of this machine, old and new."""
     heard = Hostile()
-    server = await asyncio.start_server(heard.serve, None, 0, family=socket.AF_INET6)
+    server, beside = await _listen_on_both(heard)
     heard.port = server.sockets[0].getsockname()[1]
-    beside = await asyncio.start_server(heard.serve, "0.0.0.0", heard.port)
     try:
         yield heard
     finally:
         server.close()
         beside.close()
+
+
+async def _listen_on_both(heard: Hostile) -> tuple[asyncio.Server, asyncio.Server]:
+    """One port for both families; another test may hold it in one of them, so take the next."""
+    while True:
+        server = await asyncio.start_server(heard.serve, None, 0, family=socket.AF_INET6)
+        try:
+            return server, await asyncio.start_server(heard.serve, "0.0.0.0", server.sockets[0].getsockname()[1])
+        except OSError:
+            server.close()
 
 
 async def each(urls: tuple[str, ...], check: Check) -> None:
