@@ -134,6 +134,7 @@ GIVEN_BACK = ["created", "started", "released", "started", "completed"]
 
 
 async def test_a_deadline_stops_a_run_that_only_sleeps_without_a_kill(app: App) -> None:
+    await ended(app, await put(app, drill("nothing")))  # the worker has loaded what executes runs
     pids = node_of(app).worker_pids
     [run_id] = await put(app, drill("sleep", seconds=30, timeout_s=0.3, max_attempts=1))
     [run] = await ended(app, [run_id])
