@@ -73,9 +73,11 @@ def test_the_sample_of_a_text_is_small_and_does_not_depend_on_the_text() -> None
 
 
 def test_what_is_remembered_of_words_is_bounded() -> None:
+    most = 0
     for start in range(0, 1_000_000, 1_000):
         fingerprint(" ".join(f"w{number}" for number in range(start, start + 1_000)))
-    assert 0 < len(fingerprint_module._COUNTERS) <= 20_000
+        most = max(most, len(fingerprint_module._COUNTERS))
+    assert 1_000 < most <= 20_000
 
 
 @given(st.text())

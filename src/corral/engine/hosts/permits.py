@@ -1,7 +1,7 @@
-"""The worker's side of the gates of hosts: turns are taken here, out of what the node has lent.
+"""The worker side of the host limiter: visits take their slots here, out of what the node has lent.
 
 The node lends slots of a healthy host to a worker until it recalls them. Then a visit costs no message,
-and how it ended is told once a second. Where a host is to be spared, every turn is asked for and told by itself.
+and the worker reports the results once a second. For a host that is not healthy, it requests and reports each slot.
 The messages are in `messages`.
 """
 

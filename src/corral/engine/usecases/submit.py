@@ -132,7 +132,7 @@ class Submitter:
         return run
 
     async def _refresh(self, run_id: str) -> None:
-        """A run that waited for a person goes on with what that person may have corrected in its job."""
+        """Resume a run that waited for a person, with the corrections that the person made to its job."""
         run = await self._store.runs.get(run_id)
         is_about_page = run.hold_reason is HoldReason.WAITING_FOR_HUMAN and run.failure_detail in HELD_FOR_PAGE
         if is_about_page and run.job_id is not None:

@@ -21,7 +21,7 @@ ResumeRule = Callable[[Payload, Job], Payload]
 
 
 def keep_payload(payload: Payload, job: Job) -> Payload:  # noqa: ARG001 - the signature of a resume rule
-    """The resume rule of most kinds: a resumed run goes on with the options it was started with."""
+    """The resume rule of most kinds: a resumed run keeps the options it was started with."""
     return payload
 
 
@@ -42,7 +42,7 @@ class KindSpec:
     payload: type[TypedPayload]
     build: Callable[[WorkerParts], RunKind]  # called once in each worker process
     lane: Lane | None = Lane.LIGHT  # None: runs of this kind wait in the lane of their strategy
-    resume: ResumeRule = keep_payload  # for a run that waited for a person: the payload it goes on with
+    resume: ResumeRule = keep_payload  # returns the payload of a run that a person resumes
 
     def draft_run(
         self,
