@@ -14,7 +14,6 @@ from corral.domain.crawl.template_budget import TemplateBudget
 from corral.domain.crawl.traps import DEFERRING, Trap, is_dated, shape_of, template_of
 from corral.domain.net.canonical import links_to
 from corral.domain.net.url import parse_target
-from tests.chaos.level import by_level
 from tests.domain.crawl.trap_sites import (
     FINITE,
     TRAPS,
