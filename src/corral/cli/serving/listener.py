@@ -65,5 +65,5 @@ def announcement(settings: Settings, listener: Listener, role: str, *, as_json: 
     ]
     if settings.write_token is None:
         lines.append("  no token configured: bound to loopback only")
-    lines.append("  Ctrl-C stops it; what has not finished is gone on with at the next start")
+    lines.append("  Ctrl-C stops it; unfinished runs continue at the next start")
     return "\n".join(lines)
