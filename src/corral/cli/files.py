@@ -15,6 +15,22 @@ from corral.export.stream import Export, ExportProgress, ExportStore, chunks, wr
 
 Records = Sequence[dict[str, Any]]
 
+_STANDARD_OUTPUT = Path("-")
+
+
+def is_standard_output(path: Path | None) -> bool:
+    return path == _STANDARD_OUTPUT
+
+
+def check_destination(output: Path | None, *, as_json: bool, keeps_pages: bool = True) -> Path | None:
+    """Check where records go: a file whose name determines the format, or standard output as JSON lines."""
+
+    if not is_standard_output(output):
+        return None if output is None else check_output(output, keeps_pages=keeps_pages)
+    if as_json:
+        raise BadInput("--json and -o - would both print", field="output", hint="write into a file, or leave --json")
+    return output
+
 
 def check_output(path: Path, kind: Format | None = None, *, keeps_pages: bool = False) -> Path:
     """The path, or BadInput where writing to it later could not work. `kind` was named beside it."""

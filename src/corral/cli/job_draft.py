@@ -1,9 +1,9 @@
 """Jobs from command-line arguments."""
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from corral.cli.options import FieldOptions
 from corral.cli.secret_input import text_or_file
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId
@@ -26,15 +26,13 @@ DEFAULT_PORTS = (80, 443)
 _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 
 
-def parse_fields(
-    names: str, css: Sequence[str] | None, xpath: Sequence[str] | None = None, jsonpath: Sequence[str] | None = None
-) -> tuple[FieldSpec, ...]:
-    """The asked fields, checked as the API checks them."""
+def parse_fields(options: FieldOptions) -> tuple[FieldSpec, ...]:
+    """Return the requested fields, checked as the API checks them."""
 
-    specs = [FieldSpec(name.strip()) for name in names.split(",")] if names else []
-    specs += [_by_css(text) for text in css or ()]
-    specs += [_by_xpath(text) for text in xpath or ()]
-    specs += [_by_jsonpath(text) for text in jsonpath or ()]
+    specs = [FieldSpec(name.strip()) for name in options.fields.split(",")] if options.fields else []
+    specs += [_by_css(text) for text in options.css or ()]
+    specs += [_by_xpath(text) for text in options.xpath or ()]
+    specs += [_by_jsonpath(text) for text in options.jsonpath or ()]
     if not specs:
         raise BadInput("no fields are requested", field="fields", hint="for example --fields title,price")
     check_fields(specs)

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from corral.cli.aliases import command_with_aliases
+from corral.cli.command_options import to_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +86,5 @@ def _load(verb: Verb, style: Any) -> Any:
     module = import_module(f"corral.cli.verbs.{path}")
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=style)
     aliases = getattr(module, "ALIASES", {})
-    app.command(verb.name, cls=command_with_aliases(aliases))(getattr(module, function))
+    app.command(verb.name, cls=command_with_aliases(aliases))(to_command(getattr(module, function)))
     return get_command(app)

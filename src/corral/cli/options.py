@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -7,36 +8,12 @@ import typer
 
 from corral.domain.errors import BadInput
 from corral.domain.ids import is_id
-from corral.domain.jobs.job import OnTrouble, Priority, Strategy
+from corral.domain.jobs.job import Priority
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be done; do nothing.")]
-
-
-Fields = Annotated[str, typer.Option("--fields", metavar="A,B,…", help="Names of the fields to collect.")]
-
-
-Css = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--css", metavar="NAME=SELECTOR", help="A field by CSS selector; NAME=SELECTOR@ATTR takes an attribute."
-    ),
-]
-
-
-Xpath = Annotated[
-    list[str] | None, typer.Option("--xpath", metavar="NAME=EXPRESSION", help="A field by XPath expression.")
-]
-
-
-Jsonpath = Annotated[
-    list[str] | None, typer.Option("--jsonpath", metavar="NAME=PATH", help="A field by its path in a JSON answer.")
-]
-
-
-StrategyOption = Annotated[Strategy, typer.Option("--strategy", help="How to get the page.")]
 
 
 MaxAttempts = Annotated[
@@ -77,28 +54,68 @@ NoVerifyTls = Annotated[
 ]
 
 
-NoCheck = Annotated[
-    bool, typer.Option("--no-check", help="Add the job even if its target cannot be resolved or answers 5xx.")
+NoRobots = Annotated[bool, typer.Option("--no-robots", help="Ignore robots.txt.")]
+
+
+UserAgent = Annotated[str | None, typer.Option("--user-agent", metavar="TEXT", help="Send this user agent.")]
+
+
+Delay = Annotated[
+    float | None,
+    typer.Option("--delay", metavar="SECONDS", min=0, max=3600, help="Minimum delay between two pages of one host."),
 ]
 
 
-OnCaptcha = Annotated[
-    OnTrouble, typer.Option("--on-captcha", help="wait holds a run at a captcha until a person resumes it.")
-]
-
-
-OnMissing = Annotated[
-    OnTrouble, typer.Option("--on-missing", help="wait holds a run with a missing field until a person resumes it.")
+KeepParams = Annotated[
+    list[str] | None,
+    typer.Option("--keep-param", metavar="NAME", help="Keep this query parameter although it looks like a session id."),
 ]
 
 
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show at most.")]
 
 
-Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """How a verb reports what it did, or what it would do."""
+
+    dry_run: DryRun = False
+    as_json: AsJson = False
 
 
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
+@dataclass(frozen=True, kw_only=True)
+class FieldOptions:
+    """The fields to collect from a page."""
+
+    fields: Annotated[str, typer.Option("--fields", metavar="A,B,…", help="Names of the fields to collect.")] = ""
+    css: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--css", metavar="NAME=SELECTOR", help="A field by CSS selector; NAME=SELECTOR@ATTR takes an attribute."
+        ),
+    ] = None
+    xpath: Annotated[
+        list[str] | None, typer.Option("--xpath", metavar="NAME=EXPRESSION", help="A field by XPath expression.")
+    ] = None
+    jsonpath: Annotated[
+        list[str] | None, typer.Option("--jsonpath", metavar="NAME=PATH", help="A field by its path in a JSON answer.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """How requests reach a site."""
+
+    proxy: ProxyOption = None
+    no_verify_tls: NoVerifyTls = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenOptions:
+    """Where the API listens."""
+
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000
 
 
 class PriorityName(StrEnum):

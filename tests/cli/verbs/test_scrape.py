@@ -194,9 +194,10 @@ def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
 
 def test_only_the_typed_host_is_trusted() -> None:
     from corral.cli.job_draft import draft_job, parse_fields
+    from corral.cli.options import FieldOptions
     from corral.settings import Settings
 
-    fields = parse_fields("title", ())
+    fields = parse_fields(FieldOptions(fields="title"))
     settings = Settings(data_dir=Path("nowhere"))
     odd = draft_job(settings, "http://10.0.0.7:8080/a", fields, trusts_host=True)
     usual = draft_job(settings, "https://intranet/a", fields, trusts_host=True)

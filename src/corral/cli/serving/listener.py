@@ -8,6 +8,7 @@ from typing import Any
 
 from corral import __version__
 from corral.api.binding import bind_listener
+from corral.cli.options import ListenOptions
 from corral.domain.errors import BadConfiguration
 from corral.settings import Settings
 
@@ -27,17 +28,17 @@ class Listener:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
-def listening(settings: Settings, host: str, port: int) -> Listener:
+def listening(settings: Settings, options: ListenOptions) -> Listener:
     """Take the port (a free one for 0), or BadConfiguration before anything is started."""
 
-    if settings.write_token is None and not _is_loopback(host):
+    if settings.write_token is None and not _is_loopback(options.host):
         raise BadConfiguration(
             [
-                f"no token is configured and {host} is not a loopback address: everybody could write; "
+                f"no token is configured and {options.host} is not a loopback address: everybody could write; "
                 "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
             ]
         )
-    taken = bind_listener(host, port)
+    taken = bind_listener(options.host, options.port)
     return Listener(taken, *taken.getsockname()[:2])
 
 

@@ -1,4 +1,4 @@
-"""`corral alive`: one question to a process of this machine, for the health checks of containers and units."""
+"""`corral alive`: check one process of this machine, for the health checks of containers and units."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, Host, Port
+from corral.cli.options import AsJson
 from corral.settings import load_settings
 from corral.supervisor.checks import http_health
 from corral.wiring.services import Installation
@@ -18,6 +18,8 @@ class Part(StrEnum):
 
 
 Which = Annotated[Part, typer.Argument(help="The process to check.")]
+Host = Annotated[str, typer.Option("--host", help="Address of the API.")]
+Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the API.")]
 
 
 def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
@@ -27,7 +29,7 @@ def alive(which: Which, host: Host = "127.0.0.1", port: Port = 8000, as_json: As
 
     \b
     corral alive api --port 8000
-    corral alive worker             the one whose name ends with this host's, by way of the broker
+    corral alive worker             the Celery worker of this machine, through the broker
     """
 
     settings = load_settings()

@@ -1,6 +1,7 @@
 """`corral demo`: Corral with a site to scrape, jobs for it, and something to look at."""
 
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ import typer
 
 from corral.api.binding import bind_listener
 from corral.cli import render, shapes
-from corral.cli.options import AsJson, Host, Port
+from corral.cli.options import AsJson, ListenOptions
 from corral.cli.progress import run as progress
 from corral.cli.running import Stop
 from corral.cli.serving.api import serve_api
@@ -40,17 +41,19 @@ _BREAKER_OPEN_S = 20.0
 _MAX_DELAY_S = 0.5
 
 
-def demo(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    listen: ListenOptions
     site_port: Annotated[
         int | None,
         typer.Option(
             "--site-port", min=0, max=65535, help="Port of the demo site (default: 8001, or a free one if taken)."
         ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    as_json: AsJson = False
+
+
+def demo(options: DemoOptions) -> None:
     """Start a sample site, jobs for it, and the dashboard.
 
     The data folder is var/demo unless APP_DATA_DIR is set; a second start continues with its data.
@@ -63,7 +66,8 @@ def demo(
 
     settings = load_settings()
     configure_logging("warning" if settings.log_level == "info" else settings.log_level)
-    finish_serving(_demo(settings, listening(settings, host, port), site_port, as_json=as_json))
+    listener = listening(settings, options.listen)
+    finish_serving(_demo(settings, listener, options.site_port, as_json=options.as_json))
 
 
 async def _demo(settings: Settings, listener: Listener, site_port: int | None, *, as_json: bool) -> int:

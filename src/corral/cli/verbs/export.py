@@ -1,14 +1,15 @@
 """`corral export`: what a run collected, as a file."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from corral.cli import exits, render
-from corral.cli.files import check_output, write_export
-from corral.cli.options import AsJson, DryRun, check_id
+from corral.cli.files import check_destination, check_output, is_standard_output, write_export
+from corral.cli.options import ReportOptions, check_id
 from corral.cli.progress import export as export_progress
 from corral.cli.running import Stop, finish, first_of
 from corral.cli.stores import read_store
@@ -21,29 +22,26 @@ from corral.export.stream import Export, ExportProgress, chunks
 from corral.settings import Settings, load_settings
 from corral.store.store import Store
 
-_STANDARD_OUTPUT = Path("-")
 
-OutputFile = Annotated[
-    Path,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Output: .json .jsonl .csv .parquet .xlsx .warc.gz; - is standard output.",
-    ),
-]
-FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="The format, if the file name does not determine it.")
-]
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Output: .json .jsonl .csv .parquet .xlsx .warc.gz; - is standard output.",
+        ),
+    ]
+    kind: Annotated[
+        Format | None, typer.Option("--format", help="The format, if the file name does not determine it.")
+    ] = None
+    report: ReportOptions
 
 
-def export(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
-    output: OutputFile,
-    kind: FormatOption = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+def export(options: ExportOptions) -> None:
     """Write the records of a run to a file.
 
     The file appears complete or not at all, whatever its size. A run in progress is exported as far as it has
@@ -55,26 +53,25 @@ def export(
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --format jsonl -o - | gzip > pages.jsonl.gz
     """
 
-    run = check_id(run_id, "run")
-    wanted = _check_format(output, kind, as_json=as_json)
-    finish(_export(load_settings(), run, output, wanted, dry_run=dry_run, as_json=as_json))
+    run = check_id(options.run_id, "run")
+    wanted = _check_format(options)
+    finish(_export(load_settings(), run, options.output, wanted, options.report))
 
 
-def _check_format(output: Path, kind: Format | None, *, as_json: bool) -> Format:
+def _check_format(options: ExportOptions) -> Format:
 
-    if output != _STANDARD_OUTPUT:
-        check_output(output, kind, keeps_pages=True)
-        found = kind or format_of(output)
+    if not is_standard_output(options.output):
+        check_output(options.output, options.kind, keeps_pages=True)
+        found = options.kind or format_of(options.output)
         assert found is not None
         return found
-    if kind is None:
+    if options.kind is None:
         raise BadInput("standard output has no name that says the format", field="format", hint="add --format jsonl")
-    if as_json:
-        raise BadInput("--json and -o - would both print", field="output", hint="write into a file, or leave --json")
-    return kind
+    check_destination(options.output, as_json=options.report.as_json)
+    return options.kind
 
 
-async def _export(settings: Settings, run_id: str, output: Path, kind: Format, *, dry_run: bool, as_json: bool) -> int:
+async def _export(settings: Settings, run_id: str, output: Path, kind: Format, report: ReportOptions) -> int:
 
     async with read_store(settings) as store:
         wanted, progress = plan_export(await store.runs.get(run_id), output, kind)
@@ -82,14 +79,14 @@ async def _export(settings: Settings, run_id: str, output: Path, kind: Format, *
         total = await _total_of(store, wanted)
         what = f"{total:,} {_things(kind)} of run {run_id}"
         about: dict[str, Any] = {"run_id": run_id, "format": kind.value, "output": str(output)}
-        if dry_run:
-            render.print_plan(f"write {what} to {output}", {**about, "records": total}, as_json=as_json)
+        if report.dry_run:
+            render.print_plan(f"write {what} to {output}", {**about, "records": total}, as_json=report.as_json)
             return exits.DONE
         if not await run_export(store, wanted, output, progress):
             return exits.INTERRUPTED
-    if as_json:
+    if report.as_json:
         render.print_json({**about, "records": progress.written, "bytes": progress.size})
-    elif output != _STANDARD_OUTPUT:
+    elif not is_standard_output(output):
         print(f"{progress.written} {_things(kind)} written to {output}")
     return exits.DONE
 
@@ -119,7 +116,7 @@ async def run_export(store: Store, wanted: Export, output: Path, progress: Expor
     stop.listen()
     total = await _total_of(store, wanted)
     async with export_progress.show_progress(progress, total, looks_first=wanted.format.needs_columns):
-        if output == _STANDARD_OUTPUT:
+        if is_standard_output(output):
             done = await first_of(_print_export(store, wanted, progress), stop)
         else:
             done = await first_of(write_export(output, store, wanted, progress), stop)

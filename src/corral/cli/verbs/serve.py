@@ -1,6 +1,8 @@
 """`corral serve`: the API without a node."""
 
-from corral.cli.options import AsJson, Host, Port
+from dataclasses import dataclass
+
+from corral.cli.options import AsJson, ListenOptions
 from corral.cli.running import Stop
 from corral.cli.serving.api import serve_api
 from corral.cli.serving.finish import finish_serving
@@ -10,7 +12,13 @@ from corral.settings import Settings, load_settings
 from corral.wiring.roles import open_api
 
 
-def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    listen: ListenOptions
+    as_json: AsJson = False
+
+
+def serve(options: ServeOptions) -> None:
     """Serve the API and the dashboard, without executing runs.
 
     Runs stay queued until a `corral worker` executes them.
@@ -23,7 +31,7 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) 
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    finish_serving(_serve(settings, listening(settings, host, port), as_json=as_json))
+    finish_serving(_serve(settings, listening(settings, options.listen), as_json=options.as_json))
 
 
 async def _serve(settings: Settings, listener: Listener, *, as_json: bool) -> int:

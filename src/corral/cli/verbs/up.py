@@ -1,33 +1,31 @@
 """`corral up`: everything in one process tree."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from corral.cli import render
-from corral.cli.options import AsJson, DryRun, Host, Port
+from corral.cli.options import ListenOptions, ReportOptions
 from corral.cli.serving.finish import finish_serving
 from corral.cli.serving.listener import listening
 from corral.log import configure_logging
 from corral.settings import load_settings
 
-Distributed = Annotated[
-    bool, typer.Option("--distributed", help="Run and supervise Redis, workers and the API as processes.")
-]
-Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, max=64, help="How many Celery workers; with --distributed.")
-]
+
+@dataclass(frozen=True, kw_only=True)
+class UpOptions:
+    listen: ListenOptions
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Run and supervise Redis, workers and the API as processes.")
+    ] = False
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=64, help="How many Celery workers; with --distributed.")
+    ] = None
+    report: ReportOptions
 
 
-def up(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    *,
-    distributed: Distributed = False,
-    workers: Workers = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+def up(options: UpOptions) -> None:
     """Start the API, the dashboard and a worker node.
 
     With --distributed they are separate processes that communicate through Redis and Celery. Services that already
@@ -42,20 +40,21 @@ def up(
     APP_WRITE_TOKEN=… corral up --host 0.0.0.0
     """
 
-    if workers is not None and not distributed:
+    if options.workers is not None and not options.distributed:
         raise typer.BadParameter("--workers is for --distributed; here APP_WORKERS says how many there are")
-    settings = load_settings()
+    settings, report = load_settings(), options.report
     configure_logging(settings.log_level)
-    listener = listening(settings, host, port)
-    if distributed:
+    listener = listening(settings, options.listen)
+    if options.distributed:
         from corral.cli.serving.distributed import up_distributed  # noqa: PLC0415 - only this mode loads it
 
+        workers, dry_run, as_json = options.workers, report.dry_run, report.as_json
         up_distributed(settings, listener, workers=workers, dry_run=dry_run, as_json=as_json)
-    if dry_run:
+    if report.dry_run:
         listener.socket.close()
         about = {"url": listener.url, "data_dir": str(settings.data_dir.absolute()), "workers": settings.workers}
-        render.print_plan(f"start the API at {listener.url} and a node", about, as_json=as_json)
+        render.print_plan(f"start the API at {listener.url} and a node", about, as_json=report.as_json)
         return
     from corral.cli.serving.embedded import up_embedded  # noqa: PLC0415 - only this mode loads it
 
-    finish_serving(up_embedded(settings, listener, as_json=as_json))
+    finish_serving(up_embedded(settings, listener, as_json=report.as_json))

@@ -3,6 +3,7 @@
 import functools
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -19,30 +20,34 @@ from corral.settings import Settings, Transport, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
 
-Queues = Annotated[str, typer.Option("--queues", help="Which kinds of runs: http, browser, script.")]
-Processes = Annotated[
-    int | None, typer.Option("--processes", min=1, max=64, help="Worker processes. [default: APP_WORKERS]")
-]
-Concurrency = Annotated[
-    int | None,
-    typer.Option("--concurrency", min=1, max=1000, help="Runs at once per process. [default: APP_RUNS_PER_PROCESS]"),
-]
-MaxMemory = Annotated[
-    int | None,
-    typer.Option("--max-memory", min=0, metavar="MIB", help="Replace larger processes. [default: by available memory]"),
-]
-Beat = Annotated[bool, typer.Option("--beat", help="Also run the scheduler for all workers (transport celery).")]
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    queues: Annotated[str, typer.Option("--queues", help="Which kinds of runs: http, browser, script.")] = (
+        "http,browser,script"
+    )
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, max=64, help="Worker processes. [default: APP_WORKERS]")
+    ] = None
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            "--concurrency", min=1, max=1000, help="Runs at once per process. [default: APP_RUNS_PER_PROCESS]"
+        ),
+    ] = None
+    max_memory: Annotated[
+        int | None,
+        typer.Option(
+            "--max-memory", min=0, metavar="MIB", help="Replace larger processes. [default: by available memory]"
+        ),
+    ] = None
+    beat: Annotated[bool, typer.Option("--beat", help="Also run the scheduler for all workers (transport celery).")] = (
+        False
+    )
+    as_json: AsJson = False
 
 
-def worker(
-    queues: Queues = "http,browser,script",
-    processes: Processes = None,
-    *,
-    concurrency: Concurrency = None,
-    max_memory: MaxMemory = None,
-    beat: Beat = False,
-    as_json: AsJson = False,
-) -> None:
+def worker(options: WorkerOptions) -> None:
     """Execute runs, without serving anything.
 
     Any number of them may share one database. With APP_TRANSPORT=celery this is a Celery worker, which is told of
@@ -56,20 +61,22 @@ def worker(
     corral worker --json            one line once it works
     """
 
-    served = parse_queues(queues)
-    given = {"workers": processes, "runs_per_process": concurrency}
-    if max_memory is not None:
-        given["worker_max_memory_mib"] = max_memory
+    served = parse_queues(options.queues)
+    given = {
+        "workers": options.processes,
+        "runs_per_process": options.concurrency,
+        "worker_max_memory_mib": options.max_memory,
+    }
     settings = load_settings(**{name: value for name, value in given.items() if value is not None})
     if settings.transport is Transport.CELERY:
         from corral.celery_app.command import work  # noqa: PLC0415 - only this mode loads it
 
-        announce = functools.partial(_announce, settings, settings.workers, served, as_json=as_json)
-        raise typer.Exit(work(settings, served, beat=beat, announce=announce))
-    if beat:
+        announce = functools.partial(_announce, settings, settings.workers, served, as_json=options.as_json)
+        raise typer.Exit(work(settings, served, beat=options.beat, announce=announce))
+    if options.beat:
         raise typer.BadParameter("--beat is for APP_TRANSPORT=celery; here every worker keeps the time itself")
     configure_logging(settings.log_level)
-    finish_serving(_work(settings, served, as_json=as_json))
+    finish_serving(_work(settings, served, as_json=options.as_json))
 
 
 async def _work(settings: Settings, queues: Sequence[Queue], *, as_json: bool) -> int:

@@ -2,38 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
 
 from corral.cli import exits, hints, render, shapes
-from corral.cli.files import is_archive
+from corral.cli.files import check_destination, is_archive, is_standard_output
 from corral.cli.job_draft import trust_typed_host
-from corral.cli.options import AsJson, DryRun, NoVerifyTls, ProxyOption
 from corral.cli.preflight import check_host
 from corral.cli.running import Stop, first_of
 from corral.cli.serving.finish import finish_serving
 from corral.cli.verbs.crawl import closing_summary, running
-from corral.cli.verbs.crawl.fetch_options import (
-    BrowserPages,
-    CookieFile,
-    CrawlStrategy,
-    Delay,
-    Headers,
-    Login,
-    MaxScrolls,
-    OutLinks,
-    SaveFiles,
-    SessionId,
-    SingleCookies,
-    StrategyOption,
-    UserAgent,
-    check_destination,
-    is_standard_output,
-)
+from corral.cli.verbs.crawl.login import Login
+from corral.cli.verbs.crawl.options import CrawlOptions
 from corral.cli.verbs.export import plan_export, run_export
 from corral.domain.crawl.crawl import HOST_BUDGET, CrawlPlan
-from corral.domain.crawl.option_values import AUTO
 from corral.domain.runs.run import Run, RunState
 from corral.export.formats import Format
 from corral.log import configure_logging
@@ -51,69 +31,6 @@ _BUDGETS = {
 }
 
 
-Start = Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
-Depth = Annotated[int, typer.Option("--depth", min=1, max=100, help="How many links away from URL.")]
-MaxPages = Annotated[int | None, typer.Option("--max-pages", min=1, help="How many pages at most (1000).")]
-Concurrency = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Pages at once.")]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", min=1, max=64, help="Worker processes on this machine, each with its own hosts."),
-]
-MaxTime = Annotated[
-    float | None, typer.Option("--max-time", metavar="MINUTES", min=0.02, help="Stop after this many minutes.")
-]
-ScopeName = Annotated[str, typer.Option("--scope", help="site (its subdomains, too), host, path (below URL), any.")]
-Include = Annotated[
-    list[str] | None, typer.Option("--include", metavar="PATTERN", help="Follow only these, such as '/blog/*'.")
-]
-Exclude = Annotated[list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Never follow these.")]
-Retries = Annotated[int, typer.Option("--retries", min=1, max=5, help="Tries for each page.")]
-NoRobots = Annotated[bool, typer.Option("--no-robots", help="Ignore robots.txt.")]
-MaxMegabytes = Annotated[float | None, typer.Option("--max-mb", min=0.01, help="How many megabytes at most.")]
-MaxPerHost = Annotated[int | None, typer.Option("--max-per-host", min=1, help="How many pages of one host at most.")]
-Domains = Annotated[list[str] | None, typer.Option("--allow-domain", metavar="DOMAIN", help="Also crawl this domain.")]
-FollowNofollow = Annotated[bool, typer.Option("--follow-nofollow", help="Follow links marked nofollow, too.")]
-IgnoreNoindex = Annotated[bool, typer.Option("--ignore-noindex", help="Collect pages marked noindex, too.")]
-NoCanonical = Annotated[
-    bool, typer.Option("--no-canonical", help="Ignore rel=canonical; record every page under its own URL.")
-]
-OrderName = Annotated[
-    str | None, typer.Option("--order", help="breadth: the nearest to URL first; best: the highest score first.")
-]
-Keywords = Annotated[
-    list[str] | None,
-    typer.Option("--keyword", metavar="WORD", help="Prefer links that contain it; implies --order best."),
-]
-Sitemaps = Annotated[bool, typer.Option("--sitemaps", help="Also crawl the pages listed in the site's sitemaps.")]
-EarlierRun = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="RUN", help="Report changes since this crawl, or the `last` one; carry unchanged pages over."
-    ),
-]
-NoTrapDetection = Annotated[
-    bool, typer.Option("--no-trap-detection", help="Also fetch what looks like a trap: calendars, endless lists.")
-]
-KeepParams = Annotated[
-    list[str] | None,
-    typer.Option("--keep-param", metavar="NAME", help="Keep this query parameter although it looks like a session id."),
-]
-AllOrNothing = Annotated[
-    bool, typer.Option("--all-or-nothing", help="Fail the crawl if any page fails or the time limit is hit.")
-]
-OutputFile = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write records: .jsonl .json .csv .parquet .xlsx; .warc.gz archives pages.",
-    ),
-]
-Keep = Annotated[bool, typer.Option("--keep", help="Do not delete it after APP_CRAWL_RETENTION_HOURS.")]
-KeepPages = Annotated[bool, typer.Option("--keep-pages", help="Archive responses for `corral export` as WARC.")]
-Restart = Annotated[bool, typer.Option("--restart", help="Start a new crawl instead of continuing an interrupted one.")]
-
 # Former names of options.
 ALIASES = {
     "--minutes": "--max-time",
@@ -123,139 +40,33 @@ ALIASES = {
 }
 
 
-_HELP = """Crawl a site now: title, text and links of every page.
+def crawl(options: CrawlOptions) -> None:
+    """Crawl a site now: title, text and links of every page.
 
-Ctrl-C pauses the crawl and keeps its state; the same command resumes it.
-Exit code: 0 completed, 3 completed with failed or deferred pages or out of time, 1 failed, 130 interrupted.
+    Ctrl-C pauses the crawl and keeps its state; the same command resumes it.
+    Exit code: 0 completed, 3 completed with failed or deferred pages or out of time, 1 failed, 130 interrupted.
 
-\b
-corral crawl https://example.com --depth 2 -o pages.jsonl
-corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
-corral crawl https://example.com --include '/blog/*' --json | jq .counts
-"""
+    \b
+    corral crawl https://example.com --depth 2 -o pages.jsonl
+    corral crawl https://example.com/docs/ --scope path --depth 10 --max-pages 5000
+    corral crawl https://example.com --include '/blog/*' --json | jq .counts
+    """
 
-
-def crawl(
-    url: Start,
-    *,
-    depth: Depth = 1,
-    max_pages: MaxPages = None,
-    max_mb: MaxMegabytes = None,
-    max_per_host: MaxPerHost = None,
-    max_time: MaxTime = None,
-    concurrency: Concurrency = 10,
-    workers: Workers = None,
-    retries: Retries = 3,
-    scope: ScopeName = "site",
-    include: Include = None,
-    exclude: Exclude = None,
-    allow_domain: Domains = None,
-    no_robots: NoRobots = False,
-    keep_pages: KeepPages = False,
-    save_files: SaveFiles = False,
-    links: OutLinks = False,
-    strategy: StrategyOption = CrawlStrategy.AUTO,
-    max_browser_pages: BrowserPages = 200,
-    max_scrolls: MaxScrolls = 50,
-    header: Headers = None,
-    cookie: SingleCookies = None,
-    cookies: CookieFile = None,
-    session: SessionId = None,
-    user_agent: UserAgent = None,
-    delay: Delay = None,
-    proxy: ProxyOption = None,
-    no_verify_tls: NoVerifyTls = False,
-    follow_nofollow: FollowNofollow = False,
-    ignore_noindex: IgnoreNoindex = False,
-    no_canonical: NoCanonical = False,
-    no_trap_detection: NoTrapDetection = False,
-    keep_param: KeepParams = None,
-    sitemaps: Sitemaps = False,
-    order: OrderName = None,
-    keyword: Keywords = None,
-    since: EarlierRun = None,
-    all_or_nothing: AllOrNothing = False,
-    output: OutputFile = None,
-    keep: Keep = False,
-    restart: Restart = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    given = locals()
-    _begin(_to_plan_options(given), Login(given), output, keep=keep, restart=restart, dry_run=dry_run, as_json=as_json)
-
-
-crawl.__doc__ = _HELP
-
-
-def _to_plan_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Convert command-line options to the options of a plan."""
-
-    scope = {"mode": given["scope"], "allowed_domains": given["allow_domain"] or []}
-    patterns = {name: given[name] or [] for name in ("include", "exclude")}
-    same = (
-        "max_per_host",
-        "concurrency",
-        "follow_nofollow",
-        "since",
-        "save_files",
-        "links",
-        "max_scrolls",
-        "user_agent",
-    )
-    return {
-        **{name: given[name] for name in same},
-        **({"asked_pages": False} if given["max_pages"] is None else {"max_pages": given["max_pages"]}),
-        "start_urls": [given["url"]],
-        "strategy": given["strategy"].value,
-        "browser_pages": given["max_browser_pages"],
-        "delay_s": given["delay"],
-        "scope": {**scope, **patterns},
-        "max_depth": given["depth"],
-        "max_bytes": None if given["max_mb"] is None else round(given["max_mb"] * 1_000_000),
-        "max_seconds": None if given["max_time"] is None else given["max_time"] * 60,
-        "retry_attempts": given["retries"],
-        "respect_robots": not given["no_robots"],
-        "obey_noindex": not given["ignore_noindex"],
-        "use_canonical": not given["no_canonical"],
-        "keep_params": given["keep_param"] or [],
-        "avoid_traps": not given["no_trap_detection"],
-        "use_sitemaps": given["sitemaps"],
-        "partial_results_ok": not given["all_or_nothing"],
-        "order": given["order"] or ("best" if given["keyword"] else "breadth"),
-        "keywords": given["keyword"] or [],
-        "keep_pages": given["keep_pages"] or is_archive(given["output"]),
-        "workers": given["workers"] or AUTO,
-    }
-
-
-def _begin(
-    asked: dict[str, Any], login: Login, output: Path | None, *, keep: bool, restart: bool, dry_run: bool, as_json: bool
-) -> None:
-
-    plan = CrawlPlan.of(asked)
+    login = Login(options.login, options.network)
+    plan = CrawlPlan.of(options.to_plan())
     settings = load_settings()
-    url = plan.start_urls[0]
-    trusted = trust_typed_host(settings, url)
-    path = check_destination(output, as_json=as_json)
-    if dry_run:
-        about = {"plan": plan.document(), "output": str(path) if path else None, "keep": keep}
-        what = f"crawl {url}, {plan.max_depth} deep, {plan.max_pages} pages at most"
-        render.print_plan(what, about, as_json=as_json)
+    trusted = trust_typed_host(settings, plan.start_urls[0])
+    path = check_destination(options.output, as_json=options.report.as_json)
+    if options.report.dry_run:
+        about = {"plan": plan.document(), "output": str(path) if path else None, "keep": options.keep}
+        what = f"crawl {plan.start_urls[0]}, {plan.max_depth} deep, {plan.max_pages} pages at most"
+        render.print_plan(what, about, as_json=options.report.as_json)
         return
-    finish_serving(_crawl(settings, plan, login, trusted, path, keep=keep, restart=restart, as_json=as_json))
+    finish_serving(_crawl(settings, options, plan, login, trusted))
 
 
 async def _crawl(
-    settings: Settings,
-    plan: CrawlPlan,
-    login: Login,
-    trusted: tuple[str, ...],
-    path: Path | None,
-    *,
-    keep: bool,
-    restart: bool,
-    as_json: bool,
+    settings: Settings, options: CrawlOptions, plan: CrawlPlan, login: Login, trusted: tuple[str, ...]
 ) -> int:
 
     configure_logging("error")
@@ -265,7 +76,8 @@ async def _crawl(
     async with open_client(settings) as app:
         access = await login.access(app, settings, plan.start_urls[0])
         # A login cannot be compared with the one of an interrupted crawl.
-        run = await running.start_or_resume(app, plan, trusted, access, keep=keep, restart=restart or login.is_given)
+        restart = options.restart or login.is_given
+        run = await running.start_or_resume(app, plan, trusted, access, keep=options.keep, restart=restart)
     processes = plan.workers if isinstance(plan.workers, int) else 1
     async with open_single_run(settings, run.id, processes=processes) as app:
         assert app.node is not None
@@ -274,7 +86,7 @@ async def _crawl(
         if not has_ended and await running.pause(app, run.id):
             running.say_how_to_go_on(run.id)
             return exits.INTERRUPTED
-        return await _report(app, run.id, path, as_json=as_json)
+        return await _report(app, run.id, options.output, as_json=options.report.as_json)
 
 
 async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) -> int:

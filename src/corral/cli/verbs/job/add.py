@@ -1,5 +1,6 @@
 """`corral job add`."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -7,36 +8,17 @@ import typer
 from corral.cli import exits, render, shapes
 from corral.cli.job_draft import draft_job, parse_fields, proxy_of
 from corral.cli.options import (
-    AsJson,
-    Css,
-    DryRun,
-    Fields,
-    Jsonpath,
+    FieldOptions,
     MaxAttempts,
-    NoCheck,
+    NoRobots,
     NoVerifyTls,
-    OnCaptcha,
-    OnMissing,
     PriorityName,
     ProxyOption,
+    ReportOptions,
     TimeoutS,
-    Xpath,
 )
 from corral.cli.running import finish
-from corral.cli.verbs.crawl.fetch_options import Delay, UserAgent
-from corral.cli.verbs.job.page_options import (
-    AllowDomain,
-    ItemLinks,
-    KeepParams,
-    MaxItems,
-    MaxPages,
-    NextPage,
-    NoTrapDetection,
-    Pages,
-    SaveFiles,
-    WholeSite,
-    with_pages,
-)
+from corral.cli.verbs.job.page_options import PageOptions, with_pages
 from corral.domain.jobs.job import Job, OnTrouble, Strategy
 from corral.settings import Settings, load_settings
 from corral.wiring.roles import open_client
@@ -44,50 +26,38 @@ from corral.wiring.roles import open_client
 # Former names of options.
 ALIASES = {"--items": "--item-links", "--next": "--next-page", "--site": "--whole-site"}
 
-Frequency = Annotated[str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")]
+
+@dataclass(frozen=True, kw_only=True)
+class AddOptions:
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")]
+    wanted: FieldOptions
+    pages: PageOptions
+    frequency: Annotated[
+        str, typer.Option(help="on_demand, hourly, daily, weekly, monthly, or a cron expression (UTC).")
+    ] = "on_demand"
+    strategy: Annotated[Strategy | None, typer.Option("--strategy", help="How to get the page (auto).")] = None
+    priority: Annotated[
+        PriorityName | None, typer.Option("--priority", help="Runs with a higher priority start first.")
+    ] = None
+    max_attempts: MaxAttempts = None
+    timeout: TimeoutS = None
+    no_robots: NoRobots = False
+    no_verify_tls: NoVerifyTls = False
+    requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False
+    proxy: ProxyOption = None
+    on_captcha: Annotated[
+        OnTrouble, typer.Option("--on-captcha", help="wait holds a run at a captcha until a person resumes it.")
+    ] = OnTrouble.FAIL
+    on_missing: Annotated[
+        OnTrouble, typer.Option("--on-missing", help="wait holds a run with a missing field until a person resumes it.")
+    ] = OnTrouble.FAIL
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Add the job even if its target cannot be resolved or answers 5xx.")
+    ] = False
+    report: ReportOptions
 
 
-ChosenStrategy = Annotated[Strategy | None, typer.Option("--strategy", help="How to get the page (auto).")]
-
-
-ChosenPriority = Annotated[
-    PriorityName | None, typer.Option("--priority", help="Runs with a higher priority start first.")
-]
-
-
-def add(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
-    *,
-    fields: Fields = "",
-    css: Css = None,
-    xpath: Xpath = None,
-    jsonpath: Jsonpath = None,
-    item_links: ItemLinks = None,
-    next_page: NextPage = None,
-    whole_site: WholeSite = False,
-    max_pages: MaxPages = None,
-    max_items: MaxItems = None,
-    allow_domain: AllowDomain = None,
-    save_files: SaveFiles = False,
-    no_trap_detection: NoTrapDetection = False,
-    user_agent: UserAgent = None,
-    delay: Delay = None,
-    keep_param: KeepParams = None,
-    frequency: Frequency = "on_demand",
-    strategy: ChosenStrategy = None,
-    priority: ChosenPriority = None,
-    max_attempts: MaxAttempts = None,
-    timeout: TimeoutS = None,
-    no_robots: Annotated[bool, typer.Option("--no-robots", help="Ignore robots.txt.")] = False,
-    no_verify_tls: NoVerifyTls = False,
-    requires_auth: Annotated[bool, typer.Option("--requires-auth", help="The page needs a login.")] = False,
-    proxy: ProxyOption = None,
-    on_captcha: OnCaptcha = OnTrouble.FAIL,
-    on_missing: OnMissing = OnTrouble.FAIL,
-    no_check: NoCheck = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+def add(options: AddOptions) -> None:
     """Add a job. Its target is requested once and rejected if it cannot be resolved or answers 5xx.
 
     \b
@@ -96,36 +66,48 @@ def add(
     """
 
     settings = load_settings()
-    said = _pick_options(strategy, priority, timeout_s=timeout, max_attempts=max_attempts, no_robots=no_robots or None)
-    how: dict[str, Any] = {"frequency": frequency, "verify_tls": not no_verify_tls, "requires_auth": requires_auth}
-    how |= {"on_captcha": on_captcha, "on_missing": on_missing, "proxy": proxy_of(settings, proxy, dry_run=dry_run)}
-    job = draft_job(settings, url, parse_fields(fields, css, xpath, jsonpath), **how, **said)
-    pages = Pages(item_links, next_page, whole_site, max_pages, max_items, allow_domain, save_files, no_trap_detection)
-    pages = pages._replace(user_agent=user_agent, delay_s=delay, keep_params=keep_param)
-    finish(_add(settings, with_pages(job, pages), set(said), checks=not no_check, dry_run=dry_run, as_json=as_json))
+    chosen = _pick_chosen(options)
+    job = draft_job(
+        settings,
+        options.url,
+        parse_fields(options.wanted),
+        frequency=options.frequency,
+        verify_tls=not options.no_verify_tls,
+        requires_auth=options.requires_auth,
+        on_captcha=options.on_captcha,
+        on_missing=options.on_missing,
+        proxy=proxy_of(settings, options.proxy, dry_run=options.report.dry_run),
+        **chosen,
+    )
+    job = with_pages(job, options.pages)
+    finish(_add(settings, job, set(chosen), checks=not options.no_check, report=options.report))
 
 
-def _pick_options(strategy: Strategy | None, priority: PriorityName | None, **others: Any) -> dict[str, Any]:
-    """What of a job was chosen; for the rest its defaults hold."""
-    chosen = {"strategy": strategy, "priority": None if priority is None else priority.value_of, **others}
-    if chosen.pop("no_robots"):
-        chosen["respect_robots"] = False
+def _pick_chosen(options: AddOptions) -> dict[str, Any]:
+    """Return the values that were typed; the defaults of the installation apply to the others."""
+    chosen = {
+        "strategy": options.strategy,
+        "priority": None if options.priority is None else options.priority.value_of,
+        "timeout_s": options.timeout,
+        "max_attempts": options.max_attempts,
+        "respect_robots": False if options.no_robots else None,
+    }
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-async def _add(settings: Settings, job: Job, said: set[str], *, checks: bool, dry_run: bool, as_json: bool) -> int:
+async def _add(settings: Settings, job: Job, chosen: set[str], *, checks: bool, report: ReportOptions) -> int:
 
-    if dry_run:
-        if as_json:
+    if report.dry_run:
+        if report.as_json:
             render.print_json({"would": "add a job", "job": shapes.draft_shape(job)})
         else:
             print(f"would add a job for {job.target_url} ({job.frequency}, {job.strategy}); nothing was written")
         return exits.DONE
 
     async with open_client(settings) as app:
-        job = (await app.store.jobs.defaults()).over(job, said)
+        job = (await app.store.jobs.defaults()).over(job, chosen)
         stored, _ = await app.jobs.create(job, probes=checks)
-    if as_json:
+    if report.as_json:
         render.print_json(shapes.job_shape(stored))
     else:
         print(stored.job.id)

@@ -11,24 +11,11 @@ import typer
 
 from corral.cli import exits, files, hints, render, shapes
 from corral.cli.job_draft import draft_job, parse_fields, proxy_of
-from corral.cli.options import (
-    AsJson,
-    Css,
-    DryRun,
-    Fields,
-    Jsonpath,
-    MaxAttempts,
-    NoVerifyTls,
-    ProxyOption,
-    StrategyOption,
-    TimeoutS,
-    Xpath,
-)
+from corral.cli.options import FieldOptions, MaxAttempts, NetworkOptions, ReportOptions, TimeoutS
 from corral.cli.preflight import check_host
 from corral.cli.progress import history
 from corral.cli.progress import run as progress
 from corral.cli.running import Stop, finish, first_of
-from corral.cli.verbs.crawl.fetch_options import check_destination, is_standard_output
 from corral.cli.verbs.run.records import print_records, records_of
 from corral.domain.errors import JobNotFound, WrongState
 from corral.domain.jobs.job import Job, Strategy
@@ -43,43 +30,30 @@ from corral.wiring.roles import open_client, open_single_run
 _ALL = 1_000_000
 
 
-OutputFile = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write as .json, .jsonl, .csv, .parquet or .xlsx; - prints lines of JSON.",
-    ),
-]
-Cache = Annotated[
-    CacheMode | None, typer.Option("--cache", help="Reuse responses stored on disk. Default: APP_HTTP_CACHE.")
-]
+@dataclass(frozen=True, kw_only=True)
+class ScrapeOptions:
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")]
+    wanted: FieldOptions
+    strategy: Annotated[Strategy, typer.Option("--strategy", help="How to get the page.")] = Strategy.AUTO
+    timeout: TimeoutS = None
+    max_attempts: MaxAttempts = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write as .json, .jsonl, .csv, .parquet or .xlsx; - prints lines of JSON.",
+        ),
+    ] = None
+    network: NetworkOptions
+    cache: Annotated[
+        CacheMode | None, typer.Option("--cache", help="Reuse responses stored on disk. Default: APP_HTTP_CACHE.")
+    ] = None
+    report: ReportOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    path: Path | None
-    as_json: bool
-
-
-def scrape(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The page to collect from.")],
-    *,
-    fields: Fields = "",
-    css: Css = None,
-    xpath: Xpath = None,
-    jsonpath: Jsonpath = None,
-    strategy: StrategyOption = Strategy.AUTO,
-    timeout: TimeoutS = None,
-    max_attempts: MaxAttempts = None,
-    output: OutputFile = None,
-    proxy: ProxyOption = None,
-    no_verify_tls: NoVerifyTls = False,
-    cache: Cache = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+def scrape(options: ScrapeOptions) -> None:
     """Collect fields from one page, now.
 
     The address was typed by a person, so it may be a private one; only that host is reached.
@@ -92,42 +66,38 @@ def scrape(
     corral scrape https://example.com --fields title --json | jq -r '.records[0].title'
     """
 
+    cache, network = options.cache, options.network
     settings = load_settings() if cache is None else load_settings(http_cache=cache)
     job = draft_job(
         settings,
-        url,
-        parse_fields(fields, css, xpath, jsonpath),
-        strategy=strategy,
-        max_attempts=max_attempts,
-        timeout_s=timeout,
+        options.url,
+        parse_fields(options.wanted),
+        strategy=options.strategy,
+        max_attempts=options.max_attempts,
+        timeout_s=options.timeout,
         trusts_host=True,
-        verify_tls=not no_verify_tls,
-        proxy=proxy_of(settings, proxy, dry_run=dry_run),
+        verify_tls=not network.no_verify_tls,
+        proxy=proxy_of(settings, network.proxy, dry_run=options.report.dry_run),
     )
-    wanted = Output(_check_output(output, as_json=as_json), as_json)
-    if dry_run:
-        _say(job, wanted)
+    files.check_destination(options.output, as_json=options.report.as_json, keeps_pages=False)
+    if options.report.dry_run:
+        _print_dry_run(job, options)
     else:
-        finish(_scrape(settings, job, wanted))
+        finish(_scrape(settings, job, options))
 
 
-def _check_output(output: Path | None, *, as_json: bool) -> Path | None:
+def _print_dry_run(job: Job, options: ScrapeOptions) -> None:
 
-    return check_destination(output, as_json=as_json, keeps_pages=False)
-
-
-def _say(job: Job, output: Output) -> None:
-
-    if output.as_json:
-        path = None if output.path is None else str(output.path)
+    if options.report.as_json:
+        path = None if options.output is None else str(options.output)
         render.print_json({"would": "scrape", "job": shapes.draft_shape(job), "output": path})
         return
     names = ", ".join(spec.name for spec in job.fields)
-    where = f" into {output.path}" if output.path else ""
+    where = f" into {options.output}" if options.output else ""
     print(f"would collect {names} from {job.target_url} ({job.strategy}){where}; nothing was fetched or written")
 
 
-async def _scrape(settings: Settings, job: Job, output: Output) -> int:
+async def _scrape(settings: Settings, job: Job, options: ScrapeOptions) -> int:
 
     configure_logging("error")
     stop = Stop()
@@ -143,7 +113,7 @@ async def _scrape(settings: Settings, job: Job, output: Output) -> int:
         ended = await _execute(app, run, stop)
         run = await app.store.runs.get(run.id)
         found = await _records(app, run.id)
-    return _report(run, found, job, output) if ended else exits.INTERRUPTED
+    return _report(run, found, job, options) if ended else exits.INTERRUPTED
 
 
 async def _start(settings: Settings, job: Job, stop: Stop) -> Run | None:
@@ -201,20 +171,20 @@ async def _records(app: App, run_id: str) -> list[Record]:
     return await records_of(app.store, run_id, _ALL)
 
 
-def _report(run: Run, found: list[Record], job: Job, output: Output) -> int:
+def _report(run: Run, found: list[Record], job: Job, options: ScrapeOptions) -> int:
     """Print or write the records, and report missing fields."""
 
-    data = [record.data for record in found]
-    if is_standard_output(output.path):
+    data, output = [record.data for record in found], options.output
+    if files.is_standard_output(output):
         for record in data:
             print(json.dumps(record, ensure_ascii=False))
-    elif output.path is not None and data:
-        files.write_records(output.path, [spec.name for spec in job.fields], data)
-    if output.as_json:
+    elif output is not None and data:
+        files.write_records(output, [spec.name for spec in job.fields], data)
+    if options.report.as_json:
         render.print_json({"run": shapes.run_shape(run), "records": data})
-    elif output.path is not None and data and not is_standard_output(output.path):
-        print(f"{len(data)} record{'s' if len(data) != 1 else ''} written to {output.path}")
-    elif data and output.path is None:
+    elif output is not None and data and not files.is_standard_output(output):
+        print(f"{len(data)} record{'s' if len(data) != 1 else ''} written to {output}")
+    elif data and output is None:
         print_records(data)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:

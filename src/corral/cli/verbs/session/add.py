@@ -1,12 +1,13 @@
 """`corral session add`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, check_id
+from corral.cli.options import ReportOptions, check_id
 from corral.cli.running import finish
 from corral.cli.secret_input import read_draft
 from corral.cli.stores import read_store
@@ -21,12 +22,12 @@ from corral.wiring.roles import open_client
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
 
 
-Name = Annotated[str, typer.Option("--name", help="Name of the session; replaces one of the same name.")]
+SessionName = Annotated[str, typer.Option("--name", help="Name of the session; replaces one of the same name.")]
 
 
-def add(
-    job_id: JobArgument,
-    *,
+@dataclass(frozen=True, kw_only=True)
+class SessionAddOptions:
+    job_id: JobArgument
     cookies: Annotated[
         Path | None,
         typer.Option(
@@ -34,17 +35,18 @@ def add(
             metavar="FILE",
             help="Cookies as browsers export them, cookies.txt, or a Playwright storage state; - is standard input.",
         ),
-    ] = None,
+    ] = None
     cookie: Annotated[
         list[str] | None,
         typer.Option(
             "--cookie", metavar="NAME=VALUE", help="One cookie; NAME=@FILE reads the value, NAME=- prompts for it."
         ),
-    ] = None,
-    name: Name = "default",
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    name: SessionName = "default"
+    report: ReportOptions
+
+
+def add(options: SessionAddOptions) -> None:
     """Add a session to a job that requires a login. It is encrypted before it is stored.
 
     Other users of this machine can read the command line: pass secrets by file (@FILE) or prompt (-).
@@ -54,23 +56,23 @@ def add(
     corral session add 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --cookie sid=-
     """
 
-    draft = read_draft(cookies, cookie or (), name)
-    finish(put(load_settings(), check_id(job_id, "job"), draft, dry_run=dry_run, as_json=as_json))
+    draft = read_draft(options.cookies, options.cookie or (), options.name)
+    finish(put(load_settings(), check_id(options.job_id, "job"), draft, options.report))
 
 
-async def put(settings: Settings, job_id: str, draft: SessionDraft, *, dry_run: bool, as_json: bool) -> int:
+async def put(settings: Settings, job_id: str, draft: SessionDraft, report: ReportOptions) -> int:
 
-    if dry_run:
+    if report.dry_run:
         async with read_store(settings) as store:
             job = (await store.jobs.get(job_id)).job
         state = parse_session(job.target_url, draft.cookies, draft.storage, draft.headers)
         what = f"add a session of {len(state.cookies)} cookies to job {job_id}"
-        render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=as_json)
+        render.print_plan(what, {"job_id": job_id, "cookies": len(state.cookies)}, as_json=report.as_json)
         return exits.DONE
     async with open_client(settings) as app_:
         info, _ = await app_.sessions.put(job_id, draft)
         waiting = await _waiting(app_.store, job_id)
-    print_added(info, waiting, as_json=as_json)
+    print_added(info, waiting, as_json=report.as_json)
     return exits.DONE
 
 

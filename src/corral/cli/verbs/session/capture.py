@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun, check_id
+from corral.cli.options import ReportOptions, check_id
 from corral.cli.running import finish
 from corral.cli.secret_input import parse_named_value
 from corral.cli.stores import read_store
-from corral.cli.verbs.session.add import put
+from corral.cli.verbs.session.add import JobArgument, SessionName, put
 from corral.domain.errors import BadInput, CorralError
 from corral.domain.jobs.job import Job
 from corral.domain.net.url import parse_target
@@ -33,12 +33,12 @@ class Form:
     submit: str | None = None
 
 
-def capture(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")],
-    *,
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions:
+    job_id: JobArgument
     login_url: Annotated[
         str | None, typer.Option("--login-url", metavar="URL", help="The page with the login form.")
-    ] = None,
+    ] = None
     fill: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,16 +46,15 @@ def capture(
             metavar="FIELD=VALUE",
             help="Type into a field; FIELD=@FILE reads the value, FIELD=- prompts for it.",
         ),
-    ] = None,
+    ] = None
     submit: Annotated[
         str | None, typer.Option("--submit", metavar="SELECTOR", help="The button (default: the form's own).")
-    ] = None,
-    name: Annotated[
-        str, typer.Option("--name", help="Name of the session; replaces one of the same name.")
-    ] = "default",
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    name: SessionName = "default"
+    report: ReportOptions
+
+
+def capture(options: CaptureOptions) -> None:
     """Log in, in a window or through a form, and save the session.
 
     The login address may be a private one, because you typed it; only that host is reachable.
@@ -67,12 +66,12 @@ def capture(
       --fill user=me --fill password=-
     """
 
-    pairs = [parse_named_value(text, "--fill") for text in fill or ()]
-    form = Form(login_url, [(field_name, Secret(value)) for field_name, value in pairs], submit)
-    finish(_capture(load_settings(), check_id(job_id, "job"), form, name, dry_run=dry_run, as_json=as_json))
+    pairs = [parse_named_value(text, "--fill") for text in options.fill or ()]
+    form = Form(options.login_url, [(field_name, Secret(value)) for field_name, value in pairs], options.submit)
+    finish(_capture(load_settings(), check_id(options.job_id, "job"), form, options.name, options.report))
 
 
-async def _capture(settings: Settings, job_id: str, form: Form, name: str, *, dry_run: bool, as_json: bool) -> int:
+async def _capture(settings: Settings, job_id: str, form: Form, name: str, report: ReportOptions) -> int:
 
     configure_logging("error")
     if form.fills and form.url is None:
@@ -84,17 +83,17 @@ async def _capture(settings: Settings, job_id: str, form: Form, name: str, *, dr
             "or have a form filled in: --login-url URL --fill user=… --fill password=-",
         )
         return exits.FAILED
-    if dry_run:
+    if report.dry_run:
         async with read_store(settings) as store:
             job = (await store.jobs.get(job_id)).job
         at = form.url or job.target_url
-        render.print_plan(f"log in at {at} for job {job_id}", {"job_id": job_id, "url": at}, as_json=as_json)
+        render.print_plan(f"log in at {at} for job {job_id}", {"job_id": job_id, "url": at}, as_json=report.as_json)
         return exits.DONE
     async with open_client(settings) as app:
         job = (await app.store.jobs.get(job_id)).job
         state = await _log_in(app, form, job)
     draft = SessionDraft(state["cookies"], state["storage"], name=name)
-    return await put(settings, job_id, draft, dry_run=False, as_json=as_json)
+    return await put(settings, job_id, draft, report)
 
 
 async def _log_in(app: App, form: Form, job: Job) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """`corral site pace`."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from corral.cli import exits, render
-from corral.cli.options import AsJson, DryRun
+from corral.cli.options import ReportOptions
 from corral.cli.running import finish
 from corral.cli.writable_store import open_writable_store
 from corral.domain.errors import BadInput
@@ -15,21 +16,22 @@ from corral.settings import Settings, load_settings
 from corral.views.host_limits import pace_read
 
 
-def pace(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, optionally with a port, or one of its URLs.")],
-    *,
+@dataclass(frozen=True, kw_only=True)
+class PaceOptions:
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, optionally with a port, or one of its URLs.")]
     concurrency: Annotated[
         int | None,
         typer.Option("--concurrency", min=1, max=1000, help="Concurrent requests; overrides the value of a crawl."),
-    ] = None,
+    ] = None
     delay: Annotated[
         float | None,
         typer.Option("--delay", min=0, max=3600, help="Seconds between two requests, with a jitter of half."),
-    ] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Return to the settings.")] = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    reset: Annotated[bool, typer.Option("--reset", help="Return to the settings.")] = False
+    report: ReportOptions
+
+
+def pace(options: PaceOptions) -> None:
     """Set the request rate of a site. Running nodes apply it within two seconds.
 
     Omitted values default to APP_HOST_CONCURRENCY and APP_HOST_DELAY_SECONDS.
@@ -39,24 +41,28 @@ def pace(
     corral site pace example.com --reset
     """
 
-    if reset == (concurrency is not None or delay is not None):
+    wanted = SitePace(options.concurrency, options.delay)
+    if options.reset == (wanted.concurrency is not None or wanted.delay_s is not None):
         hint = "give --concurrency, --delay or both; or --reset alone"
         raise BadInput("this says nothing about the pace, or two things at once", field="pace", hint=hint)
-    host_key = host_key_of(parse_target(host if "://" in host else f"http://{host}", field="host"))
-    finish(_pace(load_settings(), host_key, SitePace(concurrency, delay), dry_run=dry_run, as_json=as_json))
+    url = options.host if "://" in options.host else f"http://{options.host}"
+    host_key = host_key_of(parse_target(url, field="host"))
+    finish(_pace(load_settings(), host_key, wanted, options.report))
 
 
-async def _pace(settings: Settings, host_key: str, said: SitePace, *, dry_run: bool, as_json: bool) -> int:
+async def _pace(settings: Settings, host_key: str, wanted: SitePace, report: ReportOptions) -> int:
 
-    if dry_run:
-        render.print_plan(f"set the pace of {host_key}", {"host": host_key, "pace": pace_read(said)}, as_json=as_json)
+    if report.dry_run:
+        render.print_plan(
+            f"set the pace of {host_key}", {"host": host_key, "pace": pace_read(wanted)}, as_json=report.as_json
+        )
         return exits.DONE
     async with open_writable_store(settings) as store:
-        await store.hosts.set_pace(host_key, said)
-    if as_json:
-        render.print_json({"host": host_key, "pace": pace_read(said)})
+        await store.hosts.set_pace(host_key, wanted)
+    if report.as_json:
+        render.print_json({"host": host_key, "pace": pace_read(wanted)})
         return exits.DONE
-    at_once = "as many as the settings say" if said.concurrency is None else str(said.concurrency)
-    between = "as far apart as the settings say" if said.delay_s is None else f"{said.delay_s:g} s apart"
+    at_once = "as many as the settings say" if wanted.concurrency is None else str(wanted.concurrency)
+    between = "as far apart as the settings say" if wanted.delay_s is None else f"{wanted.delay_s:g} s apart"
     print(f"{host_key}: {at_once} at once, {between}")
     return exits.DONE
