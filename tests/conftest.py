@@ -1,6 +1,5 @@
 import signal
 from collections.abc import Iterator
-from typing import Any
 
 import alembic.command  # noqa: F401 - loaded here, migrations run in this process, which has threads, and not in a fork
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from tests import forked, services
 from tests.chaos.level import LEVEL
 from tests.chaos.report import LINES
+from tests.parallel import pytest_addoption, pytest_runtestloop  # noqa: F401
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("corral", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """A shell starts what runs in its background deaf to these; the processes that tests start would be deaf, too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    if config.getoption("numprocesses", None):
+    if config.getoption("processes"):
         forked.provide()
 
 
@@ -47,18 +47,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if late:
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in late]
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where several processes share the work, hand the lines to the one that prints."""
-    told = getattr(session.config, "workeroutput", None)
-    if told is not None:
-        told["chaos"] = LINES
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    LINES.extend(getattr(node, "workeroutput", {}).get("chaos", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

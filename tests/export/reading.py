@@ -8,7 +8,6 @@ import unicodedata
 from typing import Any
 
 import openpyxl
-import pyarrow.parquet as pq
 
 # How Excel writes characters that XML cannot; the reader leaves them as they are.
 _ESCAPED = re.compile("_x([0-9A-F]{4})_")
@@ -37,8 +36,14 @@ def starts_formula(cell: str) -> bool:
 
 
 def parquet(data: bytes) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(io.BytesIO(data)).to_pylist()
+    found: list[dict[str, Any]] = parquet_file(data).read().to_pylist()
     return found
+
+
+def parquet_file(data: bytes) -> Any:
+    import pyarrow.parquet as pq  # starts a thread
+
+    return pq.ParquetFile(io.BytesIO(data))
 
 
 def xlsx(data: bytes) -> dict[str, list[list[Any]]]:

@@ -5,14 +5,12 @@ import io
 import json
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
 from corral.export import columns as columns_module
-from corral.export import parquet as parquet_module
 from corral.export.columns import Columns
 from corral.export.formats import Format
 from corral.export.outbox import Outbox
@@ -156,20 +154,20 @@ def test_parquet_has_one_type_for_each_column() -> None:
 def test_what_does_not_fit_one_type_is_json(values: list[Any], kind: str, read: list[Any]) -> None:
     data = written(Format.PARQUET, [{"v": value} for value in values])
     assert [row["v"] for row in reading.parquet(data)] == read
-    field = pq.read_schema(io.BytesIO(data)).field("v")
+    field = reading.parquet_file(data).schema_arrow.field("v")
     assert str(field.type) == kind
     is_json = kind == "string" and values != [None, None]
     assert ((field.metadata or {}).get(b"corral:encoding") == b"json") == is_json
 
 
 def test_parquet_is_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_module, "_GROUP_ROWS", 10)
+    monkeypatch.setattr("corral.export.parquet._GROUP_ROWS", 10)
     data = written(Format.PARQUET, RECORDS)
-    about = pq.ParquetFile(io.BytesIO(data)).metadata
+    about = reading.parquet_file(data).metadata
     assert about.num_row_groups == -(-len(RECORDS) // 10)
-    monkeypatch.setattr(parquet_module, "_GROUP_CHARS", 1)
+    monkeypatch.setattr("corral.export.parquet._GROUP_CHARS", 1)
     data = written(Format.PARQUET, RECORDS[:3])
-    assert pq.ParquetFile(io.BytesIO(data)).metadata.num_row_groups == 3
+    assert reading.parquet_file(data).metadata.num_row_groups == 3
 
 
 def test_a_workbook_has_texts_numbers_and_truth_but_no_formula() -> None:
