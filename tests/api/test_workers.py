@@ -84,4 +84,4 @@ async def test_due_work_that_nobody_serves_degrades_the_health(tmp_path: Path, m
     assert fresh["status"] == "healthy"
     assert old["status"] == "degraded"
     assert old["components"]["workers"]["status"] == "degraded"
-    assert "no worker serves it; start one with `corral worker`" in old["components"]["workers"]["reason"]
+    assert "no node serves it; start one with `corral worker`" in old["components"]["workers"]["reason"]

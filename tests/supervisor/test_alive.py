@@ -23,4 +23,4 @@ def test_who_does_not_answer_is_not_alive(corral: Corral, part: str) -> None:
 def test_a_broker_without_workers_has_nobody_who_answers(corral: Corral, redis_server: RedisServer) -> None:
     done = corral.here("alive", "worker", APP_CELERY_BROKER_URL=redis_server.url(13))
     assert done.code == 1
-    assert "no worker answers" in done.err
+    assert "no Celery worker answers" in done.err

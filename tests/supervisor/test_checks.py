@@ -114,7 +114,7 @@ def test_a_worker_is_alive_when_it_answers() -> None:
         raise ConnectionError
 
     assert celery_health(lambda: ["celery@here"]) == WELL
-    assert celery_health(list).problem == "no worker answers"
+    assert celery_health(list).problem == "no Celery worker answers"
     assert "carries no questions" in celery_health(unheard).problem
 
 

@@ -1,11 +1,11 @@
-"""Prometheus numbers of all nodes together, and of what waits for them."""
+"""Prometheus metrics of all nodes and of the queues."""
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from corral.domain.runs.node import NodeState, QueueNow
 from corral.wiring.app import App
 
-_MOST_WORKERS = 1000
+_MOST_NODES = 1000
 
 
 class FleetMetrics:
@@ -13,7 +13,7 @@ class FleetMetrics:
         def gauge(name: str, what: str, *labels: str) -> Gauge:
             return Gauge(name, what, labels, registry=registry)
 
-        self._workers = gauge("corral_workers", "Nodes on record, by state", "state")
+        self._nodes = gauge("corral_workers", "Nodes on record, by state", "state")
         self._due = gauge("corral_queue_depth", "Runs that are due", "queue", "priority")
         self._later = gauge("corral_queue_later", "Runs queued for later", "queue", "priority")
         self._held = gauge("corral_queue_held", "Runs held, or waiting for their host", "queue", "priority")
@@ -24,9 +24,9 @@ class FleetMetrics:
         self._messages = gauge("corral_broker_messages", "Messages in the broker, where there is one", "queue")
 
     async def look(self, app: App) -> None:
-        states = [worker.state for worker in await app.store.nodes.list_all(limit=_MOST_WORKERS)]
+        states = [node.state for node in await app.store.nodes.list_all(limit=_MOST_NODES)]
         for state in NodeState:
-            self._workers.labels(state.value).set(states.count(state))
+            self._nodes.labels(state.value).set(states.count(state))
         for queue in await app.store.runs.count_queues():
             self._tell(queue)
         broker = app.broker_now

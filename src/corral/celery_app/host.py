@@ -88,7 +88,7 @@ class NodeHost:
             if not self._ready.done():
                 self._ready.set_exception(error)
                 return
-            # A worker that only takes messages and executes nothing would be the worst of all.
+            # Exit: a Celery worker without its node would consume messages and execute nothing.
             log.error("node_ended", exc_info=error)
             os._exit(1)
 

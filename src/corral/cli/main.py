@@ -14,9 +14,9 @@ from corral.domain.errors import CorralError
 _START, _COLLECT, _CARE = "Start", "Collect", "Operate"
 
 VERBS: tuple[Verb | Group, ...] = (
-    Verb("up", "up:up", "Start the API, the dashboard and a worker node.", _START),
+    Verb("up", "up:up", "Start the API, the dashboard and a node that executes runs.", _START),
     Verb("serve", "serve:serve", "Serve the API and the dashboard, without executing runs.", _START),
-    Verb("worker", "worker:worker", "Execute runs, without serving anything.", _START),
+    Verb("worker", "worker:worker", "Start a node that executes runs, without the API.", _START),
     Verb("demo", "demo:demo", "Start a sample site, jobs for it, and the dashboard.", _START),
     Verb("scrape", "scrape.command:scrape", "Collect fields from one page, now.", _COLLECT),
     Verb("crawl", "crawl.command:crawl", "Crawl a site now: title, text and links of every page.", _COLLECT),
@@ -151,7 +151,7 @@ _INTRODUCTION = """Say what to collect; Corral decides how, runs it, and records
 corral demo                                       try it on a sample site
 corral scrape https://example.com --fields title  collect from one page
 corral crawl https://example.com --depth 2        collect from a whole site
-corral up                                         API, dashboard, worker node
+corral up                                         API, dashboard, node
 """
 
 

@@ -183,6 +183,6 @@ def celery_health(ping: Callable[[], list[str]]) -> ServiceHealth:
     """Does anybody answer who was asked over the broker?"""
     try:
         answered = ping()
-    except Exception as error:  # noqa: BLE001 - whatever the broker's library raises, the worker was not heard
+    except Exception as error:  # noqa: BLE001 - whatever the broker's library raises, the worker did not answer
         return ServiceHealth(is_well=False, problem=f"the broker carries no questions ({type(error).__name__})")
-    return WELL if answered else ServiceHealth(is_well=False, problem="no worker answers")
+    return WELL if answered else ServiceHealth(is_well=False, problem="no Celery worker answers")

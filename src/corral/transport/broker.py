@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 
-# `/health` and the watchdog of a worker go by it; runs are found in the database whatever it says.
+# `/health` and the watchdog of a node go by it; runs are found in the database whatever it says.
 _EVERY_S = 0.5
 _ANSWERS_WITHIN_S = 1.0
 # How the client library names the list of a queue for a step of priority.

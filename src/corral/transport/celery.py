@@ -55,7 +55,7 @@ def make_celery(broker_url: str, **more: Any) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
-        # A sweep that no worker takes is worth nothing a moment later.
+        # A sweep that no node takes at once is useless a moment later.
         beat_schedule={
             "sweep": {
                 "task": SWEEP,

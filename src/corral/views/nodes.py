@@ -1,4 +1,4 @@
-"""Nodes on record and queues, over the wire and on the command line."""
+"""Nodes and queues, as the API and the command line show them."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -13,22 +13,22 @@ class HeldRunRead(BaseModel):
     kind: str
     job_id: str | None
     since: datetime | None = Field(description="when it was claimed")
-    lease_left_s: float = Field(description="below 0 the lease has run out, and the run is about to be taken back")
+    lease_left_s: float = Field(description="negative once the lease has expired; the run is then about to be requeued")
 
 
-class WorkerRead(BaseModel):
-    owner: str = Field(description="who holds leases: 128 random bits for each start of a process")
+class NodeRead(BaseModel):
+    owner: str = Field(description="the owner of leases: 128 random bits, new at each start")
     state: Literal["live", "stopping", "lost"] = Field(description="`lost` once it was not seen for 10 s")
     role: Literal["embedded", "worker", "single"] = Field(description="`single` executes one run for a terminal")
     host: str
     pid: int
     transport: str
-    queues: list[str] = Field(description="of which it takes any run")
+    queues: list[str] = Field(description="the queues it claims runs from")
     concurrency: int = Field(description="runs at once")
     processes: int = Field(description="worker processes that were alive when it was last seen")
     version: str
     started_at: datetime
-    seen_s: float = Field(description="ago, by the clock of the database")
+    seen_s: float = Field(description="seconds since its last heartbeat, by the database clock")
     holding: int = Field(description="runs it executes now")
     runs: list[HeldRunRead] = Field(description="the oldest 20 of them; GET /workers/{owner}/runs has all")
 
@@ -36,7 +36,7 @@ class WorkerRead(BaseModel):
 class BandRead(BaseModel):
     priority: Literal["critical", "high", "medium", "low"]
     due: int
-    later: int = Field(description="queued for a moment that has not come")
+    later: int = Field(description="queued with a due time in the future")
     held: int = Field(description="waiting for a person, or for its host")
 
 
@@ -46,7 +46,7 @@ class QueueRead(BaseModel):
     later: int
     held: int
     running: int
-    oldest_s: float | None = Field(description="how long the oldest due run has waited; null where none is due")
+    oldest_s: float | None = Field(description="how long the oldest due run has waited; null if none is due")
     messages: int | None = Field(description="messages in the broker; null without a broker, or if it does not answer")
     bands: list[BandRead]
 
@@ -61,23 +61,23 @@ def to_held_run_read(run: HeldRun) -> dict[str, Any]:
     }
 
 
-def worker_read(worker: NodeStatus) -> dict[str, Any]:
-    info = worker.info
+def node_read(node: NodeStatus) -> dict[str, Any]:
+    info = node.info
     return {
         "owner": info.owner,
-        "state": worker.state.value,
+        "state": node.state.value,
         "role": info.role.value,
         "host": info.host,
         "pid": info.pid,
         "transport": info.transport,
         "queues": list(info.queues),
         "concurrency": info.concurrency,
-        "processes": worker.processes,
+        "processes": node.processes,
         "version": info.version,
-        "started_at": worker.started_at,
-        "seen_s": round(worker.seen_s, 1),
-        "holding": worker.holding,
-        "runs": [to_held_run_read(run) for run in worker.runs],
+        "started_at": node.started_at,
+        "seen_s": round(node.seen_s, 1),
+        "holding": node.holding,
+        "runs": [to_held_run_read(run) for run in node.runs],
     }
 
 

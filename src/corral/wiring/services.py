@@ -101,9 +101,9 @@ class Installation:
     # -- the services -----------------------------------------------------------------------------------
 
     def services(self, *, workers: int | None = None, api: tuple[str, int] | None = None) -> list[Service]:
-        """In the order of starting. Without a number of workers, one, and none where one answers already.
+        """Return the services in starting order. Without `workers`: one Celery worker, unless one already answers.
 
-        The API is started before the workers: it needs none of them to answer, and accepts runs that wait for them.
+        The API is started before the workers: it answers without them, and the runs it accepts stay queued.
         """
         base = [self._redis(), *([self._postgres()] if self.has_postgres else [])]
         below = tuple(service.name for service in base)
@@ -135,7 +135,7 @@ class Installation:
         concurrency = self.settings.runs_per_process if "runs_per_process" in given else WORKER_CONCURRENCY
         # One process each, unless the settings ask for more: --workers is how an installation grows.
         processes = () if "workers" in given else ("--processes", "1")
-        beat = ("--beat",) if name == FIRST_WORKER else ()  # one keeps the time for all
+        beat = ("--beat",) if name == FIRST_WORKER else ()  # one scheduler for all nodes
         return Service(
             name,
             self._worker_health,
@@ -184,10 +184,10 @@ class Installation:
         about = f"{self.data_dir} on {os.uname().nodename}"
         return checks.claim_instance(self.broker, identity_of(self.settings), about)
 
-    # -- workers ----------------------------------------------------------------------------------------
+    # -- Celery workers ----------------------------------------------------------------------------------------
 
     def _ping(self, **whom: Any) -> list[str]:
-        """Ping workers through the broker and return the first that answers."""
+        """Ping Celery workers through the broker and return the first that answers."""
         replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **whom)
         return [str(name) for reply in replies or () for name in reply]
 
@@ -211,13 +211,13 @@ class Installation:
         if not (broker := checks.redis_health(self.broker)).is_well:
             return broker
         if not checks.has_listeners(self.broker):
-            return ServiceHealth(is_well=False, problem="no worker answers")
+            return ServiceHealth(is_well=False, problem="no Celery worker answers")
         if self._other_installation() is not None:
-            return ServiceHealth(is_well=False, problem="the workers that answer belong to another installation")
+            return ServiceHealth(is_well=False, problem="the Celery workers that answer belong to another installation")
         return self._ping_celery(self._ping)
 
     def worker_here(self) -> ServiceHealth:
-        """Whether a worker of this machine answers, whatever its process."""
+        """Ping any Celery worker of this machine, whatever its process id."""
         return self._ping_celery(lambda: self._ping(pattern=f"*@{os.uname().nodename}", matcher="glob"))
 
     def _ping_celery(self, ping: Callable[[], list[str]]) -> ServiceHealth:

@@ -35,7 +35,7 @@ def test_nothing_there_is_well_and_stays_so(corral: Corral) -> None:
     done = corral.here("status")
 
     assert done.code == 0
-    assert "no worker is there" in done.out
+    assert "no node is running" in done.out
     assert "not there yet" in done.out
     assert not corral.data.exists()
 
@@ -47,7 +47,7 @@ def test_due_work_without_a_worker_is_wrong_and_says_what_to_do(corral: Corral) 
     told = corral.here("status", "--json")
 
     assert done.code == told.code == 1
-    assert "✗ 1 run is due in the queue http and no worker serves it; start one with `corral worker`" in done.out
+    assert "✗ 1 run is due in the queue http and no node serves it; start one with `corral worker`" in done.out
     assert told.json["ok"] is False
     assert [queue["due"] for queue in told.json["queues"]] == [1, 0, 0]
     assert told.json["broker"] is None

@@ -121,7 +121,7 @@ async def test_due_work_that_nobody_alive_serves_is_neglected(store: Store, sql:
     await seen(store, info)
     [found] = await store.runs.find_neglected(30)
     assert isinstance(found, Neglect)
-    assert re.search(r"have waited for [4-9]\d s and no worker serves it", found.sentence)
+    assert re.search(r"have waited for [4-9]\d s and no node serves it", found.sentence)
     full = a_card()
     await seen(store, full)
     assert await store.runs.find_neglected(30) == []

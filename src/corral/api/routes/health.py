@@ -40,7 +40,7 @@ async def _neglect(corral: Corral) -> str | None:
 
 
 async def _others(corral: Corral) -> dict[str, Any]:
-    """Who works, where this process only serves."""
+    """Describe the live nodes, for a process without its own node."""
     try:
         async with asyncio.timeout(_ANSWER_S):
             found = [each for each in await corral.store.nodes.list_all() if each.state is NodeState.LIVE]
@@ -88,7 +88,7 @@ async def health(request: Request, corral: Corral) -> Response:
         broker = corral.broker
         components["broker"] = {"status": "up" if broker.is_up else "down"}
         if broker.problem is not None:
-            # Nothing is lost by it: the workers look into the database instead.
+            # No run is lost: the nodes poll the database instead.
             components["broker"]["reason"] = broker.problem
             status = "degraded" if status == "healthy" else status
     status = _add_server(request, components, status)

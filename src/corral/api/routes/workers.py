@@ -10,21 +10,21 @@ from corral.api.deps import Corral, Cursor, Limit
 from corral.api.routing import make_router
 from corral.views.nodes import (
     HeldRunRead,
+    NodeRead,
     QueueRead,
-    WorkerRead,
+    node_read,
     queue_read,
     to_held_run_read,
-    worker_read,
 )
 
 router = make_router("workers")
 
 
-@router.get("/workers", response_model=list[WorkerRead])
+@router.get("/workers", response_model=list[NodeRead])
 async def list_workers(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """List the nodes. A node that died is listed as lost for an hour, or until its runs were requeued."""
     found = await corral.store.nodes.list_all(render.cursor_owner(cursor), limit)
-    return render.page([worker_read(each) for each in found], found[-1].info.owner if found else None, limit)
+    return render.page([node_read(each) for each in found], found[-1].info.owner if found else None, limit)
 
 
 @router.get("/workers/{owner}/runs", response_model=list[HeldRunRead])

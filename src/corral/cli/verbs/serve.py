@@ -21,7 +21,7 @@ class ServeOptions:
 def serve(options: ServeOptions) -> None:
     """Serve the API and the dashboard, without executing runs.
 
-    Runs stay queued until a `corral worker` executes them.
+    Runs stay queued until a node (`corral worker`) executes them.
 
     \b
     corral serve
@@ -38,7 +38,7 @@ async def _serve(settings: Settings, listener: Listener, *, as_json: bool) -> in
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
-    role = "serves" if as_json else "serves; runs wait until a `corral worker` takes them"
+    role = "serves" if as_json else "serves; runs stay queued until a `corral worker` claims them"
     said = announcement(settings, listener, role, as_json=as_json)
     async with open_api(settings) as app:
         await serve_api(app, listener, stop, announce=said)

@@ -1,4 +1,4 @@
-"""`corral status`: who works, what each holds, what waits, and whether something is wrong."""
+"""`corral status`: the nodes, the runs they hold, the queues, and what is wrong."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from corral.cli.stores import database_file, read_store
 from corral.domain.errors import StorageUnavailable
 from corral.domain.runs.node import BrokerNow, NodeStatus, QueueNow, troubles
 from corral.settings import Settings, load_settings
-from corral.views.nodes import queue_read, worker_read
+from corral.views.nodes import node_read, queue_read
 from corral.wiring.broker import look_at_broker
 
 _EVERY_S = 2.0
 _MOST = 200
-_WORKERS = ("state", "role", "host…", "pid", "queues?", "processes?", "holds", "up?", "seen", "version?")
+_NODES = ("state", "role", "host…", "pid", "queues?", "processes?", "holds", "up?", "seen", "version?")
 _QUEUES = ("queue", "due", "later", "held", "running", "oldest")
-_HELD = ("run", "kind", "job?", "worker", "since", "lease left?")
+_HELD = ("run", "kind", "job?", "node", "since", "lease left?")
 
-_NO_BROKER = "workers look into the database until then; start Redis, or check APP_CELERY_BROKER_URL"
+_NO_BROKER = "nodes poll the database until then; start Redis, or check APP_CELERY_BROKER_URL"
 
 Watch = Annotated[bool, typer.Option("--watch", help=f"Refresh every {_EVERY_S:g} s, until Ctrl-C.")]
 
@@ -35,7 +35,7 @@ class Look:
 
     storage: str
     storage_is_up: bool
-    workers: Sequence[NodeStatus] = ()
+    nodes: Sequence[NodeStatus] = ()
     queues: Sequence[QueueNow] = ()
     broker: BrokerNow | None = None
     problems: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ async def look(settings: Settings) -> Look:
     told = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
     try:
         async with read_store(settings) as store:
-            workers, queues = await store.nodes.list_all(limit=_MOST), await store.runs.count_queues()
+            nodes, queues = await store.nodes.list_all(limit=_MOST), await store.runs.count_queues()
     except StorageUnavailable as error:
         problems = (f"{error.message}; {error.hint or 'try again'}", *told)
         return Look(storage, storage_is_up=False, broker=broker, problems=problems)
-    return Look(storage, True, workers, queues, broker, (*troubles(workers, queues), *told))
+    return Look(storage, True, nodes, queues, broker, (*troubles(nodes, queues), *told))
 
 
 def _storage(settings: Settings) -> str:
@@ -100,23 +100,23 @@ def _show(found: Look, *, as_json: bool, watch: bool) -> None:
         print(f"broker   {'down' if found.broker.problem else 'up'}{f', messages: {messages}' if messages else ''}")
     if found.storage_is_up:
         print()
-        render.print_table(_WORKERS, [_worker_row(each) for each in found.workers], nothing="no worker is there")
+        render.print_table(_NODES, [_node_row(each) for each in found.nodes], nothing="no node is running")
         print()
         render.print_table(_QUEUES, [_queue_row(each) for each in found.queues], nothing="nothing waits")
-        if held := [row for each in found.workers for row in _rows_of_runs(each)]:
+        if held := [row for each in found.nodes for row in _rows_of_runs(each)]:
             print()
             render.print_table(_HELD, held)
     print()
     print("\n".join(f"✗ {problem}" for problem in found.problems) or "✓ everything is served")
 
 
-def _worker_row(worker: NodeStatus) -> tuple[Cell, ...]:
+def _node_row(node: NodeStatus) -> tuple[Cell, ...]:
 
-    info = worker.info
-    up = render.ago(worker.started_at).removesuffix(" ago")
+    info = node.info
+    up = render.ago(node.started_at).removesuffix(" ago")
     queues = ",".join(info.queues) or "-"
-    told = (worker.state.value, info.role.value, info.host, info.pid, queues, worker.processes, worker.holding)
-    return (*told, up, f"{worker.seen_s:.0f} s ago", info.version)
+    told = (node.state.value, info.role.value, info.host, info.pid, queues, node.processes, node.holding)
+    return (*told, up, f"{node.seen_s:.0f} s ago", info.version)
 
 
 def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
@@ -124,15 +124,15 @@ def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
     return (queue.name.value, queue.due, queue.later, queue.held, queue.running, oldest)
 
 
-def _rows_of_runs(worker: NodeStatus) -> list[tuple[Cell, ...]]:
+def _rows_of_runs(node: NodeStatus) -> list[tuple[Cell, ...]]:
 
-    info = worker.info
+    info = node.info
     rows: list[tuple[Cell, ...]] = [
         (run.id, run.kind, run.job_id, f"{info.host}:{info.pid}", render.ago(run.since), f"{run.lease_left_s:.0f} s")
-        for run in worker.runs
+        for run in node.runs
     ]
-    if worker.holding > len(rows):
-        rows.append((f"… and {worker.holding - len(rows)} more", "", "", f"{info.host}:{info.pid}", "", ""))
+    if node.holding > len(rows):
+        rows.append((f"… and {node.holding - len(rows)} more", "", "", f"{info.host}:{info.pid}", "", ""))
     return rows
 
 
@@ -148,6 +148,6 @@ def _shape(found: Look) -> dict[str, Any]:
         "problems": list(found.problems),
         "storage": {"what": found.storage, "status": "up" if found.storage_is_up else "down"},
         "broker": None if found.broker is None else _broker_shape(found.broker),
-        "workers": [worker_read(each) for each in found.workers],
+        "workers": [node_read(each) for each in found.nodes],
         "queues": [queue_read(each, found.broker) for each in found.queues],
     }

@@ -17,7 +17,7 @@ from corral.settings import load_settings
 class UpOptions:
     listen: ListenOptions
     distributed: Annotated[
-        bool, typer.Option("--distributed", help="Run and supervise Redis, workers and the API as processes.")
+        bool, typer.Option("--distributed", help="Run and supervise Redis, Celery workers and the API as processes.")
     ] = False
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, max=64, help="How many Celery workers; with --distributed.")
@@ -26,7 +26,7 @@ class UpOptions:
 
 
 def up(options: UpOptions) -> None:
-    """Start the API, the dashboard and a worker node.
+    """Start the API, the dashboard and a node that executes runs.
 
     With --distributed they are separate processes that communicate through Redis and Celery. Services that already
     run are used and never stopped; missing ones are started, restarted when they die, and stopped at the end.
@@ -41,7 +41,9 @@ def up(options: UpOptions) -> None:
     """
 
     if options.workers is not None and not options.distributed:
-        raise typer.BadParameter("--workers is for --distributed; here APP_WORKERS says how many there are")
+        raise typer.BadParameter(
+            "--workers requires --distributed; without it, APP_WORKERS sets the number of worker processes"
+        )
     settings, report = load_settings(), options.report
     configure_logging(settings.log_level)
     listener = listening(settings, options.listen)

@@ -41,24 +41,24 @@ class WorkerOptions:
             "--max-memory", min=0, metavar="MIB", help="Replace larger processes. [default: by available memory]"
         ),
     ] = None
-    beat: Annotated[bool, typer.Option("--beat", help="Also run the scheduler for all workers (transport celery).")] = (
+    beat: Annotated[bool, typer.Option("--beat", help="Also run the scheduler for all nodes (transport celery).")] = (
         False
     )
     as_json: AsJson = False
 
 
 def worker(options: WorkerOptions) -> None:
-    """Execute runs, without serving anything.
+    """Start a node that executes runs, without the API.
 
-    Any number of them may share one database. With APP_TRANSPORT=celery this is a Celery worker, which is told of
-    runs by messages; else it looks for them in the database itself.
+    Any number of nodes can share one database. With APP_TRANSPORT=celery the node is a Celery worker, which learns of
+    due runs by messages; otherwise it polls the database.
 
     \b
     corral worker
     corral worker --processes 4 --concurrency 20
     corral worker --queues browser --concurrency 2 --max-memory 1500
     APP_TRANSPORT=celery corral worker --beat
-    corral worker --json            one line once it works
+    corral worker --json            one line once it is ready
     """
 
     served = parse_queues(options.queues)
@@ -74,7 +74,9 @@ def worker(options: WorkerOptions) -> None:
         announce = functools.partial(_announce, settings, settings.workers, served, as_json=options.as_json)
         raise typer.Exit(work(settings, served, beat=options.beat, announce=announce))
     if options.beat:
-        raise typer.BadParameter("--beat is for APP_TRANSPORT=celery; here every worker keeps the time itself")
+        raise typer.BadParameter(
+            "--beat requires APP_TRANSPORT=celery; with the embedded transport every node runs the scheduler"
+        )
     configure_logging(settings.log_level)
     finish_serving(_work(settings, served, as_json=options.as_json))
 

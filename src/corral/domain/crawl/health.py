@@ -28,7 +28,7 @@ class CrawlLoad(NamedTuple):
 
 
 def crawl_health(load: CrawlLoad, most: int, *, is_draining: bool = False) -> CrawlHealth:
-    """Degraded: it stops, most pages fail, or no worker takes tasks although there is room."""
+    """Degraded: it stops, most pages fail, or no node claims tasks although there is room."""
     if is_draining:
         return CrawlHealth.DEGRADED
     if load.active >= most:

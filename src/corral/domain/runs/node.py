@@ -100,14 +100,14 @@ class QueueNow:
 
 @dataclass(frozen=True, slots=True)
 class Neglect:
-    """Due work in a queue that no living worker serves."""
+    """Due work in a queue that no living node serves."""
 
     queue: Queue
     waited_s: float
 
     @property
     def sentence(self) -> str:
-        return f"runs of the queue {self.queue.value} have waited for {self.waited_s:.0f} s and no worker serves it"
+        return f"runs of the queue {self.queue.value} have waited for {self.waited_s:.0f} s and no node serves it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class BrokerNow:
 REMEDY = "start one with `corral worker`, or everything with `corral up`"
 
 
-def find_served_queues(workers: Iterable[NodeStatus]) -> frozenset[str]:
+def find_served_queues(nodes: Iterable[NodeStatus]) -> frozenset[str]:
     """The queues that at least one living node serves."""
-    return frozenset(queue for worker in workers if worker.state is NodeState.LIVE for queue in worker.info.queues)
+    return frozenset(queue for node in nodes if node.state is NodeState.LIVE for queue in node.info.queues)
 
 
 def find_neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: float) -> list[Neglect]:
@@ -132,13 +132,13 @@ def find_neglected(oldest_s: dict[Queue, float], by: frozenset[str], after_s: fl
     ]
 
 
-def troubles(workers: Sequence[NodeStatus], queues: Sequence[QueueNow]) -> list[str]:
-    """What is wrong, a sentence each; reported at once, however short the wait."""
+def troubles(nodes: Sequence[NodeStatus], queues: Sequence[QueueNow]) -> list[str]:
+    """Return one sentence per problem. A run without a node is reported at once, however short its wait."""
     oldest_s = {queue.name: queue.oldest_s for queue in queues if queue.oldest_s is not None}
-    by = find_served_queues(workers)
+    by = find_served_queues(nodes)
     told = []
     for queue in queues:
         if find_neglected({queue.name: oldest_s[queue.name]} if queue.name in oldest_s else {}, by, 0.0):
             are = "1 run is" if queue.due == 1 else f"{queue.due:,} runs are"
-            told.append(f"{are} due in the queue {queue.name.value} and no worker serves it; {REMEDY}")
+            told.append(f"{are} due in the queue {queue.name.value} and no node serves it; {REMEDY}")
     return told

@@ -73,7 +73,7 @@ def _leases(tx: Tx) -> Iterator[Finding]:
             "a running run has a live lease",
             id_,
             f"its lease ran out {late_s} s ago and it was not reaped",
-            "start a worker (`corral up` or `corral worker`): its sweep requeues the run",
+            "start a node (`corral up` or `corral worker`): its sweep requeues the run",
         )
 
 
@@ -87,7 +87,7 @@ def _find_starved(tx: Tx) -> Iterator[Finding]:
             "a queued run is due later, or being worked towards",
             id_,
             f"it has been due for {waited_s} s and no run is being executed",
-            "start a worker (`corral up` or `corral worker`)",
+            "start a node (`corral up` or `corral worker`)",
         )
 
 

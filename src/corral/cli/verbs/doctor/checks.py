@@ -226,7 +226,7 @@ async def _contents(settings: Settings) -> AsyncIterator[Check]:
         yield Check(CheckStatus.WRONG, finding.rule, f"{finding.subject}: {finding.what}", finding.remedy)
     if not findings:
         yield Check(CheckStatus.FINE, "invariants", "every rule about runs, events and records holds")
-    yield _workers(counts)
+    yield _work(counts)
 
 
 async def _vault(settings: Settings, store: Store) -> Check:
@@ -242,10 +242,13 @@ async def _vault(settings: Settings, store: Store) -> Check:
     )
 
 
-def _workers(counts: dict[str, int]) -> Check:
+def _work(counts: dict[str, int]) -> Check:
     shown = ", ".join(f"{count} {state}" for state, count in counts.items())
     if counts.get("queued") and not counts.get("running"):
         return Check(
-            CheckStatus.INFO, "work", shown, "if this stays so, no worker runs: `corral up` or `corral worker`"
+            CheckStatus.INFO,
+            "work",
+            shown,
+            "if this does not change, no node is running: start one with `corral up` or `corral worker`",
         )
     return Check(CheckStatus.INFO, "work", shown)
