@@ -10,7 +10,7 @@ from typing import Any
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.ports.execution import Executor, RunKind
-from corral.domain.runs.outcome import Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Fetched, Outcome, Task
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker.attempt import perform
 from corral.engine.worker.kinds.page import PageKind
@@ -73,6 +73,8 @@ async def arena_with(*allowed: str, limits: FetchLimits = LIMITS) -> AsyncIterat
 
 
 def name_of(outcome: Outcome) -> str:
+    if isinstance(outcome, Deferred):
+        return f"deferred:{outcome.reason}"
     return "fetched" if isinstance(outcome, Fetched) else f"{outcome.code}:{outcome.detail}"
 
 

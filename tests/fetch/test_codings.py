@@ -194,7 +194,7 @@ async def test_what_was_packed_is_answered_from_disk_as_it_was_live(
     executor = HttpExecutor(egress, Robots(egress, "corral-test"), cache=cache)
     live, stored = [await executor.execute(a_task(hostile.url(path), "title")) for _ in range(2)]
     assert record_of(live) == record_of(stored) == {"title": "A page"}
-    assert [each.stats["cache"] for each in (live, stored)] == ["miss", "hit"]
+    assert [each.stats["cache"] for each in (live, stored) if isinstance(each, Fetched)] == ["miss", "hit"]
     assert hostile.asked(path) == 1
 
 

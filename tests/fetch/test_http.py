@@ -89,6 +89,7 @@ async def test_the_guess_at_an_undeclared_encoding_is_on_record(
     guessed = await execute(egress, hostile.url("/guessed"), "title")
     declared = await execute(egress, hostile.url("/declared"), "title")
     assert isinstance(guessed, Fetched)
+    assert isinstance(declared, Fetched)
     assert guessed.records == ({"title": "Каталог товаров"},)
     assert guessed.stats["charset"]["source"] == "detected"
     assert 0.7 < guessed.stats["charset"]["confidence"] < 1

@@ -1,6 +1,7 @@
 import pytest
 
 from corral.domain.jobs.job import FieldSpec
+from corral.domain.runs.outcome import Failed
 from corral.fetch.egress.client import Egress
 from corral.fetch.probe import probe
 from tests.fetch.hostile import ROUTES, Hostile, Request
@@ -50,5 +51,5 @@ async def test_an_unknown_name_is_not_resolved(egress: Egress) -> None:
 async def test_silence_is_no_answer_within_the_budget(egress: Egress, hostile: Hostile) -> None:
     found = await probe(egress, hostile.url("/silent"), (), budget_s=0.3)
     assert (found.status, found.resolved) == (None, True)
-    assert found.failure is not None
+    assert isinstance(found.failure, Failed)
     assert found.failure.code == "timeout"

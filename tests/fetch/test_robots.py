@@ -9,6 +9,7 @@ from corral.domain.ids import JobId
 from corral.domain.jobs.job import FieldSpec, Job, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.runs.event import EventKind
+from corral.domain.runs.outcome import Fetched
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext
 from corral.fetch.http import HttpExecutor
@@ -128,8 +129,10 @@ async def test_a_run_that_does_not_ask_has_nothing_to_tell(
     serve(monkeypatch, LARGE)
     executor = HttpExecutor(egress, Robots(egress, "corral-test"))
     told = await executor.execute(a_task(hostile.url("/late"), "title", respect_robots=True))
+    assert isinstance(told, Fetched)
     assert "robots_truncated" in told.stats
     silent = await executor.execute(a_task(hostile.url("/late"), "title", respect_robots=False))
+    assert isinstance(silent, Fetched)
     assert "robots_truncated" not in silent.stats
 
 

@@ -11,7 +11,7 @@ from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import combine_uses
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.domain.sites.cookies import RunCookies
@@ -82,7 +82,7 @@ class ApiReplayExecutor:
             context = replace(context, route=route)
             replay = _Replay(target, context, payload.respect_robots, ends_at)
             outcome = await self._execute(recipe, requests, replay, payload.fields)
-            if replay.respects_robots:
+            if replay.respects_robots and not isinstance(outcome, Deferred):
                 outcome.stats.update(self._robots.notes(target, context))
             return outcome
 
@@ -112,7 +112,7 @@ class ApiReplayExecutor:
         documents = []
         for request in requests:
             answer = await self._call(request, replay)
-            if isinstance(answer, Failed):
+            if not isinstance(answer, Response):
                 return answer
             _count(stats, answer)
             document = _document_of(answer, stats)
@@ -129,7 +129,7 @@ class ApiReplayExecutor:
             stats["problems"] = cut
         return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
 
-    async def _call(self, request: ReplayRequest, replay: _Replay) -> Response | Failed:
+    async def _call(self, request: ReplayRequest, replay: _Replay) -> Response | Failed | Deferred:
         try:
             target = parse_target(request.url, max_chars=8192)
         except BadInput as problem:
@@ -145,7 +145,7 @@ class ApiReplayExecutor:
         async def check() -> Failed | None:
             return await self._refusal(replay.page, replay) or await check_call(target)
 
-        async def fetch_live(headers: Mapping[str, str]) -> Response | Failed:
+        async def fetch_live(headers: Mapping[str, str]) -> Response | Failed | Deferred:
             timeout_s, sent = replay.measure_left_s(), {**own, **headers}
             call = FetchRequest(request.url, timeout_s, sent, body=body, check_redirect=check_call)
             return await self._egress.fetch(call, replay.context)

@@ -11,7 +11,7 @@ from corral.domain.hosts.limiter import Visit
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import CacheUse
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Fetched, Outcome, Task
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
@@ -59,15 +59,19 @@ class HttpExecutor:
         ) as route:
             context = context_of(task, route, visit=task.visit, first_byte_s=first_byte_s)
             answer = await self._fetch(task, target, ends_at, context)
+        if isinstance(answer, Deferred):
+            return answer
         if isinstance(answer, Failed):
-            outcome: Outcome = answer
+            outcome: AttemptOutcome = answer
         else:
             outcome = await outcome_of(answer, payload.fields, self._reader, ends_at)
         if payload.respect_robots:
             outcome.stats.update(self._robots.notes(target, context))
         return outcome
 
-    async def _fetch(self, task: Task, target: Target, ends_at: float, context: FetchContext) -> Response | Failed:
+    async def _fetch(
+        self, task: Task, target: Target, ends_at: float, context: FetchContext
+    ) -> Response | Failed | Deferred:
         respects_robots = task.payload.read(PagePayload).respect_robots
 
         async def check(following: Target) -> Failed | None:
@@ -75,7 +79,7 @@ class HttpExecutor:
                 return None
             return await self._robots.refusal(following, context, budget_s=task.timeout_s)
 
-        async def fetch_live(headers: Mapping[str, str]) -> Response | Failed:
+        async def fetch_live(headers: Mapping[str, str]) -> Response | Failed | Deferred:
             timeout_s = max(0.0, ends_at - time.monotonic())
             return await self._egress.fetch(FetchRequest(target.url, timeout_s, headers, check_redirect=check), context)
 
@@ -107,7 +111,9 @@ def cost_of(answer: Response) -> int:
     return 0 if answer.cache == CacheUse.HIT else 1 + len(answer.chain)
 
 
-async def outcome_of(answer: Response, fields: tuple[FieldSpec, ...], reader: PageReader, ends_at: float) -> Outcome:
+async def outcome_of(
+    answer: Response, fields: tuple[FieldSpec, ...], reader: PageReader, ends_at: float
+) -> AttemptOutcome:
     """Classify an answer and read its fields; `ends_at` is on the monotonic clock."""
     content_type = (answer.header("content-type") or "").split(";")[0].strip().lower()[:_MAX_TYPE_CHARS]
     stats: dict[str, Any] = {

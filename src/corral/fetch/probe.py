@@ -8,7 +8,7 @@ from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.probe import Probe
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.page_reader import ReadAnswer, ReadRequest
@@ -42,6 +42,8 @@ async def probe(
     ends_at = time.monotonic() + budget_s
     context = FetchContext(trusted_hosts, None if verifies_tls else UnverifiedRoute(egress))
     answer = await _find_recorded(cache, url, context) or await _fetch(egress, url, context, budget_s, host_access)
+    if isinstance(answer, Deferred):
+        return Probe(status=None, failure=answer)
     if isinstance(answer, Failed):
         unresolved = answer.code is FailureCode.NETWORK and answer.detail == "dns"
         return Probe(status=None, failure=answer, resolved=not unresolved)
@@ -58,12 +60,12 @@ async def probe(
 
 async def _fetch(
     egress: Egress, url: str, context: FetchContext, budget_s: float, host_access: HostAccess
-) -> Response | Failed:
+) -> Response | Failed | Deferred:
     visit, outcome = host_access.visit(), None
     request = FetchRequest(url, budget_s, max_bytes=_MAX_BYTES, truncate=True)
     try:
         answer = await egress.fetch(request, replace(context, visit=visit))
-        outcome = answer if isinstance(answer, Failed) else failure_of_status(answer.status) or _WELL
+        outcome = failure_of_status(answer.status) or _WELL if isinstance(answer, Response) else answer
         return answer
     finally:
         visit.end(outcome)

@@ -11,7 +11,7 @@ from typing import Any
 from protego import Protego
 
 from corral.domain.net.url import Target
-from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode
 from corral.extract.charset import decode
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import NO_CONTEXT, FetchContext, FetchRequest
@@ -45,7 +45,7 @@ class RobotsRules:
     is_reachable: bool
     until: float
     chars: int = 0  # length of the text that was parsed
-    failure: Failed | None = None  # why robots.txt could not be fetched
+    failure: Failed | Deferred | None = None  # why robots.txt could not be fetched
     is_truncated: bool = False  # robots.txt is larger than what is read
     delay_s: float = 0.0  # requested between two requests
 
@@ -93,7 +93,7 @@ class Robots:
                 if rules is None:
                     rules = await self._fetch(target, context, budget_s)
                     # A request that the host limiter deferred says nothing about what the site allows.
-                    if rules.failure is None or rules.failure.code is not FailureCode.WAITING:
+                    if not isinstance(rules.failure, Deferred):
                         self._store(key, rules)
                 return rules
         finally:
@@ -114,6 +114,8 @@ class Robots:
         )
         answer = await self._egress.fetch(request, context.anonymous())
         now = time.monotonic()
+        if isinstance(answer, Deferred):
+            return RobotsRules(None, is_reachable=False, until=now, failure=answer)
         if isinstance(answer, Failed):
             until = now + (_RETRY_SILENT_S if answer.code in _SILENCE else _RETRY_UNREACHABLE_S)
             return RobotsRules(None, is_reachable=False, until=until, failure=answer)
@@ -143,18 +145,19 @@ class Robots:
             chars -= dropped.chars
 
 
-def without_rules(target: Target, failure: Failed | None, *, is_last: bool) -> Failed:
+def without_rules(target: Target, failure: Failed | Deferred | None, *, is_last: bool) -> Failed | Deferred:
     """Return the failure of a crawled page whose robots.txt is unreachable: RFC 9309 then disallows the whole site.
 
     Before the last attempt at the page, a temporary fault stays temporary.
     """
+    if isinstance(failure, Deferred):
+        return failure
     more = f"{target.origin}/robots.txt; respect_robots=false overrides it"
     if failure is None:
         return fault("policy:robots_unreachable", more)
-    is_own = failure.code in (FailureCode.WAITING, FailureCode.POLICY) or failure.detail in _UNREACHABLE
+    is_own = failure.code is FailureCode.POLICY or failure.detail in _UNREACHABLE
     if is_own or (failure.code in _SILENCE and not is_last):
-        message = f"robots.txt cannot be fetched: {failure.message}"[:1000]
-        return failure if failure.code is FailureCode.WAITING else replace(failure, message=message)
+        return replace(failure, message=f"robots.txt cannot be fetched: {failure.message}"[:1000])
     return fault("policy:robots_unreachable", f"{more} ({failure.message})")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from corral.domain.net.url import Target
 from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome, Task
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.domain.sites.session import SealedSession, SessionState
@@ -64,6 +64,8 @@ def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
 
 def _redact(outcome: Outcome, state: SessionState) -> Outcome:
     """Remove all values of the session from what goes into events and logs."""
+    if isinstance(outcome, Deferred):
+        return outcome
     secrets = state.secrets()
     if isinstance(outcome, Failed):
         fields: dict[str, Any] = {"message": outcome.message, "traceback": outcome.traceback, "stats": outcome.stats}

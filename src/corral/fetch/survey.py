@@ -28,7 +28,7 @@ class SurveyExecutor:
         seen = _LastRead(self._reader)
         async with self._open_executor(seen) as executor:
             outcome = await executor.execute(replace(task, timeout_s=max(1.0, task.timeout_s - READING_S)))
-            if isinstance(outcome, Failed):
+            if not isinstance(outcome, Fetched):
                 return outcome
             if seen.request is None:
                 kind = outcome.stats.get("content_type") or "no document"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from corral.domain.crawl.crawl import ItemState, room_in
-from corral.domain.crawl.item import StoredItem
+from corral.domain.crawl.item import DEFERRAL, StoredItem
 from corral.domain.crawl.payload import plan_of
 from corral.domain.crawl.summary import TRAP_OPTION
 from corral.domain.crawl.traps import Trap
@@ -54,7 +54,7 @@ def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
         return f"the crawl is {run.hold_reason or run.state.value}"
     if room_in(plan_of(run.payload).bounds, now.counts, now.size) == 0:
         return "the budget of the crawl is used up"
-    if (item.reason or "").startswith("waiting:"):
+    if (item.reason or "").startswith(DEFERRAL):
         return f"{item.message or item.reason}; looked at again in {item.due_in_s:.0f} s"
     if item.due_in_s:
         return f"tried again in {item.due_in_s:.0f} s, after {item.reason}"

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from corral.domain.hosts.breaker import BreakerRules, BreakerState
-from corral.domain.hosts.limiter import SitePace, StoredHost, WaitReason
+from corral.domain.hosts.limiter import SitePace, StoredHost
+from corral.domain.runs.outcome import WaitReason
 
 MAX_AT_ONCE = 1000
 MAX_DELAY_S = 3600

@@ -4,10 +4,9 @@ import pytest
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item_decision import decide_item, is_of_page
-from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, WaitReason
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Run, RunAction, RunState
@@ -69,7 +68,7 @@ def test_what_says_nothing_of_the_page_gives_it_back(code: FailureCode) -> None:
 
 
 def test_a_page_whose_host_is_not_to_be_asked_waits_and_counts_no_attempt() -> None:
-    outcome = waiting("site.test", WaitReason.BREAKER, 120)
+    outcome = Deferred("site.test", WaitReason.BREAKER, 120)
     transition = decide_item(3, outcome, PLAN, NOW, key="k")
     assert (transition.to, transition.counts_attempt, transition.due_in_s) == (ItemState.PENDING, False, 120)
 

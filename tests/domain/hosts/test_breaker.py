@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.hosts.breaker import Breaker, BreakerRules, BreakerState, Sign, sign_of
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, WaitReason
 
 RULES = BreakerRules()
 NOW = 1_000_000.0
@@ -44,6 +44,7 @@ def opened(now: float = NOW) -> Breaker:
         (failed(FailureCode.WORKER_LOST), Sign.NOTHING),
         (failed(FailureCode.CANCELLED), Sign.NOTHING),
         (failed(FailureCode.UNKNOWN), Sign.NOTHING),
+        (Deferred("site.test", WaitReason.BUSY, 1.0), Sign.NOTHING),
     ],
 )
 def test_only_the_hosts_own_failures_speak_against_it(outcome: Outcome, sign: Sign) -> None:

@@ -9,15 +9,12 @@ from corral.domain.hosts.limiter import (
     HostRules,
     SitePace,
     Wait,
-    WaitReason,
     host_key_of,
     host_key_of_url,
-    wait_of,
-    waiting,
 )
 from corral.domain.hosts.pace import Pace, PaceRules
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.outcome import WaitReason
 
 NOW = 1000.0
 RULES = HostRules(PaceRules(concurrency=4), BreakerRules(opens_after=2, open_s=300))
@@ -40,13 +37,6 @@ def test_a_host_key_is_a_host_with_an_unusual_port_and_without_its_www(url: str,
 @pytest.mark.parametrize("url", [None, "", "mailto:x", 7, "http://"])
 def test_what_is_no_address_has_no_place(url: object) -> None:
     assert host_key_of_url(url) is None
-
-
-def test_a_wait_travels_as_an_outcome_and_is_no_other() -> None:
-    outcome = waiting("example.com", WaitReason.RETRY_AFTER, 12.5)
-    assert wait_of(outcome) == ("example.com", Wait(WaitReason.RETRY_AFTER, 12.5))
-    assert wait_of(Fetched()) is None
-    assert wait_of(Failed(FailureCode.NETWORK, "no", "breaker")) is None
 
 
 def test_a_gate_says_what_is_waited_for() -> None:

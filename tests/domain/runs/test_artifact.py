@@ -1,7 +1,7 @@
 import pytest
 
 from corral.domain.runs.artifact import UNNAMED_FOR_S, ArtifactKind, HeldFile, beyond_quota, id_in, orphans
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, wants_evidence
+from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched, wants_evidence
 
 ID = "0123456789abcdef0123456789abcdef"
 
@@ -50,8 +50,8 @@ def test_scraped_html_is_never_served_as_html() -> None:
     [
         (Fetched(), False),
         (Fetched(missing=("price",)), True),
-        *((Failed(code, "no"), code not in {"policy", "cancelled", "worker_lost", "waiting"}) for code in FailureCode),
+        *((Failed(code, "no"), code not in {"policy", "cancelled", "worker_lost"}) for code in FailureCode),
     ],
 )
-def test_evidence_is_wanted_of_what_a_page_did_not_of_what_we_refused(outcome: Outcome, wanted: bool) -> None:
+def test_evidence_is_wanted_of_what_a_page_did_not_of_what_we_refused(outcome: AttemptOutcome, wanted: bool) -> None:
     assert wants_evidence(outcome) is wanted

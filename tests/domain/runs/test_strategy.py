@@ -2,7 +2,7 @@ import pytest
 
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import Job, Strategy
-from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, WaitReason
 from corral.domain.runs.probe import Probe
 from corral.domain.runs.strategy import from_memory, needs_probe, resolve
 from corral.domain.sites.site import Memory
@@ -57,13 +57,13 @@ def test_auto_takes_the_cheapest_that_can_work(probe: Probe | None, expected: St
 @pytest.mark.parametrize(
     "failure, said",
     [
-        (Failed(FailureCode.WAITING, "", "breaker"), "the breaker of the host is open"),
-        (Failed(FailureCode.WAITING, "", "pace"), "the rate limit of the host"),
-        (Failed(FailureCode.WAITING, "", "retry_after"), "Retry-After"),
+        (Deferred("site.test", WaitReason.BREAKER, 5), "the breaker of the host is open"),
+        (Deferred("site.test", WaitReason.PACE, 5), "the rate limit of the host"),
+        (Deferred("site.test", WaitReason.RETRY_AFTER, 5), "Retry-After"),
         (Failed(FailureCode.TIMEOUT, "no connection to the target in time", "connect"), "no connection to the target"),
     ],
 )
-def test_the_reason_says_why_a_probe_got_no_answer(failure: Failed, said: str) -> None:
+def test_the_reason_says_why_a_probe_got_no_answer(failure: Failed | Deferred, said: str) -> None:
     reason = resolve(JOB, Strategy.AUTO, Probe(None, failure=failure)).reason
     assert said in reason
     assert "got no answer" not in reason

@@ -15,10 +15,9 @@ import pytest
 
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Item, ItemResult
-from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.hosts.order import HostOrder, Position, QueuedPage
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Failed, Task
+from corral.domain.runs.outcome import Deferred, Task, WaitReason
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
 from corral.engine.hosts.messages import SlotGrant, SlotKind, SlotRefusal, SlotWithdrawal, ToLimiter
@@ -30,7 +29,7 @@ from tests.engine.hosts.limited_crawls import finished, gated, start
 
 TEXT = {"content-type": "text/plain"}
 TARGET = parse_target("http://site.test/page")
-PACE = waiting("site.test", WaitReason.PACE, 1.0)
+PACE = Deferred("site.test", WaitReason.PACE, 1.0)
 
 
 def delayed(count: int, delay_s: float = 0.05) -> dict[str, Page]:
@@ -128,7 +127,7 @@ class LateFrontier:
     async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["LateFrontier"]:
         yield self
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Deferred:
         self.visits.append(item.url.rpartition("/")[2])
         if self.visits == ["s1"]:
             await self.is_asked.wait()

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.crawl.item import BatchReport, DiscoveredLink, ItemResult, short_key
-from corral.domain.hosts.limiter import WaitReason, waiting
 from corral.domain.net.canonical import url_key
 from corral.domain.net.url import parse_target
+from corral.domain.runs.outcome import Deferred, WaitReason
 from corral.store.open import open_store
 from corral.store.tables import hosts
 from tests.cli.command import Corral
@@ -133,7 +133,7 @@ async def _page_that_waits(corral: Corral, url: str) -> None:
     lease = await claim(store)
     step = await store.crawls.step(lease, BatchReport((), (), 1), Bounds(10))
     assert step is not None
-    refused = waiting("shop.test", WaitReason.BREAKER, 90)
+    refused = Deferred("shop.test", WaitReason.BREAKER, 90)
     ended = ItemResult(
         step.items[0].id, seed.key, ItemState.PENDING, "waiting:breaker", refused.message, 90, counts=False
     )
@@ -145,6 +145,5 @@ def test_why_says_what_a_page_waits_for(corral: Corral) -> None:
     asyncio.run(_page_that_waits(corral, "http://shop.test/"))
     told = corral.here("why", "http://shop.test/")
     assert told.code == 0
-    assert "pending: shop.test is not asked for now" in told.out
-    assert "left alone" in told.out
+    assert "pending: request to shop.test deferred by its circuit breaker" in told.out
     assert "attempt 1" in told.out

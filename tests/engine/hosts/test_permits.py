@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from corral.domain.hosts.breaker import Breaker, BreakerRules
-from corral.domain.hosts.limiter import HostRules, WaitReason, wait_of
+from corral.domain.hosts.limiter import HostRules
 from corral.domain.hosts.pace import PaceRules
 from corral.domain.hosts.quota import QuotaGrant
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, WaitReason
 from corral.engine.hosts.host_state import HostState
 from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.hosts.messages import FromLimiter
@@ -85,7 +85,7 @@ def a_limiter(
     return notes.limiter, notes
 
 
-async def visited(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Failed | None:
+async def visited(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Deferred | None:
     visit = worker.permits.visit()
     refused = await visit.enter(target)
     if refused is None and outcome is WELL:
@@ -178,9 +178,7 @@ async def test_who_finds_no_place_is_sent_away_after_a_moment() -> None:
     await inside(worker)
     refused = await visited(worker)
     assert refused is not None
-    found = wait_of(refused)
-    assert found is not None
-    assert found[1].reason is WaitReason.PACE
+    assert refused.reason is WaitReason.PACE
 
 
 async def test_a_delay_is_kept_between_visits_and_whoever_is_early_is_told_when_to_come_back() -> None:
@@ -188,7 +186,7 @@ async def test_a_delay_is_kept_between_visits_and_whoever_is_early_is_told_when_
     worker = Worker(limiter)
     assert await visited(worker) is None
     refused = await asyncio.gather(*(visited(worker) for _ in range(3)))
-    waits = [wait_of(each)[1].seconds for each in refused if each is not None]  # type: ignore[index]
+    waits = [each.seconds for each in refused if each is not None]
     assert 10 <= waits[0] <= 30
     assert [round(later - waits[0]) for later in waits] == [0, 20, 40]
 
@@ -200,12 +198,12 @@ async def test_five_failures_in_a_row_open_the_breaker_and_one_probe_closes_it()
         assert await visited((first, second)[number % 2], ILL) is None
     refused = await visited(first)
     assert refused is not None
-    assert refused.detail == "breaker"
+    assert refused.reason is WaitReason.BREAKER
     await asyncio.sleep(0.31)
 
     probe = await inside(first)
     others = await asyncio.gather(*(visited(worker) for worker in (first, second) for _ in range(5)))
-    assert [each and each.detail for each in others] == ["breaker"] * 10
+    assert [each and each.reason for each in others] == [WaitReason.BREAKER] * 10
     probe.end(WELL)
     await told()
     assert await visited(second) is None
@@ -253,8 +251,8 @@ async def test_a_probe_that_is_another_nodes_is_waited_for() -> None:
     notes.not_yet = [Breaker(1, opened_at=limiter.clock() - 1, probed_at=limiter.clock())]
     refused = await visited(worker)
     assert refused is not None
-    assert refused.detail == "breaker"
-    assert refused.stats["wait_s"] > 100
+    assert refused.reason is WaitReason.BREAKER
+    assert refused.seconds > 100
 
 
 async def test_a_success_between_failures_keeps_the_breaker_closed_and_other_hosts_are_not_concerned() -> None:
@@ -277,8 +275,8 @@ async def test_retry_after_closes_the_host_to_everybody(status: int) -> None:
     await told()
     refused = await visited(other)
     assert refused is not None
-    assert refused.detail == "retry_after"
-    assert 25 < wait_of(refused)[1].seconds <= 30  # type: ignore[index]
+    assert refused.reason is WaitReason.RETRY_AFTER
+    assert 25 < refused.seconds <= 30
 
 
 async def test_who_was_sent_to_another_host_takes_a_turn_there_and_its_failure_is_that_hosts() -> None:

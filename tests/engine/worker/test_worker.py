@@ -12,7 +12,7 @@ from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Change, DiscoveredLink, Item, ItemResult
 from corral.domain.ports.execution import FrontierClient, RunKind
 from corral.domain.runs.artifact import Artifact, ArtifactKind
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task, WaitReason
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker import messages
@@ -141,6 +141,7 @@ def test_an_idle_worker_knows_the_bytes_of_two_messages() -> None:
     [
         Fetched({"bytes": 1}, ({"a": [1, None, 0.5]},), ("b",), {"calls": []}, (ARTIFACT,), {"c": 1}),
         Failed(FailureCode.BLOCKED, "no", "captcha", 403, "60", {"wait_s": 1.5}, "Traceback", (ARTIFACT,)),
+        Deferred("site.test", WaitReason.RETRY_AFTER, 12.5),
     ],
 )
 def test_every_part_of_an_outcome_arrives(outcome: Outcome) -> None:

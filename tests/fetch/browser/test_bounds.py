@@ -9,7 +9,7 @@ import playwright
 import pytest
 import pytest_asyncio
 
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import DISABLED_FEATURES, BrowserLimits
 from corral.fetch.limits import MIB
@@ -103,7 +103,8 @@ async def test_bodies_within_the_limits_are_loaded(
     serve(monkeypatch, "/fine", b"<title>t</title><h1>Title</h1><script src=/fine.js></script>", HTML)
     serve(monkeypatch, "/fine.js", zlib.compress(script), "Content-Type: text/javascript", "Content-Encoding: deflate")
     outcome = await browser.execute(a_task(den.url("/fine"), "h1"))
-    assert outcome.stats["http_status"] == 200, outcome
+    assert isinstance(outcome, Fetched), outcome
+    assert outcome.stats["http_status"] == 200
 
 
 async def test_the_features_that_playwright_switches_off_stay_off() -> None:

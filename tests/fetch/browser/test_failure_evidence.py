@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from corral.domain.runs.artifact import ArtifactKind
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, Task
 from corral.domain.sites.session import parse_session
 from corral.fetch.browser import failure_evidence
 from corral.fetch.browser.executor import BrowserExecutor
@@ -36,6 +36,7 @@ async def browser(hostile: Hostile, folder: ArtifactFolder) -> AsyncIterator[Bro
 
 
 def kept(outcome: Outcome, folder: ArtifactFolder) -> dict[str, bytes]:
+    assert not isinstance(outcome, Deferred)
     found = {artifact.kind.value: folder.read(artifact) or b"" for artifact in outcome.artifacts}
     assert all(len(found[artifact.kind.value]) == artifact.bytes > 0 for artifact in outcome.artifacts)
     return found
@@ -173,7 +174,9 @@ async def test_without_a_folder_nothing_is_kept(hostile: Hostile, monkeypatch: p
     serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
     async with browsing(hostile.port) as executor:
         task: Task = a_task(hostile.url("/denied"), "title")
-        assert (await executor.execute(task)).artifacts == ()
+        outcome = await executor.execute(task)
+        assert isinstance(outcome, Failed)
+        assert outcome.artifacts == ()
 
 
 def test_the_kinds_are_those_that_are_served() -> None:

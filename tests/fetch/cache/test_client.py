@@ -75,6 +75,7 @@ async def test_what_is_fresh_is_answered_without_a_connection(
     page.title = "Second"
     again = await http.execute(a_task(hostile.url("/cached")))
     assert told(again) == ("First", "hit")
+    assert isinstance(again, Fetched)
     assert (again.stats["cost"], again.stats["bytes"]) == (0, 0)
     assert hostile.asked("/cached") == 1
 
@@ -146,6 +147,7 @@ async def test_a_replay_asks_nobody_twice_not_even_for_robots(
     connections = hostile.connections
     again = await an_executor(egress, tmp_path, CacheMode.REPLAY).execute(task)
     assert told(again) == ("First", "hit")
+    assert isinstance(again, Fetched)
     assert (again.stats["final_url"], again.stats["redirects"]) == (hostile.url("/cached"), 1)
     looked = await probe(
         egress, hostile.url("/moved"), [], cache=PageCache(DiskCache(tmp_path, MAX_BYTES), CacheMode.REPLAY)
@@ -201,6 +203,7 @@ async def test_without_a_cache_nothing_is_said_of_one(
     page.headers = ["Cache-Control: max-age=600"]
     for _ in range(2):
         outcome = await http.execute(a_task(hostile.url("/cached")))
+        assert isinstance(outcome, Fetched)
         assert "cache" not in outcome.stats
     assert (hostile.asked("/cached"), list(tmp_path.iterdir())) == (2, [])
 

@@ -119,7 +119,9 @@ async def test_no_redirect_leads_to_a_forbidden_address(hostile: Hostile, path: 
                 assert not isinstance(answer, Failed) or answer.code in ("policy", "bad_response"), (url, answer)
             elif path == "probe":
                 looked = await probe(egress, first, (), budget_s=20)
-                assert looked.failure is None or looked.failure.code in ("policy", "bad_response"), (url, looked)
+                failure = looked.failure
+                assert failure is None or isinstance(failure, Failed), (url, looked)
+                assert failure is None or failure.code in ("policy", "bad_response"), (url, looked)
             else:
                 calls = [{"method": "GET", "url": first.replace("{", "{{"), "headers": {}}]
                 fields = {"name": {"call": 0, "value": "{$.name}"}}
@@ -137,6 +139,7 @@ async def test_no_redirect_leads_to_a_forbidden_address(hostile: Hostile, path: 
 def stayed(outcome: Outcome, hostile: Hostile) -> bool:
     if isinstance(outcome, Failed):
         return outcome.code in ("bad_response", "limit")
+    assert isinstance(outcome, Fetched)
     return str(outcome.stats["final_url"]).startswith(hostile.url("/"))
 
 

@@ -200,6 +200,7 @@ async def test_credentials_are_opened_for_the_run_and_shown_nowhere() -> None:
     assert inner.proxy.secrets() == ["user", PASSWORD]
     assert PASSWORD not in repr(inner.proxy)
     assert PASSWORD not in str(outcome)
+    assert isinstance(outcome, Failed)
     assert outcome.stats["proxy"] == "http://***@proxy.test:8080"
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.traps import DEFERRING
+from corral.domain.runs.outcome import WaitReason
 
 _KEY_BYTES = 15
 
@@ -18,14 +19,21 @@ DEFERRED_DUE = 1
 # `due_at` of an item that waited for its host, which may be asked again.
 FREED_DUE = 2
 
-# `reason` of an item that waits for another host than its own, to which it redirects.
-WAITS_FOR_REDIRECT = "waiting:redirect"
+# `reason` of a deferred item begins with this.
+DEFERRAL = "waiting:"
+# The item waits for another host than its own, to which it redirects.
+_WAITS_FOR_REDIRECT = f"{DEFERRAL}redirect"
 
 # Kinds of items. Only pages bring records; the others lead to some.
 PAGE = "page"
 ROBOTS = "robots"  # which names sitemaps
 _SITEMAP = "sitemap"  # with its level: an index names sitemaps of the next
 MAX_SITEMAP_LEVEL = 3
+
+
+def deferral_reason(reason: WaitReason, *, is_own_host: bool = True) -> str:
+    """Return the `reason` of an item that the host limiter deferred."""
+    return f"{DEFERRAL}{reason.value}" if is_own_host else _WAITS_FOR_REDIRECT
 
 
 def sitemap_kind(level: int) -> str:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
-from corral.domain.hosts.limiter import wait_of
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s, retry_after_s
 
 # Nothing was learned of the page: it goes back as it was.
@@ -37,10 +36,10 @@ def decide_item(
 
     A start URL is not retried for long: a dead address is reported at once.
     """
-    if not isinstance(outcome, Failed):
+    if isinstance(outcome, Fetched):
         return ItemTransition(ItemState.DONE)
-    if (held := wait_of(outcome)) is not None:
-        return ItemTransition(ItemState.PENDING, due_in_s=held[1].seconds, counts_attempt=False, failure=outcome)
+    if isinstance(outcome, Deferred):
+        return ItemTransition(ItemState.PENDING, due_in_s=outcome.seconds, counts_attempt=False)
     if outcome.code in _GIVEN_BACK:
         return ItemTransition(ItemState.PENDING, counts_attempt=False, failure=outcome)
     policy = policy or RetryPolicy()

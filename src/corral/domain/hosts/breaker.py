@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from corral.domain.net.proxy import RouteKind
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.retry import NEEDS_LOGIN
 
 
@@ -50,8 +50,10 @@ def sign_of(outcome: Outcome, route: RouteKind = RouteKind.DIRECT) -> Sign:
 
 
 def _sign_of(outcome: Outcome) -> Sign:
-    if not isinstance(outcome, Failed):
+    if isinstance(outcome, Fetched):
         return Sign.WELL
+    if isinstance(outcome, Deferred):
+        return Sign.NOTHING
     if outcome.code is FailureCode.NETWORK and outcome.detail in _PROXY:
         return Sign.NOTHING
     if outcome.code is FailureCode.BLOCKED and (outcome.http_status == 401 or outcome.detail in NEEDS_LOGIN):

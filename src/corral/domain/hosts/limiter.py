@@ -7,7 +7,6 @@ server behind two ports has two host keys; http and https of one name share one.
 import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from corral.domain.errors import BadInput
@@ -16,29 +15,12 @@ from corral.domain.hosts.order import QueuedPage
 from corral.domain.hosts.pace import Pace, PaceRules
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import Deferred, Outcome, WaitReason
 from corral.domain.runs.run import Lease
 
 # A visit that has to wait longer than this goes back, so that its worker does something else.
 MOMENT_S = 0.25
 _LONGEST_MOMENT_S = 1.0
-
-
-class WaitReason(StrEnum):
-    """What a run waits for, as it is shown."""
-
-    BREAKER = "breaker"
-    PACE = "pace"
-    RETRY_AFTER = "retry_after"
-    BUSY = "busy"
-
-
-_SAID = {
-    WaitReason.BREAKER: "it failed several times in a row and is left alone for a while",
-    WaitReason.PACE: "it is asked no faster than its pace allows",
-    WaitReason.RETRY_AFTER: "it asked to be left alone (Retry-After)",
-    WaitReason.BUSY: "all its slots are in use",
-}
 
 
 class RunRoom(NamedTuple):
@@ -64,20 +46,6 @@ def host_key_of_url(url: object) -> str | None:
         return host_key_of(parse_target(url, max_chars=8192)) if isinstance(url, str) else None
     except BadInput:
         return None
-
-
-def waiting(host_key: str, reason: WaitReason, seconds: float) -> Failed:
-    """Nothing was tried and nothing failed: it is not the time to ask this host."""
-    message = f"{host_key} is not asked for now: {_SAID[reason]}"
-    return Failed(FailureCode.WAITING, message, reason.value, stats={"wait_s": round(seconds, 3), "host": host_key})
-
-
-def wait_of(outcome: Outcome) -> tuple[str, Wait] | None:
-    """The place that a run has to wait for, and how long; None for every real outcome."""
-    if not isinstance(outcome, Failed) or outcome.code is not FailureCode.WAITING:
-        return None
-    reason = WaitReason(outcome.detail or WaitReason.PACE)
-    return str(outcome.stats.get("host", "")), Wait(reason, float(outcome.stats.get("wait_s", MOMENT_S)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +215,8 @@ class Parking(NamedTuple):
 class Visit(Protocol):
     """The requests of one page; it holds one slot at each host, from its first request there to its end."""
 
-    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:
-        """Wait for a slot at this host; `waiting` where that takes longer than a moment."""
+    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
+        """Wait for a slot at this host; `Deferred` where that takes longer than a moment."""
         ...
 
     def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
@@ -273,7 +241,7 @@ class HostAccess(Protocol):
 class _UnlimitedVisit:
     """A visit without a host limiter."""
 
-    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:  # noqa: ARG002
+    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:  # noqa: ARG002
         return None
 
     def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...

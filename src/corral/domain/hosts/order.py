@@ -12,7 +12,7 @@ import bisect
 from collections.abc import Callable
 from typing import NamedTuple
 
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Deferred
 
 
 class Position(NamedTuple):
@@ -80,8 +80,8 @@ class QueuedPage:
         self._order = order
         self.host_key = host_key
         self.position = position
-        self.refusal: Failed | None = None  # set as soon as the host has sent back a page before this one
-        self.on_refusal: Callable[[Failed], None] | None = None  # while this page waits for a slot
+        self.refusal: Deferred | None = None  # set as soon as the host has sent back a page before this one
+        self.on_refusal: Callable[[Deferred], None] | None = None  # while this page waits for a slot
 
     @property
     def is_first(self) -> bool:
@@ -94,14 +94,14 @@ class QueuedPage:
         """The page has a slot."""
         self._order.remove(self)
 
-    def refuse(self, failure: Failed) -> None:
+    def refuse(self, deferred: Deferred) -> None:
         """Send this page back, and those behind it: they must not overtake it."""
-        self.refusal = failure
+        self.refusal = deferred
         for page in self._order.send_back(self):
             if page.refusal is None:
-                page.refusal = failure
+                page.refusal = deferred
                 if page.on_refusal is not None:
-                    page.on_refusal(failure)
+                    page.on_refusal(deferred)
 
 
 def _position(page: QueuedPage) -> Position:

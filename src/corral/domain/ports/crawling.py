@@ -5,13 +5,13 @@ from typing import Protocol
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import Item, ItemResult
-from corral.domain.runs.outcome import Failed, Task
+from corral.domain.runs.outcome import Deferred, Failed, Task
 
 
 class PageVisitor(Protocol):
     """Fetches and reads one page of a crawl."""
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed: ...
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed | Deferred: ...
 
 
 class CrawlVisitorPort(Protocol):

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from corral.domain.runs.outcome import Fetched, Outcome
+from corral.domain.runs.outcome import AttemptOutcome, Fetched
 from corral.domain.runs.run import Run
 
 _KEY = "found_before"
 
 
-def carry_fields(run: Run, outcome: Outcome) -> dict[str, Any]:
+def carry_fields(run: Run, outcome: AttemptOutcome) -> dict[str, Any]:
     """What the statistics of a run that goes on remember: the newest incomplete record, or the one before it."""
     if isinstance(outcome, Fetched) and outcome.missing and any(is_filled(record) for record in outcome.records):
         found = {

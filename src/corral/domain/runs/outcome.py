@@ -1,4 +1,4 @@
-"""What an attempt found, as a value: fetched or failed."""
+"""The outcome of an attempt, as a value: fetched, failed or deferred."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -26,7 +26,7 @@ class FailureCode(StrEnum):
     WORKER_LOST = "worker_lost"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"  # our bug
-    WAITING = "waiting"  # the host limiter deferred it: nothing was tried, and no run ends with it
+    WAITING = "waiting"  # only in data of earlier versions, which recorded a `Deferred` as a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,48 @@ class Failed:
     artifacts: tuple[Artifact, ...] = ()  # what the page looked like
 
 
-Outcome = Fetched | Failed
+class WaitReason(StrEnum):
+    """Why the host limiter defers a request; stored with runs and pages that wait."""
+
+    BREAKER = "breaker"
+    PACE = "pace"
+    RETRY_AFTER = "retry_after"
+    BUSY = "busy"
+
+
+_DEFERRED_BY = {
+    WaitReason.BREAKER: "by its circuit breaker: it failed several times in a row",
+    WaitReason.PACE: "by its rate limit",
+    WaitReason.RETRY_AFTER: "because it asked for a pause (Retry-After)",
+    WaitReason.BUSY: "because all its slots are in use",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The host limiter sent the request back. Nothing was requested, nothing failed, and no attempt is counted.
+
+    The run, or the page of a crawl, returns to its queue for that many seconds.
+    """
+
+    host: str  # the host key
+    reason: WaitReason
+    seconds: float
+
+    @property
+    def message(self) -> str:
+        return f"request to {self.host} deferred {_DEFERRED_BY[self.reason]}"
+
+
+# The outcomes that end an attempt: they are settled. A deferred run returns to the queue without a settlement.
+AttemptOutcome = Fetched | Failed
+Outcome = Fetched | Failed | Deferred
 
 # Our own refusals show nothing of the page, and what we refused to look at is not kept either.
-_SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST, FailureCode.WAITING})
+_SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST})
 
 
-def wants_evidence(outcome: Outcome) -> bool:
+def wants_evidence(outcome: AttemptOutcome) -> bool:
     """True where a person will want to see the page: it failed, or asked fields are not on it."""
     if isinstance(outcome, Fetched):
         return bool(outcome.missing)

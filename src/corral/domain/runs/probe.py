@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Deferred, Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,5 +10,5 @@ class Probe:
     status: int | None  # None where nothing answered
     is_shell: bool = False
     what: str = "a page that is there without scripts"  # of an answer that is good
-    failure: Failed | None = None
+    failure: Failed | Deferred | None = None
     resolved: bool = True  # False where the name has no address

@@ -11,7 +11,7 @@ from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.found_before import carry_fields, earlier_fields, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.run import Run, RunAction, RunState, target
@@ -84,7 +84,7 @@ class Transition:
         return target(self.action)
 
 
-def decide(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
+def decide(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now: datetime) -> Transition:
     """The transition a running run makes after this outcome, with what was noticed on the way."""
     transition = _decide_outcome(run, outcome, policy, now)
     if transition.action is RunAction.FAIL and transition.failure is not None:
@@ -118,7 +118,7 @@ def _add_notices(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
     return (EventDraft(EventKind.ROBOTS_TRUNCATED, cut),) if isinstance(cut, dict) else ()
 
 
-def _decide_outcome(run: Run, outcome: Outcome, policy: RetryPolicy, now: datetime) -> Transition:
+def _decide_outcome(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now: datetime) -> Transition:
     if isinstance(outcome, Fetched):
         return _after_answer(run, outcome, policy, now)
     if outcome.code is FailureCode.BLOCKED and outcome.detail in NEEDS_LOGIN:

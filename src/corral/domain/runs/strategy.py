@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from corral.domain.jobs.job import Job, Strategy
-from corral.domain.runs.outcome import FailureCode
+from corral.domain.runs.outcome import Deferred, WaitReason
 from corral.domain.runs.probe import Probe
 from corral.domain.sites.site import Memory, is_worth_trying, proven
 
-# By the reasons of domain.hosts.limiter, which knows more than this module may.
-_WAITS = {
-    "breaker": "the breaker of the host is open",
-    "pace": "the rate limit of the host is used up for now",
-    "retry_after": "the host asked to be left alone (Retry-After)",
+_DEFERRED_BY = {
+    WaitReason.BREAKER: "the breaker of the host is open",
+    WaitReason.PACE: "the rate limit of the host is used up for now",
+    WaitReason.RETRY_AFTER: "the host asked to be left alone (Retry-After)",
+    WaitReason.BUSY: "the host is not asked now",
 }
 _BLOCKING = frozenset({401, 403, 429})
 
@@ -58,8 +58,8 @@ def _without_answer(probe: Probe | None) -> str:
     failure = probe.failure if probe is not None else None
     if failure is None:
         return "the probe got no answer"
-    if failure.code is FailureCode.WAITING:
-        return f"no probe was sent, because {_WAITS.get(failure.detail or '', 'the host is not asked now')}"
+    if isinstance(failure, Deferred):
+        return f"no probe was sent, because {_DEFERRED_BY[failure.reason]}"
     return f"the probe failed: {failure.message}"
 
 

@@ -8,7 +8,7 @@ from corral.domain.errors import BadInput, StorageError
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.retry import NEEDS_LOGIN
 from corral.domain.runs.run import PAGE, Run
@@ -27,7 +27,7 @@ _NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 _DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION, FailureCode.LIMIT})
 
 
-def observe(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
+def observe(run: Run, outcome: AttemptOutcome, took_s: float) -> Observation | None:
     """What this attempt says about its site; None where it says nothing."""
     if run.kind != PAGE or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
         return None
@@ -58,7 +58,7 @@ def observe(run: Run, outcome: Outcome, took_s: float) -> Observation | None:
     )
 
 
-def find_failed_recipe(run: Run, outcome: Outcome) -> tuple[str, int] | None:
+def find_failed_recipe(run: Run, outcome: AttemptOutcome) -> tuple[str, int] | None:
     """Id and version of the recipe that this attempt has proven wrong.
 
     A host that is ill, or not there, proves nothing about the recipe: the memory of the site weighs that.
@@ -81,7 +81,7 @@ class SiteMemoryWriter:
         self._seen: list[Observation] = []
         self._failed_recipes: set[tuple[str, int]] = set()
 
-    def note(self, run: Run, outcome: Outcome, took_s: float) -> None:
+    def note(self, run: Run, outcome: AttemptOutcome, took_s: float) -> None:
         if (failed := find_failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_KEPT:
             self._failed_recipes.add(failed)
         seen = observe(run, outcome, took_s)

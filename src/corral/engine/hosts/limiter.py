@@ -15,8 +15,9 @@ from dataclasses import replace
 import structlog
 
 from corral.domain.hosts.breaker import Breaker, Sign
-from corral.domain.hosts.limiter import Answer, HostCondition, HostRules, RunRoom, Wait, WaitReason
+from corral.domain.hosts.limiter import Answer, HostCondition, HostRules, RunRoom, Wait
 from corral.domain.hosts.quota import QUOTA_S, QuotaGrant
+from corral.domain.runs.outcome import WaitReason
 from corral.engine.hosts.host_state import HostState, LimiterBackend, PendingRequest, SlotHolder
 from corral.engine.hosts.messages import (
     CrawlDelay,

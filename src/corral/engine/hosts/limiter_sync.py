@@ -15,11 +15,11 @@ import structlog
 
 from corral.domain.errors import StorageError
 from corral.domain.hosts.breaker import Breaker
-from corral.domain.hosts.limiter import HostCondition, HostRules, Parking, StoredHost, wait_of
+from corral.domain.hosts.limiter import HostCondition, HostRules, Parking, StoredHost
 from corral.domain.hosts.pace import Pace
 from corral.domain.ids import Owner
 from corral.domain.ports.stores import HostStore
-from corral.domain.runs.outcome import Outcome
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Outcome
 from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.host_state import HostState
 from corral.engine.hosts.limiter import HostLimiter
@@ -199,18 +199,18 @@ class LimiterSync:
         """The room for one claim; `held` counts the runs of each host that this node holds."""
         return RunRooms(self.limiter, held, self._crowds)
 
-    def without_waiting(self, outcomes: list[tuple[HeldLease, Outcome]]) -> list[tuple[HeldLease, Outcome]]:
-        """Return the real outcomes; runs that the limiter sent back go to the queue."""
-        parked = []
+    def park_deferred(self, outcomes: list[tuple[HeldLease, Outcome]]) -> list[tuple[HeldLease, AttemptOutcome]]:
+        """Return deferred runs to the queue, and the other outcomes to the caller."""
+        parked, ended = [], []
         for held, outcome in outcomes:
-            if (found := wait_of(outcome)) is not None:
-                host_key, wait = found
-                parked.append(Parking(held.lease, host_key, wait.reason, wait.seconds))
-                self._crowds.note_refused(host_key, self.limiter.clock())
-        if not parked:
-            return outcomes
-        self._write(self._until_stored(lambda: self._store.park(parked)))
-        return [(held, outcome) for held, outcome in outcomes if wait_of(outcome) is None]
+            if isinstance(outcome, Deferred):
+                parked.append(Parking(held.lease, outcome.host, outcome.reason, outcome.seconds))
+                self._crowds.note_refused(outcome.host, self.limiter.clock())
+            else:
+                ended.append((held, outcome))
+        if parked:
+            self._write(self._until_stored(lambda: self._store.park(parked)))
+        return ended
 
 
 def _snapshot(host: HostState, now: float) -> tuple[str, int, float]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from corral.domain.hosts.breaker import Sign
-from corral.domain.hosts.limiter import WaitReason
+from corral.domain.runs.outcome import WaitReason
 
 
 class SlotKind(StrEnum):

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from corral.domain.hosts.breaker import Sign, sign_of
-from corral.domain.hosts.limiter import Answer, WaitReason, host_key_of, waiting
+from corral.domain.hosts.limiter import Answer, host_key_of
 from corral.domain.hosts.order import QueuedPage
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
-from corral.domain.runs.outcome import Failed, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, WaitReason
 from corral.domain.runs.retry import retry_after_s
 from corral.engine.hosts.messages import (
     CrawlDelay,
@@ -49,7 +49,7 @@ _HOLD_S = 1.0
 
 class _Waiter(NamedTuple):
     visit: "PermitVisit"
-    turn: "asyncio.Future[Failed | SlotKind]"
+    turn: "asyncio.Future[Deferred | SlotKind]"
     page: QueuedPage | None  # where the order of a crawl counts
 
     @property
@@ -129,10 +129,10 @@ class Permits:
 
     async def wait(
         self, host_key: str, at_once: int, visit: "PermitVisit", page: QueuedPage | None = None
-    ) -> Failed | SlotKind:
+    ) -> Deferred | SlotKind:
         loan = self._loans.setdefault(host_key, _Loan())
         loan.at_once = max(loan.at_once, at_once)
-        turn: asyncio.Future[Failed | SlotKind] = asyncio.get_running_loop().create_future()
+        turn: asyncio.Future[Deferred | SlotKind] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(visit, turn, page)
         # The visit that began first gets the next turn, even if it came here later than another one.
         bisect.insort(loan.waiters, waiter, key=_number)
@@ -156,13 +156,13 @@ class Permits:
             if page is not None:
                 page.on_refusal = None
 
-    def _send_back(self, host_key: str, waiter: _Waiter, failure: Failed) -> None:
+    def _send_back(self, host_key: str, waiter: _Waiter, deferred: Deferred) -> None:
         """A page that waits here is behind one that was sent back."""
         loan = self._loans[host_key]
         if waiter not in loan.waiters or waiter.turn.done():
             return
         loan.waiters.remove(waiter)
-        waiter.turn.set_result(failure)
+        waiter.turn.set_result(deferred)
         if loan.asked > len(loan.waiters):
             loan.asked -= 1
             self.say(SlotWithdrawal(host_key, 1))
@@ -300,11 +300,11 @@ def _refuse(loan: _Loan, host_key: str, reason: WaitReason, seconds: Sequence[fl
     loan.waiters = waiters[:kept]
     sent_back = waiters[kept:]
     for waiter, wait_s in zip(sent_back, seconds, strict=False):
-        waiter.turn.set_result(waiting(host_key, reason, wait_s))
+        waiter.turn.set_result(Deferred(host_key, reason, round(wait_s, 3)))
     for waiter in sent_back:
-        failure = waiter.turn.result()
-        if waiter.page is not None and isinstance(failure, Failed):
-            waiter.page.refuse(failure)
+        deferred = waiter.turn.result()
+        if waiter.page is not None and isinstance(deferred, Deferred):
+            waiter.page.refuse(deferred)
 
 
 def _number(waiter: _Waiter) -> int:
@@ -324,14 +324,14 @@ class PermitVisit:
         self._stays: dict[str, _Stay] = {}
         self._host_key: str | None = None  # that was asked last
 
-    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Failed | None:
+    async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
         host_key = host_key_of(target)
         stay = self._stays.get(host_key)
         if stay is None:
             # A redirect to another host has no position in the order of that host.
             page = self._queued if self._queued is not None and self._queued.host_key == host_key else None
             given = await self._request_slot(host_key, page)
-            if isinstance(given, Failed):
+            if isinstance(given, Deferred):
                 return given
             stay = self._stays[host_key] = _Stay(given)
         stay.status = stay.retry_after = None
@@ -339,7 +339,7 @@ class PermitVisit:
         self._host_key = host_key
         return None
 
-    async def _request_slot(self, host_key: str, page: QueuedPage | None) -> Failed | SlotKind:
+    async def _request_slot(self, host_key: str, page: QueuedPage | None) -> Deferred | SlotKind:
         if page is not None and page.refusal is not None:
             page.refuse(page.refusal)  # further pages may have joined the queue behind it
             return page.refusal
@@ -376,9 +376,15 @@ def _answer_of(stay: _Stay, outcome: Outcome) -> Answer:
         return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
     status, told = stay.status, stay.retry_after
     if status is None:  # a browser was there, and its outcome knows
-        seen = outcome.http_status if isinstance(outcome, Failed) else outcome.stats.get("http_status")
+        seen = _status_of(outcome)
         status = seen if isinstance(seen, int) else None
     if told is None and isinstance(outcome, Failed):
         told = outcome.retry_after
     wait_s = retry_after_s(told, datetime.now(UTC)) if status in (429, 503) else None
     return Answer(sign_of(outcome, stay.route), status, stay.latency_s, wait_s)
+
+
+def _status_of(outcome: Outcome) -> object:
+    if isinstance(outcome, Fetched):
+        return outcome.stats.get("http_status")
+    return outcome.http_status if isinstance(outcome, Failed) else None

@@ -13,7 +13,7 @@ import structlog
 from corral.domain.errors import CorralError, StorageError, StorageFull, StorageUnavailable
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.loss import DeathCause
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import Lanes, Lease, Run
 from corral.domain.runs.settlement import Settlement
@@ -53,7 +53,7 @@ class Node:
         policy: RetryPolicy,
         options: NodeOptions,
         pulse: ChangeSignal,
-        note: Callable[[Run, Outcome, float], None] = lambda *_: None,
+        note: Callable[[Run, AttemptOutcome, float], None] = lambda *_: None,
         *,
         teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
         source: RunSource | None = None,
@@ -226,7 +226,7 @@ class Node:
     def _on_outcomes(self, outcomes: list[tuple[HeldLease, Outcome]]) -> None:
         now, ended = datetime.now(UTC), time.monotonic()
         settlements = []
-        for held, outcome in self._sync.without_waiting(outcomes):
+        for held, outcome in self._sync.park_deferred(outcomes):
             took_s = ended - held.started
             self._settling[held.lease.key] = held
             self._unasked.add(held.lease.key)
@@ -248,7 +248,7 @@ class Node:
             self._write(self._settle(settlements))
             self._wake.set()
 
-    def _note_outcome(self, run: Run, outcome: Outcome, took_s: float) -> None:
+    def _note_outcome(self, run: Run, outcome: AttemptOutcome, took_s: float) -> None:
         """A bug in what others make of an outcome must not cost it its settling."""
         try:
             self._note(run, outcome, took_s)

@@ -18,7 +18,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
-from corral.domain.runs.outcome import FailureCode
+from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.probe import Probe
 from corral.domain.runs.strategy import is_proxied
 from corral.domain.secret import Secret
@@ -165,7 +165,7 @@ def refuse_unreachable(probe: Probe) -> None:
             hint="check the spelling, and the name server of this machine; validate=false (--no-check) adds it anyway",
             code="unresolvable",
         )
-    if probe.failure is not None and probe.failure.code is FailureCode.POLICY:
+    if isinstance(probe.failure, Failed) and probe.failure.code is FailureCode.POLICY:
         raise BadInput(
             probe.failure.message,
             field="target_url",

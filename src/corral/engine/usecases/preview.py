@@ -14,7 +14,7 @@ from corral.domain.jobs.survey import READING_S, Survey
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome
 from corral.domain.runs.payload.survey import SurveyPayload
 from corral.domain.runs.run import SURVEY, Lease
 from corral.domain.sites.session import SealedSession
@@ -122,7 +122,7 @@ class Previews:
             )
         budget_s = (timeout_s or self._timeouts_s[strategy]) + READING_S
         outcome = await self._in_turn(errand(SURVEY, payload, strategy, session), budget_s)
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, Failed | Deferred):
             raise _explain_failure(outcome, field)
         record, survey = outcome.records
         return Looked(strategy, record, survey, outcome.stats.get("problems") or {})
@@ -139,12 +139,12 @@ class Previews:
             self._asked -= 1
 
 
-def _explain_failure(failure: Failed, field: str | None) -> BadInput | CannotLook:
+def _explain_failure(failure: Failed | Deferred, field: str | None) -> BadInput | CannotLook:
     """Why the page could not be looked at, in the words a run has for it."""
-    detail = failure.detail or ""
-    # Whose host is not to be asked now has asked for nothing wrong.
-    if detail in _OURS or failure.code in (FailureCode.WORKER_LOST, FailureCode.WAITING):
+    # The input is not at fault: the host limiter, or this installation, is.
+    if isinstance(failure, Deferred) or failure.detail in _OURS or failure.code is FailureCode.WORKER_LOST:
         return CannotLook(f"the page could not be looked at: {failure.message}", hint="try again in a moment")
+    detail = failure.detail or ""
     code = "unresolvable" if (failure.code, detail) == (FailureCode.NETWORK, "dns") else failure.code.value
     hint = _HINTS.get(detail) or _HINTS.get(failure.code) or "open the address in a browser, or try again later"
     return BadInput(failure.message, field=field, hint=hint, code=code)

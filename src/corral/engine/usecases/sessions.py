@@ -10,7 +10,7 @@ from corral.domain.jobs.job import Job, Strategy
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention, InterventionKind
-from corral.domain.runs.outcome import Failed, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, Outcome
 from corral.domain.runs.payload.page import PagePayload, with_login
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import PAGE, Lease, Run
@@ -215,6 +215,8 @@ def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
 
 
 def _judge(outcome: Outcome, strategy: Strategy) -> SessionCheck:
+    if isinstance(outcome, Deferred):
+        return SessionCheck(CheckResult.UNKNOWN, outcome.message, None, strategy)
     status = outcome.stats.get("http_status")
     if not isinstance(outcome, Failed):
         return SessionCheck(CheckResult.VALID, "the target answered without asking for a login", status, strategy)

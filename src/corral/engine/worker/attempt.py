@@ -9,7 +9,7 @@ from typing import Any
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports.execution import FrontierClient, RunKind
 from corral.domain.redaction import redact, redact_nested
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, FailureCode, Outcome, Task
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Lease
 from corral.domain.runs.settlement import Settlement
@@ -46,6 +46,8 @@ async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClien
 
 def redact_outcome(outcome: Outcome) -> Outcome:
     """As it may be written into events and statistics: addresses without their secrets. Records stay what they are."""
+    if isinstance(outcome, Deferred):
+        return outcome
     stats = redact_nested(outcome.stats)
     if not isinstance(outcome, Failed):
         return replace(outcome, stats=stats)
@@ -53,7 +55,9 @@ def redact_outcome(outcome: Outcome) -> Outcome:
     return replace(outcome, stats=stats, message=redact(outcome.message), traceback=trace)
 
 
-def settlement_of(lease: Lease, outcome: Outcome, policy: RetryPolicy, *, now: datetime, took_s: float) -> Settlement:
+def settlement_of(
+    lease: Lease, outcome: AttemptOutcome, policy: RetryPolicy, *, now: datetime, took_s: float
+) -> Settlement:
     transition = decide(lease.run, outcome, policy, now)
     run = lease.run
     entry: dict[str, Any] = {

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from corral.domain.crawl.item import Batch, BatchReport
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession
@@ -117,9 +117,15 @@ class RunFailed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
     outcome: Failed
 
 
+class RunDeferred(msgspec.Struct, frozen=True, array_like=True, tag="deferred"):
+    run_id: str
+    epoch: int
+    outcome: Deferred
+
+
 # One message type for each type of outcome: a further outcome needs a Struct above and a name in each of these lines.
-RunEnd = RunFetched | RunFailed
-_RUN_END_OF: dict[type, type[RunEnd]] = {Fetched: RunFetched, Failed: RunFailed}
+RunEnd = RunFetched | RunFailed | RunDeferred
+_RUN_END_OF: dict[type, type[RunEnd]] = {Fetched: RunFetched, Failed: RunFailed, Deferred: RunDeferred}
 
 FromWorker = Ready | SendReport | RunAborted | RunEnd | ToLimiter
 

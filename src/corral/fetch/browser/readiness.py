@@ -9,7 +9,7 @@ from typing import Any
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Failed, Fetched, Outcome
+from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched
 from corral.domain.runs.retry import CAPTCHA
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.classify.page_classifier import ClassifierInput
@@ -147,7 +147,7 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
     reading: Reading | Failed | None,
     timings: dict[str, int],
     requested_url: str,
-) -> Outcome:
+) -> AttemptOutcome:
     stats = _stats(arrival, granted, reading, timings)
     if granted.exceeded is not None:
         return browser_fault("limit:browser", granted.exceeded, **stats)

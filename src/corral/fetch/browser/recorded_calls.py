@@ -10,7 +10,7 @@ from playwright.async_api import Response
 
 from corral.domain.errors import BadInput
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched, Task
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.recipe.recipe import METHODS, Recipe
 from corral.domain.sites.recipe.search import Call, derive
@@ -64,8 +64,8 @@ class CallLog:
 
 
 async def add_recipe(
-    log: CallLog, outcome: Outcome, task: Task, robots: Robots, context: FetchContext, *, left_s: float
-) -> Outcome:
+    log: CallLog, outcome: AttemptOutcome, task: Task, robots: Robots, context: FetchContext, *, left_s: float
+) -> AttemptOutcome:
     """Add a recipe to the outcome if the calls of the page hold its fields.
 
     Not for a run with a login, whose answers are personal, nor for one that accepted any certificate: later runs would

@@ -11,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 from corral.domain.errors import BadInput
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import BadScheme, Target, parse_target
-from corral.domain.runs.outcome import Failed, Outcome, Task, wants_evidence
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Outcome, Task, wants_evidence
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.session import SessionState
 from corral.fetch.browser.crawl_page import Rendering
@@ -78,14 +78,15 @@ class Renderer:
             outcome: Outcome | None = await self._robots.refusal(target, run.context, budget_s=clock.measure_left_s())
             if outcome is None:
                 outcome = await self._render(run)
-            outcome.stats.update(self._robots.notes(target, run.context))
+            if not isinstance(outcome, Deferred):
+                outcome.stats.update(self._robots.notes(target, run.context))
             return outcome
 
     async def _render(self, run: "_PageRun") -> Outcome:
         task, target = run.task, run.target
         # One slot for everything that the page loads: we do not choose what it loads from other hosts.
-        if task.visit is not None and (refused := await task.visit.enter(target, _route_kind(run))) is not None:
-            return refused
+        if task.visit is not None and (deferred := await task.visit.enter(target, _route_kind(run))) is not None:
+            return deferred
         engine = await self._engine(run.clock)
         if isinstance(engine, Failed):
             return engine
@@ -116,7 +117,7 @@ class Renderer:
             name = "policy:strategy_unavailable" if problem.is_final else "unknown:browser_launch"
             return browser_fault(name, str(problem))
 
-    async def _watch(self, visit: PageVisit, granted: ProxyPass, run: "_PageRun") -> Outcome:
+    async def _watch(self, visit: PageVisit, granted: ProxyPass, run: "_PageRun") -> AttemptOutcome:
         clock = run.clock
         try:
             async with asyncio.timeout(clock.measure_left_s()):
@@ -132,7 +133,9 @@ class Renderer:
             outcome.stats.update(bytes=granted.bytes_in, requests=granted.requests, timings=clock.timings())
         return outcome
 
-    async def _with_evidence(self, outcome: Outcome, visit: PageVisit, task: Task, clock: "_Clock") -> Outcome:
+    async def _with_evidence(
+        self, outcome: AttemptOutcome, visit: PageVisit, task: Task, clock: "_Clock"
+    ) -> AttemptOutcome:
         within_s = min(WITHIN_S, clock.last_s())
         is_of_crawl = task.rendering is not None  # artifacts of crawled pages have no rows
         if self._folder is None or within_s <= 0 or is_of_crawl or not wants_evidence(outcome):
@@ -140,7 +143,7 @@ class Renderer:
         secrets = task.session.secrets() if isinstance(task.session, SessionState) else ()
         return replace(outcome, artifacts=await evidence(visit, self._folder, secrets, within_s))
 
-    async def _load_and_read(self, visit: PageVisit, granted: ProxyPass, run: "_PageRun") -> Outcome:
+    async def _load_and_read(self, visit: PageVisit, granted: ProxyPass, run: "_PageRun") -> AttemptOutcome:
         task, target, clock = run.task, run.target, run.clock
         payload = task.payload.read(PagePayload)
         fields = payload.fields
@@ -208,7 +211,7 @@ class _PageRun:
     clock: _Clock
 
 
-async def _unless_ended(visit: PageVisit, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def _unless_ended(visit: PageVisit, work: Coroutine[Any, Any, AttemptOutcome]) -> AttemptOutcome:
     """Return the outcome of the work, or of the visit if that ends first."""
     task = asyncio.create_task(work)
     try:

@@ -22,15 +22,15 @@ from corral.domain.net.http_cache import (
     storable_headers,
     validators,
 )
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Deferred, Failed
 from corral.fetch.cache.disk import DiskCache, TooLarge
 from corral.fetch.faults import fault
 from corral.fetch.response import Response
 
 log = structlog.get_logger()
 
-FetchLive = Callable[[Mapping[str, str]], Awaitable[Response | Failed]]
-Check = Callable[[], Awaitable[Failed | None]]
+FetchLive = Callable[[Mapping[str, str]], Awaitable[Response | Failed | Deferred]]
+Check = Callable[[], Awaitable[Failed | Deferred | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PageCache:
         self._user_agent = user_agent
         self._max_bytes = max_bytes
 
-    async def fetch(self, request: CacheRequest, fetch_live: FetchLive, check: Check) -> Response | Failed:
+    async def fetch(self, request: CacheRequest, fetch_live: FetchLive, check: Check) -> Response | Failed | Deferred:
         """Answer from disk, or with `fetch_live` if `check` allows it; it gets the headers that revalidate the page."""
         if self._disk is None or not may_use_cache(self._mode, request.headers, has_login=request.has_login):
             return await check() or await fetch_live({})
@@ -97,7 +97,7 @@ class PageCache:
 
     async def _refetch(
         self, request: CacheRequest, key: str, page: StoredPage | None, fetch_live: FetchLive
-    ) -> Response | Failed:
+    ) -> Response | Failed | Deferred:
         known = validators(page) if page is not None and matches(page, self._request_headers(request)) else {}
         answer = await fetch_live(known)
         if isinstance(answer, Response) and answer.status == 304 and known and page is not None:
@@ -108,7 +108,7 @@ class PageCache:
                 again = _from_disk(current, CacheUse.REVALIDATED)
                 return replace(again, raw_bytes=answer.raw_bytes, timings=answer.timings)
             answer = await fetch_live({})
-        if isinstance(answer, Failed):
+        if not isinstance(answer, Response):
             return answer
         if not answer.truncated:
             await self._store(key, self._page(request, answer))

@@ -11,7 +11,7 @@ from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url, link_to
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, Task
+from corral.domain.runs.outcome import Deferred, Failed, Task
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadRequest
@@ -20,6 +20,7 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import PageReader
+from corral.fetch.response import Response
 from corral.fetch.robots import Robots
 
 _MAX_NAMED = 1_000
@@ -32,7 +33,9 @@ class SitemapVisitor:
         self._robots = robots
         self._reader = reader
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext) -> ItemResult | Failed:
+    async def visit(
+        self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext
+    ) -> ItemResult | Failed | Deferred:
         try:
             target = parse_target(item.url)
         except BadInput as problem:
@@ -55,9 +58,11 @@ class SitemapVisitor:
         request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, max_bytes=MAX_BYTES)
         return await self._read_sitemap(item, ask, request, context)
 
-    async def _read_robots(self, item: Item, target: Target, context: FetchContext) -> ItemResult:
+    async def _read_robots(self, item: Item, target: Target, context: FetchContext) -> ItemResult | Deferred:
         """Those of robots.txt, and the one that nearly every site has."""
         rules = await self._robots.load_rules(target, context)
+        if isinstance(rules.failure, Deferred):
+            return rules.failure
         named = [] if rules.parser is None else list(rules.parser.sitemaps)[:_MAX_NAMED]
         found: dict[str, DiscoveredLink] = {}
         for reference in [*named, "/sitemap.xml"]:
@@ -71,10 +76,10 @@ class SitemapVisitor:
 
     async def _read_sitemap(
         self, item: Item, ask: CrawlReadOptions, fetch_request: FetchRequest, context: FetchContext
-    ) -> ItemResult | Failed:
+    ) -> ItemResult | Failed | Deferred:
         began = time.monotonic()
         answer = await self._egress.fetch(fetch_request, context)
-        if isinstance(answer, Failed):
+        if not isinstance(answer, Response):
             return answer
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
         if failure is not None:

@@ -19,7 +19,7 @@ from corral.domain.jobs.job import FieldSpec, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Executor
 from corral.domain.redaction import redact_result_url
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, Task
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import PAGE as PAGE_RUN
@@ -97,7 +97,7 @@ class RunVisitor:
     def __post_init__(self) -> None:
         self.recipes += self.task.payload.read(CrawlPayload).recipes
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed:  # noqa: ARG002 - one per crawl
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed | Deferred:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:
             await self._wait_for_turn(item.url, self.plan.delay_s)
         ended = await self._visit_by_strategy(item)
@@ -113,7 +113,7 @@ class RunVisitor:
         self.turns[host] = at + delay_s
         await asyncio.sleep(at - now)
 
-    async def _visit_by_strategy(self, item: Item) -> ItemResult | Failed:
+    async def _visit_by_strategy(self, item: Item) -> ItemResult | Failed | Deferred:
         strategy = self.plan.strategy
         is_page = item.kind == PAGE or listing_place(item.kind) is not None
         if strategy == Strategy.HTTP or not is_page:
@@ -122,10 +122,10 @@ class RunVisitor:
             return await self._render(item)
         return await self._visit_by_need(item)
 
-    async def _fetch(self, item: Item) -> ItemResult | Failed:
+    async def _fetch(self, item: Item) -> ItemResult | Failed | Deferred:
         return await self.ways.http.visit(item, self.plan, self.task, self.route)
 
-    async def _visit_by_need(self, item: Item) -> ItemResult | Failed:
+    async def _visit_by_need(self, item: Item) -> ItemResult | Failed | Deferred:
         """The cheapest way that brings what was asked for."""
         if (replayed := await self._replay(item)) is not None:
             return replayed
@@ -146,21 +146,23 @@ class RunVisitor:
                 del self.scripted[next(iter(self.scripted))]
         return rendered
 
-    async def _render_for_more(self, item: Item, ended: ItemResult | Failed, template: str) -> ItemResult | Failed:
+    async def _render_for_more(
+        self, item: Item, ended: ItemResult | Failed | Deferred, template: str
+    ) -> ItemResult | Failed | Deferred:
         """A page that can be read over HTTP, as a browser shows it where that leads to more."""
         # The fields of an item are there, and nothing else of it is wanted.
         is_item = self.plan.listing is not None and item.kind == PAGE
-        if isinstance(ended, Failed) or is_item or not await self._may_have_more(ended, template):
+        if not isinstance(ended, ItemResult) or is_item or not await self._may_have_more(ended, template):
             return ended
         rendered = await self._render(item)
-        if self._is_unavailable(rendered) or isinstance(rendered, Failed):
+        if self._is_unavailable(rendered) or not isinstance(rendered, ItemResult):
             return ended
         if not _has_more_than(rendered, ended):
             self.gainless[template] += 1
             return ended
         return rendered
 
-    def _is_unavailable(self, rendered: ItemResult | Failed) -> bool:
+    def _is_unavailable(self, rendered: ItemResult | Failed | Deferred) -> bool:
         if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
             self.has_browser = False
         return not self.has_browser
@@ -191,7 +193,7 @@ class RunVisitor:
     def _may_render(self) -> bool:
         return self.has_browser and self.rendered < self.plan.browser_pages
 
-    async def _render(self, item: Item) -> ItemResult | Failed:
+    async def _render(self, item: Item) -> ItemResult | Failed | Deferred:
         began, http = time.monotonic(), self.ways.http
         async with self.slots:
             self.rendered += 1
@@ -201,6 +203,8 @@ class RunVisitor:
             payload = self._page_payload(item, fields_wanted(self.plan, ask))
             timeout_s = self.ways.browser_s + scroll_s
             outcome = await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
+        if isinstance(outcome, Deferred):
+            return outcome
         if outcome.stats.get("is_download") or (not isinstance(outcome, Failed) and rendering.response is None):
             return await self._fetch(item)  # a file, or an answer without a document
         if isinstance(outcome, Failed):
@@ -232,8 +236,8 @@ class RunVisitor:
             return None
         payload = self._page_payload(item, self.plan.field_specs, recipe)
         outcome = await self._execute(self.ways.replay, item, payload, self.ways.browser_s)
-        if isinstance(outcome, Failed) or outcome.missing:
-            if isinstance(outcome, Failed) and outcome.code is not FailureCode.WAITING:
+        if not isinstance(outcome, Fetched) or outcome.missing:
+            if isinstance(outcome, Failed):
                 self.recipes.remove(recipe)
             return None
         record, _ = with_types(outcome.records[0], self.plan.field_specs)
@@ -241,7 +245,7 @@ class RunVisitor:
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
         return ItemResult(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
 
-    async def _refusal(self, item: Item) -> Failed | None:
+    async def _refusal(self, item: Item) -> Failed | Deferred | None:
         return await self.ways.http.refusal(item, self.plan, self.task, self.route)
 
     def _page_payload(
@@ -287,10 +291,10 @@ class RunVisitor:
             turn.end(outcome)
 
 
-def _needs_scripts(ended: ItemResult | Failed) -> bool:
-    if isinstance(ended, Failed):
-        return bool(ended.stats.get("needs_scripts"))
-    return ended.reason == SHELL
+def _needs_scripts(ended: ItemResult | Failed | Deferred) -> bool:
+    if isinstance(ended, ItemResult):
+        return ended.reason == SHELL
+    return isinstance(ended, Failed) and bool(ended.stats.get("needs_scripts"))
 
 
 def _has_more_than(rendered: ItemResult, fetched: ItemResult) -> bool:

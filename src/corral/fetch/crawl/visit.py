@@ -27,7 +27,7 @@ from corral.domain.hosts.order import QueuedPage
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, Task
 from corral.domain.runs.run import CRAWL_HELPER
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import header_directives
@@ -73,19 +73,23 @@ class HttpVisitor:
         self._reader = reader
         self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
-    async def visit(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> ItemResult | Failed:
+    async def visit(
+        self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None
+    ) -> ItemResult | Failed | Deferred:
         """`task` has the opened session of the crawl; `route` leads through its proxy, or accepts any certificate."""
         turn, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
         try:
             ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn))
-            outcome = ended if isinstance(ended, Failed) else _WELL
+            outcome = _WELL if isinstance(ended, ItemResult) else ended
             return ended
         finally:
             # Tried again, a page that the host refuses says nothing new of the host.
             is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
             turn.end(None if is_old_news else outcome)
 
-    async def _visit_page(self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext) -> ItemResult | Failed:
+    async def _visit_page(
+        self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext
+    ) -> ItemResult | Failed | Deferred:
         began = time.monotonic()
         listing = listing_place(item.kind)
         if item.kind != PAGE and listing is None:
@@ -98,7 +102,7 @@ class HttpVisitor:
         if plan.respect_robots and (refused := await refusal(target)) is not None:
             return refused
 
-        async def check(following: Target) -> Failed | None:
+        async def check(following: Target) -> Failed | Deferred | None:
             rule = None if following.host == target.host else plan.scope.refuses(canonical_url(following), item.depth)
             if rule is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
@@ -110,9 +114,8 @@ class HttpVisitor:
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # Not the page that is known: its record is another one's.
             answer = await self._egress.fetch(request, context)
-        if isinstance(answer, Failed):
-            is_outside = answer.detail == Refusal.OUT_OF_SCOPE
-            return ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else answer
+        if not isinstance(answer, Response):
+            return _skip_outside(item, answer)
         if answer.status == _NOT_MODIFIED and item.known is not None:
             ended = ItemResult(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
             return ended._replace(version=item.known, change=Change.UNCHANGED)
@@ -136,7 +139,7 @@ class HttpVisitor:
             return ""
         finally:
             turn.end(None)
-        if isinstance(answer, Failed) or answer.status != _OK:
+        if not isinstance(answer, Response) or answer.status != _OK:
             return ""
         return answer.body.decode("utf-8", "replace")
 
@@ -154,7 +157,9 @@ class HttpVisitor:
             known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode())
         return known[1]
 
-    async def refusal(self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None) -> Failed | None:
+    async def refusal(
+        self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None
+    ) -> Failed | Deferred | None:
         """Return why robots.txt forbids the page of an item, for visitors that fetch it in another way."""
         try:
             target = parse_target(item.url)
@@ -169,7 +174,7 @@ class HttpVisitor:
         finally:
             turn.end(None)
 
-    async def _refusal(self, target: Target, context: FetchContext, *, is_last: bool) -> Failed | None:
+    async def _refusal(self, target: Target, context: FetchContext, *, is_last: bool) -> Failed | Deferred | None:
         """Return why robots.txt forbids a page. Where it cannot be fetched, every page of the site is forbidden."""
         rules = await self._robots.load_rules(target, context)
         if not rules.is_reachable:
@@ -187,6 +192,12 @@ class HttpVisitor:
         if isinstance(read, Failed):
             return read
         return failure_read(read, {}) or result_of_page(item, plan, answer, read, ask)
+
+
+def _skip_outside(item: Item, failure: Failed | Deferred) -> ItemResult | Failed | Deferred:
+    """A redirect out of the scope of the crawl is not a failure."""
+    is_outside = isinstance(failure, Failed) and failure.detail == Refusal.OUT_OF_SCOPE
+    return ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else failure
 
 
 def headers_of(plan: CrawlPlan) -> dict[str, str]:

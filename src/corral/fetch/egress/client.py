@@ -9,7 +9,7 @@ from corral.domain.errors import BadInput
 from corral.domain.net.address import EgressPolicy
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import BadScheme, Target, join, parse_target
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Deferred, Failed
 from corral.domain.sites.cookies import RunCookies
 from corral.fetch.coarse_timeout import CoarseTimeout
 from corral.fetch.codings import ACCEPT_ENCODING
@@ -42,7 +42,7 @@ class Egress:
         """Return the addresses that may be dialled, or `policy:egress` or `network:dns`."""
         return await self._resolver.resolve(target, trusted_hosts)
 
-    async def fetch(self, request: FetchRequest, context: FetchContext = NO_CONTEXT) -> Response | Failed:
+    async def fetch(self, request: FetchRequest, context: FetchContext = NO_CONTEXT) -> Response | Failed | Deferred:
         """Send the request, follow its redirects, and read the body of the last answer.
 
         A redirect carries a request body on only if its status says so and it stays within the origin.
@@ -113,26 +113,26 @@ class _RedirectFollower:
     def timings(self) -> dict[str, int]:
         return {**self._marks, "total_ms": self._measure_ms()}
 
-    async def run(self) -> Response | Failed:
-        target = _parse_url(self._request.url)
-        while not isinstance(target, Failed):
+    async def run(self) -> Response | Failed | Deferred:
+        target: Target | Failed | Deferred = _parse_url(self._request.url)
+        while isinstance(target, Target):
             head = await self._send(target)
-            if isinstance(head, Failed):
-                return self._add_timings(head)
+            if not isinstance(head, Head):
+                return head if isinstance(head, Deferred) else self._add_timings(head)
             if head.status in _REDIRECTS:
                 await head.answer.close()
                 target = await self._check(self._next(target, head))
                 continue
             return await self._read(target, head)
-        return self._add_timings(target)
+        return target if isinstance(target, Deferred) else self._add_timings(target)
 
-    async def _check(self, following: Target | Failed) -> Target | Failed:
+    async def _check(self, following: Target | Failed) -> Target | Failed | Deferred:
         check = self._request.check_redirect
         if check is None or isinstance(following, Failed):
             return following
         return await check(following) or following
 
-    async def _send(self, target: Target) -> Head | Failed:
+    async def _send(self, target: Target) -> Head | Failed | Deferred:
         context = self._context
         pinned = await self._route.resolve(target, trusted_hosts=context.trusted_hosts)
         self._marks["dns_ms"] = self._measure_ms()
@@ -143,8 +143,8 @@ class _RedirectFollower:
         if cookies := self._cookies.header_for(target, now_s, credentials.get("cookie", "")):
             credentials["cookie"] = cookies
         self._seen.add((target.request_url, self._cookies.version))
-        if (refused := await self._enter(target)) is not None:
-            return refused
+        if (deferred := await self._enter(target)) is not None:
+            return deferred
         began = time.monotonic()
         headers = {**self._headers, **credentials}
         head = await self._route.send(HopRequest(target, pinned, headers, self._body, context.first_byte_s))
@@ -156,7 +156,7 @@ class _RedirectFollower:
         self._marks["first_byte_ms"] = self._measure_ms()
         return head
 
-    async def _enter(self, target: Target) -> Failed | None:
+    async def _enter(self, target: Target) -> Deferred | None:
         visit = self._context.visit
         return None if visit is None else await visit.enter(target, self._route.kind_for(target))
 

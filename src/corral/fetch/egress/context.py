@@ -7,7 +7,7 @@ from typing import Protocol
 from corral.domain.hosts.limiter import Visit
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Deferred, Failed
 from corral.domain.sites.cookies import RunCookies
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.egress.wire import Head, HopRequest
@@ -18,7 +18,7 @@ BodyLimit = Callable[[int, tuple[tuple[str, str], ...]], int | None]
 # Returns the headers that authenticate us to one target: credentials for one host must not reach another.
 Credentials = Callable[[Target], Mapping[str, str]]
 # Returns why a redirect to the target must not be followed, or None.
-RedirectCheck = Callable[[Target], Awaitable[Failed | None]]
+RedirectCheck = Callable[[Target], Awaitable[Failed | Deferred | None]]
 
 
 class Route(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.net.proxy import OpenProxy, with_credentials
 from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Failed, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, Outcome, Task
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.fetch.faults import fault
@@ -42,6 +42,8 @@ def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:
 
 def _redact(outcome: Outcome, proxy: OpenProxy) -> Outcome:
     """Record the proxy in the statistics, and remove its credentials from the outcome."""
+    if isinstance(outcome, Deferred):
+        return outcome
     fields: dict[str, Any] = {"stats": {**outcome.stats, "proxy": proxy.redacted}}
     if isinstance(outcome, Failed):
         fields |= {"message": outcome.message, "traceback": outcome.traceback}

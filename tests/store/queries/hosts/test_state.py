@@ -7,10 +7,11 @@ import pytest
 from corral.domain.crawl.crawl import Bounds, CrawlPlan, ItemState
 from corral.domain.crawl.item import BatchReport, DiscoveredLink, ItemResult
 from corral.domain.hosts.breaker import BreakerState
-from corral.domain.hosts.limiter import Parking, SitePace, StoredHost, Wait, WaitReason
+from corral.domain.hosts.limiter import Parking, SitePace, StoredHost, Wait
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.loss import Blame, Loss
+from corral.domain.runs.outcome import WaitReason
 from corral.domain.runs.run import Lanes, NewRun, RunAction, RunState
 from corral.store.open import open_store
 from corral.store.store import Store

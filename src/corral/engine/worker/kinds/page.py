@@ -7,7 +7,7 @@ from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.ports.execution import Executor, FrontierClient
-from corral.domain.runs.outcome import Failed, FailureCode, Outcome, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import PAGE
@@ -38,7 +38,7 @@ class PageKind:
 
 def convert_types(outcome: Outcome, task: Task) -> Outcome:
     """With values of the types that the fields ask for; one that cannot be made into its type is missing."""
-    if isinstance(outcome, Failed) or not outcome.records:
+    if not isinstance(outcome, Fetched) or not outcome.records:
         return outcome
     fields = task.payload.read(PagePayload).fields
     made = [with_types(record, fields) for record in outcome.records]

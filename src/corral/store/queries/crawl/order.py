@@ -10,14 +10,14 @@ from itertools import groupby
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.item import DEFERRED_DUE
-from corral.domain.hosts.limiter import WaitReason
+from corral.domain.crawl.item import DEFERRED_DUE, deferral_reason
+from corral.domain.runs.outcome import WaitReason
 from corral.store.queries.crawl.helpers import CrawlStepContext
 from corral.store.queries.crawl.rows import DEPTH, DUE_AT, HOST, NEXT, RANK, REASON, WITH_PARENTS
 from corral.store.tables import items
 from corral.store.tx import Row, Tx, is_state, param, values
 
-_WAITS = tuple(f"waiting:{reason.value}" for reason in WaitReason)
+_WAITS = tuple(deferral_reason(reason) for reason in WaitReason)
 
 _WAITING = (
     items.c.run_id == param("run_id"),

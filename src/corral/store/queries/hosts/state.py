@@ -9,9 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.crawl.item import FREED_DUE
-from corral.domain.hosts.limiter import Parking, SitePace, StoredHost, WaitReason
+from corral.domain.crawl.item import FREED_DUE, deferral_reason
+from corral.domain.hosts.limiter import Parking, SitePace, StoredHost
 from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.outcome import WaitReason
 from corral.domain.runs.run import CRAWL, LIVE, RunState
 from corral.store.queries import events
 from corral.store.rows import at
@@ -101,7 +102,7 @@ _FREE_ITEMS = (
         items.c.run_id == param("run_id"),
         is_state(items.c.state, "pending"),
         items.c.due_at > param("now"),
-        items.c.reason.in_([f"waiting:{reason.value}" for reason in WaitReason]),
+        items.c.reason.in_([deferral_reason(reason) for reason in WaitReason]),
         items.c.host == param("host"),
     )
     .values(due_at=FREED_DUE)
@@ -112,7 +113,7 @@ _NEXT_PAGE = (
         items.c.run_id == param("run_id"),
         is_state(items.c.state, "pending"),
         items.c.due_at > param("now"),
-        items.c.reason == f"waiting:{WaitReason.BREAKER.value}",
+        items.c.reason == deferral_reason(WaitReason.BREAKER),
         items.c.host == param("host"),
     )
     .order_by(items.c.due_at)
@@ -132,7 +133,7 @@ _COUNT_ITEMS = sa.select(sa.func.count()).where(
     items.c.run_id == param("run_id"),
     is_state(items.c.state, "pending"),
     items.c.due_at > param("now"),
-    items.c.reason == f"waiting:{WaitReason.BREAKER.value}",
+    items.c.reason == deferral_reason(WaitReason.BREAKER),
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.hosts.claiming import HostRoom, LaneRoom, WaitingRun
-from corral.domain.hosts.limiter import WaitReason
 from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.outcome import WaitReason
 from corral.domain.runs.queues import Lane
 from corral.domain.runs.run import Lanes, RunState
 from corral.store.indexes import IN_LANE

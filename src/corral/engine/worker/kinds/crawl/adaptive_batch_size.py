@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from corral.domain.hosts.limiter import Wait, WaitReason
+from corral.domain.runs.outcome import Deferred, WaitReason
 
 _LEAST = 2
 # Pages of a closed host are put off one by one, each for long; others may lie behind them.
@@ -17,28 +17,28 @@ class AdaptiveBatchSize:
         self._size = most
         self._clock = clock
         self._let_in = 0  # since it was last asked for its size
-        self._waits: list[Wait] = []
+        self._deferrals: list[Deferred] = []
         self._paused_until = 0.0
 
-    def saw(self, sent_back: tuple[str, Wait] | None) -> None:
-        """What became of a page: sent back by the host limiter, or anything else."""
-        if sent_back is None:
+    def note(self, deferred: Deferred | None) -> None:
+        """Note a page that the host limiter deferred, or, with None, one that it let in."""
+        if deferred is None:
             self._let_in += 1
         else:
-            self._waits.append(sent_back[1])
+            self._deferrals.append(deferred)
 
     def size(self) -> int:
         """Return how many items the worker may hold; 0 while a request would bring nothing."""
-        if self._waits:
+        if self._deferrals:
             self.shrink()
         elif self._let_in:
             self._size = min(self._most, 2 * self._size)
-        self._let_in, self._waits = 0, []
+        self._let_in, self._deferrals = 0, []
         return 0 if self.pause_s() else self._size
 
     def shrink(self) -> None:
-        paced = [wait.seconds for wait in self._waits if wait.reason is WaitReason.PACE]
-        if len(paced) == len(self._waits):
+        paced = [each.seconds for each in self._deferrals if each.reason is WaitReason.PACE]
+        if len(paced) == len(self._deferrals):
             self._size = max(_LEAST, min(self._most, 2 * self._let_in))
         if not self._let_in:
             soonest_s = min(paced) if paced else _PUT_OFF_S

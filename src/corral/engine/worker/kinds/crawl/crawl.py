@@ -17,23 +17,23 @@ from corral.domain.crawl.crawl import GONE, CrawlPlan, ItemState, StoppedBy, bud
 from corral.domain.crawl.item import (
     MAX_ROWS,
     PAGE,
-    WAITS_FOR_REDIRECT,
     Batch,
     BatchReport,
     Change,
     Item,
     ItemResult,
+    deferral_reason,
     listing_place,
 )
 from corral.domain.crawl.item_decision import decide_item
 from corral.domain.crawl.page_archive import split_by_size
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import count_omissions
-from corral.domain.hosts.limiter import host_key_of_url, wait_of
+from corral.domain.hosts.limiter import host_key_of_url
 from corral.domain.hosts.order import HostOrder, Position
 from corral.domain.ports.crawling import CrawlVisitorPort, PageVisitor
 from corral.domain.ports.execution import FrontierClient
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.engine.worker.kinds.crawl.adaptive_batch_size import AdaptiveBatchSize
@@ -85,7 +85,7 @@ class _Crawl:
         self._policy = policy
         self._order = task.order or HostOrder()
         # Items that their host sent back, until the store knows of it.
-        self._sent_back: dict[int, tuple[str, Position, Failed]] = {}
+        self._sent_back: dict[int, tuple[str, Position, Deferred]] = {}
         self._ready: deque[Item] = deque()
         self._visits: dict[int, asyncio.Task[None]] = {}
         self._ended: list[ItemResult] = []
@@ -195,10 +195,13 @@ class _Crawl:
         began = time.monotonic()
         try:
             ended = await self._fetch_item(item)
-            self._watch_login(item, ended)
-            self._batch_size.saw(wait_of(ended) if isinstance(ended, Failed) else None)
-            if isinstance(ended, Failed):
+            self._batch_size.note(ended if isinstance(ended, Deferred) else None)
+            if isinstance(ended, Deferred):
                 self._send_back_followers(item, ended)
+                ended = self._result_of_deferral(item, ended)
+            else:
+                self._watch_login(item, ended)
+            if isinstance(ended, Failed):
                 ended = self._result_of_failure(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
             self._ended.append(self._memory.process_result(item, ended))
@@ -209,12 +212,11 @@ class _Crawl:
                 self._news.set()
         self._start()
 
-    def _send_back_followers(self, item: Item, failure: Failed) -> None:
+    def _send_back_followers(self, item: Item, deferred: Deferred) -> None:
         """Send back later pages of a host that deferred an earlier one: they must not overtake it."""
-        found, host = wait_of(failure), host_key_of_url(item.url)
-        if found is None or found[0] != host:
+        if deferred.host != host_key_of_url(item.url):
             return
-        self._sent_back[item.id] = host, _position(item), failure
+        self._sent_back[item.id] = deferred.host, _position(item), deferred
         self._ready = deque(each for each in self._ready if not self._must_follow(each))
 
     def _must_follow(self, item: Item) -> bool:
@@ -225,12 +227,12 @@ class _Crawl:
         if not self._sent_back:
             return False
         host, position = host_key_of_url(item.url), _position(item)
-        earlier = (failure for place, other, failure in self._sent_back.values() if place == host and other < position)
-        failure = next(earlier, None)
-        if host is None or failure is None:
+        earlier = (deferred for key, other, deferred in self._sent_back.values() if key == host and other < position)
+        deferred = next(earlier, None)
+        if host is None or deferred is None:
             return False
-        self._ended.append(self._result_of_failure(item, failure))
-        self._sent_back[item.id] = host, position, failure
+        self._ended.append(self._result_of_deferral(item, deferred))
+        self._sent_back[item.id] = host, position, deferred
         return True
 
     def _watch_login(self, item: Item, ended: ItemResult | Failed) -> None:
@@ -242,13 +244,19 @@ class _Crawl:
         if isinstance(ended, Failed) and (item.depth == 0 or self._logged_out >= _LOGGED_OUT):
             self._needs_login = ended
 
-    async def _fetch_item(self, item: Item) -> ItemResult | Failed:
+    async def _fetch_item(self, item: Item) -> ItemResult | Failed | Deferred:
         """Fetch one item. A bug of ours becomes a failure, so that the page is not tried forever."""
         try:
             return await self._visitor.visit(item, self._plan, self._task)
         except Exception as error:
             log.error("crawl_page_read_failed", url=item.url, exc_info=error)
             return Failed(FailureCode.UNKNOWN, f"{type(error).__name__}: {error}"[:2000], "bug")
+
+    def _result_of_deferral(self, item: Item, deferred: Deferred) -> ItemResult:
+        decided = decide_item(item.attempt, deferred, self._plan, datetime.now(UTC), key=item.key)
+        reason = deferral_reason(deferred.reason, is_own_host=deferred.host == host_key_of_url(item.url))
+        ended = ItemResult(item.id, item.key, decided.to, reason, deferred.message, decided.due_in_s)
+        return ended._replace(counts=decided.counts_attempt)
 
     def _result_of_failure(self, item: Item, failure: Failed) -> ItemResult:
         if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
@@ -260,8 +268,6 @@ class _Crawl:
         policy, is_start = self._policy, item.depth == 0
         decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
-        if (found := wait_of(failure)) is not None and found[0] != host_key_of_url(item.url):
-            reason = WAITS_FOR_REDIRECT
         # A page that robots.txt or our own rules exclude has not failed.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
         # A missing sitemap is no failure, either.
