@@ -54,15 +54,16 @@ class Fleet:
         assert process.stdout is not None
         process.stdout.close()
 
-    def kill_child(self, process: Process) -> None:
-        """One of the worker processes below a Celery worker, where it has any right now."""
+    def kill_child(self, process: Process) -> bool:
+        """One of the worker processes below a Celery worker. False where it has none right now."""
         children = [
             child
             for child in psutil.Process(process.pid).children()
             if "corral.entrypoints.worker_process" in child.cmdline()
         ]
-        if children:
-            children[0].kill()
+        for child in children[:1]:
+            child.kill()
+        return bool(children)
 
     def logs(self) -> str:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))

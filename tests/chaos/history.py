@@ -171,31 +171,3 @@ def _bounded(run: RunRow, steps: Sequence[Step]) -> Iterator[str]:
         yield f"I6 {run.losses} workers lost"
     if run.losses != losses:
         yield f"I6 the row says {run.losses} losses, the history {losses}"
-
-
-def check_order(store_url: str, patience_s: float = 1.0) -> list[str]:
-    """Runs that had to wait for longer than this after a younger run of the same band was claimed before them.
-
-    For runs without retries, of hosts that have room: a run is due since it was created, or since its last backoff.
-    """
-    bands = dict(query(store_url, "SELECT id, priority FROM runs"))
-    rows = query(store_url, "SELECT run_id, kind, meta, created_at FROM events ORDER BY created_at, position")
-    due: dict[str, float] = {}
-    waiting: dict[str, float] = {}  # the runs that can be claimed now, and since when a younger one was preferred
-    broken = []
-    for run_id, kind, meta, at_ms in rows:
-        at = at_ms / 1000
-        if kind == EventKind.STARTED:
-            passed_over_s = at - waiting.pop(run_id, at)
-            if passed_over_s > patience_s:
-                broken.append(f"{run_id} was claimed {passed_over_s:.1f} s after a younger run")
-            for other, since in waiting.items():
-                if bands[other] == bands[run_id] and due[other] < due[run_id] and due[other] <= at:
-                    waiting[other] = min(since, at)
-        elif fold([EventKind(kind)]) is RunState.QUEUED:
-            delay_s = (json.loads(meta) if isinstance(meta, str) else meta).get("delay_s", 0.0)
-            due[run_id] = at + delay_s if delay_s or run_id not in due else due[run_id]
-            waiting[run_id] = float("inf")
-        elif fold([EventKind(kind)]) is not None:
-            waiting.pop(run_id, None)
-    return broken

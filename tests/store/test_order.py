@@ -15,7 +15,7 @@ from corral.engine.hosts.limiter_sync import LimiterSync
 from corral.store.open import open_store
 from corral.store.queries.runs.waiting import WAITED_FOR
 from corral.store.store import Store
-from tests.chaos.history import check_order
+from tests.chaos.claim_order import read_claim_order
 from tests.store.builders import ME, OTHER, a_run, add_many
 
 SITE = "site.test"
@@ -74,8 +74,10 @@ async def test_the_judge_sees_a_run_that_was_passed_over(nodes: list[ClaimingNod
     assert await node.store.runs.claim_one(younger[0], node.owner, 10)
     await asyncio.sleep(0.1)
     assert await node.claim(1) == older
-    assert len(check_order(shared_url, 0.05)) == 1
-    assert check_order(shared_url, 30) == []
+    found = read_claim_order(shared_url, patience_s=0.01, race_s=0.01)
+    assert (len(found.violations), len(found.overtaken)) == (1, 1)
+    patient = read_claim_order(shared_url, patience_s=30)
+    assert (patient.claims, patient.violations, patient.overtaken) == (2, [], [])
 
 
 async def test_the_hosts_that_runs_wait_for_are_read_without_reading_every_run(postgres_url: str) -> None:
