@@ -9,8 +9,8 @@ from typing import Any
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
-from corral.domain.ports.execution import Executor, RunKind
-from corral.domain.runs.outcome import Deferred, Fetched, Outcome, Task
+from corral.domain.ports.execution import Executor, RunKind, Task
+from corral.domain.runs.outcome import Deferred, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker.attempt import perform
 from corral.engine.worker.kinds.page import PageKind

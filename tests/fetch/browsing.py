@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
-from corral.domain.runs.outcome import Task
+from corral.domain.ports.execution import Task
 from corral.domain.runs.payload.stored import Payload
 from corral.fetch.browser.engine import Engine
 from corral.fetch.browser.executor import BrowserExecutor

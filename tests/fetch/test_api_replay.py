@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.egress.client import Egress

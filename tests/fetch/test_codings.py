@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corral.domain.net.http_cache import CacheMode
-from corral.domain.runs.outcome import Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.body import Body, BodyFault, BodyFull, content_coding

@@ -12,8 +12,8 @@ from corral.domain.crawl.item import PAGE, ROBOTS, Item, sitemap_kind
 from corral.domain.hosts.order import QueuedPage
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import Target
-from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Deferred, Outcome, Task, WaitReason
+from corral.domain.ports.execution import Executor, Task
+from corral.domain.runs.outcome import Deferred, Outcome, WaitReason
 from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser.executor import BrowserExecutor

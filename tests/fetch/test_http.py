@@ -8,7 +8,8 @@ import pytest
 from corral.demo import running_site
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import parse_proxy
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import parse_session
 from corral.fetch.egress import dns

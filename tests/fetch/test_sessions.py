@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from corral.demo.pages import login_page
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.secret import Secret
 from corral.domain.sites.session import SealedSession, SessionState, parse_session

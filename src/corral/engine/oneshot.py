@@ -8,6 +8,7 @@ from typing import Any
 
 from corral.domain.ids import Owner, RunId
 from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.ports.execution import task_of
 from corral.domain.runs.loss import DeathCause
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.payload.stored import Payload, TypedPayload
@@ -128,7 +129,7 @@ class _Runner:
                 await self._ready.wait()
             [worker] = self.pool.workers.values()
             worker.held[lease.key] = HeldLease(lease, started=time.monotonic(), deadline=float("inf"))
-            worker.send([messages.start_run(lease.task(timeout_s))])
+            worker.send([messages.start_run(task_of(lease, timeout_s))])
             async with asyncio.timeout(timeout_s + _MARGIN_S):
                 return await done
         except TimeoutError:

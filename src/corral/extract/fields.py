@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.json_path import display_text
-from corral.extract.metadata import EVERY, MAX_VALUES, PageMetadata
+from corral.extract.metadata import EVERY, MAX_TRIED, MAX_VALUES, PageMetadata
 from corral.extract.page import Page
 from corral.extract.selectors.patterns import search_text
 from corral.extract.structured import plain
@@ -16,8 +16,6 @@ from corral.extract.structured import plain
 if TYPE_CHECKING:
     from corral.extract.xml.elements import Elements
 
-# How many matches of a selector are tried for one that has a value.
-MAX_TRIED = 100
 TOO_LONG = "limit:selector"
 # A context entered around each selector of a user, with the index of its field; it may limit the selector's time.
 Guard = Callable[[int], AbstractContextManager[None]]

@@ -9,6 +9,8 @@ from corral.extract.page import Page
 from corral.extract.structured import Found, plain
 
 MAX_VALUES = 10_000
+# How many matches of a selector are tried for one that has a value.
+MAX_TRIED = 100
 
 
 class PageMetadata:

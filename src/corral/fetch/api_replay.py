@@ -11,7 +11,8 @@ from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import combine_uses
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.domain.sites.cookies import RunCookies

@@ -11,7 +11,8 @@ from corral.domain.hosts.limiter import Visit
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import CacheUse
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Fetched, Outcome
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status

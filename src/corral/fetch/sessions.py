@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.net.url import Target
-from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome, Task
+from corral.domain.ports.execution import Executor, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.domain.sites.session import SealedSession, SessionState

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from corral.domain.jobs.survey import READING_S
-from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import Executor, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.survey import SurveyPayload
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.browser.executor import BrowserExecutor

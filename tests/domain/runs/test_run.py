@@ -3,6 +3,7 @@ import pytest
 from corral.domain.errors import WrongState
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority
+from corral.domain.ports.execution import task_of
 from corral.domain.runs.run import LIVE, TERMINAL, Lease, RunAction, RunState, advance, sources, spoken, target
 from tests.domain.runs.builders import A_RUN
 
@@ -41,9 +42,9 @@ def test_bands_are_served_from_the_most_urgent() -> None:
     assert [band.label for band in sorted(Priority)] == ["critical", "high", "medium", "low"]
 
 
-def test_a_lease_carries_what_an_executor_needs() -> None:
+def test_a_task_has_what_an_executor_needs_of_a_lease() -> None:
     lease = Lease(A_RUN, Owner("me"))
-    task = lease.task(12.5)
+    task = task_of(lease, 12.5)
     assert lease.key == ("r", 4)
     assert (task.run_id, task.epoch, task.kind, task.attempt) == ("r", 4, "page", 1)
     assert (task.strategy, task.payload, task.timeout_s) == ("http", A_RUN.payload, 12.5)

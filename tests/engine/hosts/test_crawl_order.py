@@ -17,7 +17,8 @@ from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Item, ItemResult
 from corral.domain.hosts.order import HostOrder, Position, QueuedPage
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Deferred, Task, WaitReason
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Deferred, WaitReason
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
 from corral.engine.hosts.messages import SlotGrant, SlotKind, SlotRefusal, SlotWithdrawal, ToLimiter

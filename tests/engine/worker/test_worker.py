@@ -10,9 +10,9 @@ import pytest
 
 from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Change, DiscoveredLink, Item, ItemResult
-from corral.domain.ports.execution import FrontierClient, RunKind
+from corral.domain.ports.execution import FrontierClient, RunKind, Task
 from corral.domain.runs.artifact import Artifact, ArtifactKind
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task, WaitReason
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, WaitReason
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker import messages

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from corral.domain.ports.execution import FrontierClient
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import FrontierClient, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.engine.worker.kinds.spec import KindSpec
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from corral.domain.ports.execution import Task
 from corral.domain.runs.artifact import ArtifactKind
-from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome
 from corral.domain.sites.session import parse_session
 from corral.fetch.browser import failure_evidence
 from corral.fetch.browser.executor import BrowserExecutor

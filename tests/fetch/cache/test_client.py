@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from corral.domain.net.http_cache import CacheMode, StoredPage
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import parse_session
 from corral.fetch.api_replay import ApiReplayExecutor

@@ -11,7 +11,8 @@ import pytest
 from corral.domain.errors import BadInput
 from corral.domain.net.address import AllowEntry, EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.usecases.jobs import refuse_unreachable
 from corral.fetch.api_replay import ApiReplayExecutor

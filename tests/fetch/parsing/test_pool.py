@@ -10,7 +10,8 @@ import pytest
 import uvloop
 
 from corral.domain.jobs.job import FieldSpec
-from corral.domain.runs.outcome import Failed, Fetched, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.payload.stored import Payload
 from corral.extract.page_reader import ReadAnswer, read_page
 from corral.extract.value_limit import DEFAULT_CHARS

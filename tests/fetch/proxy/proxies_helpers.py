@@ -8,8 +8,8 @@ import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import parse_proxy
-from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Failed, Outcome, Task
+from corral.domain.ports.execution import Executor, Task
+from corral.domain.runs.outcome import Failed, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser.executor import BrowserExecutor

@@ -6,7 +6,8 @@ import pytest
 
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, parse_proxy
-from corral.domain.runs.outcome import Failed, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.secret import Secret
 from corral.fetch.egress import dns

@@ -5,7 +5,8 @@ from typing import Protocol
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import Item, ItemResult
-from corral.domain.runs.outcome import Deferred, Failed, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Deferred, Failed
 
 
 class PageVisitor(Protocol):

@@ -1,12 +1,56 @@
 """How a worker process executes a run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from corral.domain.crawl.item import Batch, BatchReport
+from corral.domain.hosts.limiter import Visit
+from corral.domain.hosts.order import HostOrder
 from corral.domain.jobs.job import FieldSpec
-from corral.domain.runs.outcome import Outcome, Task
+from corral.domain.net.proxy import OpenProxy
+from corral.domain.runs.outcome import Outcome
+from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.probe import Probe
+from corral.domain.runs.run import Lease
+from corral.domain.sites.session import SealedSession, SessionState
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an executor needs to know of a run; it crosses the process boundary."""
+
+    run_id: str
+    epoch: int
+    kind: str
+    strategy: str
+    attempt: int
+    payload: Payload
+    timeout_s: float
+    # Sealed on its way; opened only inside the worker that needs it.
+    session: SealedSession | SessionState | None = None
+    # Opened from the payload inside the worker; it never crosses the boundary.
+    proxy: OpenProxy | None = None
+    # Its slots at hosts; made inside the worker, too.
+    visit: Visit | None = None
+    # Of a crawl: the order in which its pages request each host; made inside the worker, too.
+    order: HostOrder | None = None
+    # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
+    rendering: object | None = None
+
+
+def task_of(lease: Lease, timeout_s: float) -> Task:
+    run = lease.run
+    return Task(
+        run_id=run.id,
+        epoch=run.epoch,
+        kind=run.kind,
+        strategy=run.resolved_strategy,
+        attempt=run.attempt,
+        payload=run.payload,
+        timeout_s=timeout_s,
+        session=lease.login,
+    )
 
 
 class FrontierClient(Protocol):

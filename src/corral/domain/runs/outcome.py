@@ -2,16 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from corral.domain.net.proxy import OpenProxy
 from corral.domain.runs.artifact import Artifact
-from corral.domain.runs.payload.stored import Payload
-from corral.domain.sites.session import SealedSession, SessionState
-
-if TYPE_CHECKING:
-    from corral.domain.hosts.limiter import Visit
-    from corral.domain.hosts.order import HostOrder
 
 
 class FailureCode(StrEnum):
@@ -103,26 +96,3 @@ def wants_evidence(outcome: AttemptOutcome) -> bool:
     if isinstance(outcome, Fetched):
         return bool(outcome.missing)
     return outcome.code not in _SHOWS_NOTHING
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What an executor needs to know of a run; it crosses the process boundary."""
-
-    run_id: str
-    epoch: int
-    kind: str
-    strategy: str
-    attempt: int
-    payload: Payload
-    timeout_s: float
-    # Sealed on its way; opened only inside the worker that needs it.
-    session: SealedSession | SessionState | None = None
-    # Opened from the payload inside the worker; it never crosses the boundary.
-    proxy: OpenProxy | None = None
-    # Its slots at hosts; made inside the worker, too.
-    visit: "Visit | None" = None
-    # Of a crawl: the order in which its pages request each host; made inside the worker, too.
-    order: "HostOrder | None" = None
-    # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
-    rendering: object | None = None

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from corral.domain.errors import WrongState
 from corral.domain.ids import Owner, RunId
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.outcome import Task
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import SealedSession
@@ -197,16 +196,3 @@ class Lease(NamedTuple):
         proxy, session = self.run.payload.read(CommonPayload).proxy, self.login
         sealed = [session.kid if session else None, proxy.kid if proxy else None]
         return {kid for kid in sealed if kid is not None}
-
-    def task(self, timeout_s: float) -> Task:
-        run = self.run
-        return Task(
-            run_id=run.id,
-            epoch=run.epoch,
-            kind=run.kind,
-            strategy=run.resolved_strategy,
-            attempt=run.attempt,
-            payload=run.payload,
-            timeout_s=timeout_s,
-            session=self.login,
-        )

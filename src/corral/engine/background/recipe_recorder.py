@@ -6,15 +6,14 @@ from typing import Any
 
 import structlog
 
-from corral.domain.errors import BadInput, CorralError
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.errors import CorralError
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import RecipeStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.run import Run
 from corral.domain.runs.settlement import Settlement
-from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe, for_page, recipe_key, recipe_of
+from corral.domain.sites.recipe.recipe import RecordedRecipe, StoredRecipe, recipe_key, recipe_of
 from corral.domain.sites.site import fields_key
 
 log = structlog.get_logger()
@@ -51,15 +50,6 @@ def lesson_of(run: Run, taught: dict[str, Any]) -> RecordedRecipe:
     payload = run.payload.read(PagePayload)
     host, key = parse_target(payload.url).host, fields_key(payload.field_names)
     return RecordedRecipe(host, recipe_key(payload.fields), recipe.url_pattern, recipe.document(), key)
-
-
-async def recipe_for(store: RecipeStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:
-    """How the page can be had without a browser, where that is known."""
-    try:
-        target = parse_target(url)
-    except BadInput:
-        return None
-    return for_page(await store.for_fields(target.host, recipe_key(fields)), target)
 
 
 def _event(saved: StoredRecipe) -> EventDraft:

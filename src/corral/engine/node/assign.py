@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corral.domain.jobs.job import Strategy
+from corral.domain.ports.execution import task_of
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import CRAWL, WITH_ITEMS, Lease
 from corral.engine.held_lease import HeldLease
@@ -151,7 +152,7 @@ class Assignment:
         timeout_s = self._timeout_s(lease)
         now = time.monotonic()
         worker.held[lease.key] = HeldLease(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
-        return wire.start_run(lease.task(timeout_s))
+        return wire.start_run(task_of(lease, timeout_s))
 
     def _timeout_s(self, lease: Lease) -> float:
         own_s = lease.run.payload.read(CommonPayload).timeout_s

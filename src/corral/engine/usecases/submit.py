@@ -1,7 +1,7 @@
 """From a job to a queued run: the strategy is resolved once, and why is on record."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,10 @@ from corral.domain.crawl.option_values import AUTO
 from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import BadInput, JobNotFound, WrongState
 from corral.domain.ids import RunId
-from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
+from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, Priority, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
-from corral.domain.ports.stores import EngineStore
+from corral.domain.ports.stores import EngineStore, RecipeStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.payload.common import CommonPayload
@@ -25,9 +25,8 @@ from corral.domain.runs.queues import Waker
 from corral.domain.runs.retry import HELD_FOR_PAGE
 from corral.domain.runs.run import CRAWL, PAGE, HoldReason, NewRun, Run, RunAction, spoken
 from corral.domain.runs.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
-from corral.domain.sites.recipe.recipe import recipe_key
+from corral.domain.sites.recipe.recipe import StoredRecipe, for_page, recipe_key
 from corral.domain.sites.site import fields_key
-from corral.engine.background.recipe_recorder import recipe_for
 from corral.engine.usecases.crawls import CrawlAccess, crawl_run, seeds_of
 from corral.engine.worker.kinds.registry import find_kind
 from corral.runtime.new_ids import new_id
@@ -197,7 +196,7 @@ class Submitter:
         """The recipe of a replay; None where there is none, which the attempt then reports."""
         if strategy is not Strategy.API_REPLAY:
             return None
-        found = await recipe_for(self._store.recipes, payload.url, payload.fields)
+        found = await _find_recipe(self._store.recipes, payload.url, payload.fields)
         return found.payload() if found else None
 
     async def _resolve(self, job: Job, asked: Strategy) -> Resolution:
@@ -205,7 +204,7 @@ class Submitter:
             return resolve(job, asked, None)
         wanted = fields_key(spec.name for spec in job.fields)
         known = await self._store.sites.memories(parse_target(job.target_url).host)
-        recipe = await recipe_for(self._store.recipes, job.target_url, job.fields)
+        recipe = await _find_recipe(self._store.recipes, job.target_url, job.fields)
         of_fields = [memory for memory in known if memory.fields_key == wanted]
         remembered = from_memory(of_fields, has_recipe=recipe is not None)
         if remembered is not None:
@@ -229,3 +228,12 @@ def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
     if not payload.verify_tls:
         drafts.append(EventDraft(EventKind.TLS_UNVERIFIED, {"host": parse_target(payload.url).host}))
     return drafts
+
+
+async def _find_recipe(store: RecipeStore, url: str, fields: Sequence[FieldSpec]) -> StoredRecipe | None:
+    """Return the recipe that fetches the page without a browser, if one is stored."""
+    try:
+        target = parse_target(url)
+    except BadInput:
+        return None
+    return for_page(await store.for_fields(target.host, recipe_key(fields)), target)

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from corral.domain.crawl.item import Batch, BatchReport
-from corral.domain.ports.execution import FrontierClient, RunKind
+from corral.domain.ports.execution import FrontierClient, RunKind, Task
 from corral.domain.redaction import redact, redact_nested
-from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, FailureCode, Outcome, Task
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Lease
 from corral.domain.runs.settlement import Settlement

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from corral.domain.crawl.item import Batch, BatchReport
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession

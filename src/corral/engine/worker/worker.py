@@ -5,8 +5,8 @@ import functools
 from collections.abc import Callable
 
 from corral.domain.crawl.item import Batch, BatchReport
-from corral.domain.ports.execution import RunKind
-from corral.domain.runs.outcome import Outcome, Task
+from corral.domain.ports.execution import RunKind, Task
+from corral.domain.runs.outcome import Outcome
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker import messages
 from corral.engine.worker.attempt import perform

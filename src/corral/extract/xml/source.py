@@ -5,8 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from corral.domain.jobs.job import FieldSpec
-from corral.extract.fields import MAX_TRIED
-from corral.extract.metadata import MAX_VALUES, canonical
+from corral.extract.metadata import MAX_TRIED, MAX_VALUES, canonical
 from corral.extract.page import join_url, normalize_space
 from corral.extract.structured import plain
 from corral.extract.xml.elements import Elements, outermost, text_of

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from corral.domain.runs.outcome import Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Outcome
 from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.egress.client import Egress
 from corral.fetch.parsing.pool import PageReader

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession
 
-from corral.domain.runs.outcome import Task
+from corral.domain.ports.execution import Task
 from corral.domain.sites.session import SessionState
 from corral.fetch.proxy.forward_proxy import ProxyPass
 

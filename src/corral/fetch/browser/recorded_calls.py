@@ -10,7 +10,8 @@ from playwright.async_api import Response
 
 from corral.domain.errors import BadInput
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.recipe.recipe import METHODS, Recipe
 from corral.domain.sites.recipe.search import Call, derive

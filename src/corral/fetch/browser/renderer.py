@@ -11,7 +11,8 @@ from playwright.async_api import Error as PlaywrightError
 from corral.domain.errors import BadInput
 from corral.domain.net.proxy import RouteKind
 from corral.domain.net.url import BadScheme, Target, parse_target
-from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Outcome, Task, wants_evidence
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Outcome, wants_evidence
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.sites.session import SessionState
 from corral.fetch.browser.crawl_page import Rendering

@@ -11,7 +11,8 @@ from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url, link_to
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Deferred, Failed, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Deferred, Failed
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadRequest

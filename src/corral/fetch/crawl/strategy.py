@@ -17,9 +17,9 @@ from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec, Strategy
 from corral.domain.net.url import parse_target
-from corral.domain.ports.execution import Executor
+from corral.domain.ports.execution import Executor, Task
 from corral.domain.redaction import redact_result_url
-from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, Task
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import PAGE as PAGE_RUN

@@ -27,7 +27,8 @@ from corral.domain.hosts.order import QueuedPage
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
-from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome
 from corral.domain.runs.run import CRAWL_HELPER
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import header_directives

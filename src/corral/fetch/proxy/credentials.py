@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.net.proxy import OpenProxy, with_credentials
-from corral.domain.ports.execution import Executor
-from corral.domain.runs.outcome import Deferred, Failed, Outcome, Task
+from corral.domain.ports.execution import Executor, Task
+from corral.domain.runs.outcome import Deferred, Failed, Outcome
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.fetch.faults import fault

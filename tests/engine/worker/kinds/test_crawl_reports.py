@@ -8,7 +8,8 @@ import pytest
 from corral.domain.crawl import page_archive
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, BatchReport, Item, ItemResult
-from corral.domain.runs.outcome import Failed, Fetched, Task
+from corral.domain.ports.execution import Task
+from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 

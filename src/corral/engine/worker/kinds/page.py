@@ -6,8 +6,8 @@ from dataclasses import replace
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import Job, Strategy
-from corral.domain.ports.execution import Executor, FrontierClient
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import Executor, FrontierClient, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import PAGE

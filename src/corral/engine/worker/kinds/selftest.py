@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 
-from corral.domain.ports.execution import FrontierClient
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import FrontierClient, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import SELFTEST
 from corral.engine.worker.kinds.spec import KindSpec

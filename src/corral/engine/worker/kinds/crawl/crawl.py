@@ -32,8 +32,8 @@ from corral.domain.crawl.summary import count_omissions
 from corral.domain.hosts.limiter import host_key_of_url
 from corral.domain.hosts.order import HostOrder, Position
 from corral.domain.ports.crawling import CrawlVisitorPort, PageVisitor
-from corral.domain.ports.execution import FrontierClient
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, Task
+from corral.domain.ports.execution import FrontierClient, Task
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.engine.worker.kinds.crawl.adaptive_batch_size import AdaptiveBatchSize
