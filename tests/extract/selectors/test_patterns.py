@@ -4,10 +4,11 @@ from typing import Any
 import pytest
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.patterns import check_pattern
 from corral.domain.jobs.job import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
-from corral.extract.selectors.patterns import check_pattern, search_text
+from corral.extract.selectors.patterns import search_text
 from tests.extract.pages.builders import READ_TIME
 from tests.slack import SLACK
 

@@ -3,9 +3,9 @@
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.patterns import check_pattern
 from corral.domain.jobs.job import MAX_SELECTOR_CHARS, FieldSpec
 from corral.domain.json_path import parse_query
-from corral.extract.selectors.patterns import check_pattern
 from corral.extract.selectors.xpath_grammar import mistake_in
 
 _CSS = "use standard CSS such as `.price` or `a.next`; an attribute goes in `attr`, not `::attr()`"

@@ -1,0 +1,74 @@
+"""The type `name`: the parts of a person's name, by the library nameparser."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from corral.extract.types.characters import MAX_SHORT_CHARS, collapse_spaces
+from corral.extract.types.locales import split_tag
+from corral.extract.types.model import Converted, TypeContext, fail
+
+_PARTS = ("given", "family", "prefix", "suffix")
+_SCHEMA_KEYS = {"given": "givenName", "family": "familyName", "prefix": "honorificPrefix", "suffix": "honorificSuffix"}
+_BY = re.compile(
+    r"(?:by|von|par|por|di|door|av|af|от|автор|autor|author|auteur|autore|written by|posted by)\s*:?\s+(?=[^\W\d_])",
+    re.IGNORECASE,
+)
+_TITLES = {
+    "fr": {"m.", "mm.", "mme", "mlle", "me", "pr", "pr."},
+    "es": {"sr.", "sra.", "srta.", "d.", "dña.", "don", "doña"},
+    "it": {"sig.", "sig.ra", "dott.", "dott.ssa", "ing.", "avv."},
+}
+_TITLES["pt"] = {"sr.", "sra.", "d.", "dona", "dom"}
+_HANGING = re.compile(r"[\d@/\\<>{}\[\]|_=]")
+
+
+def convert_name(raw: Any, context: TypeContext) -> Converted:
+    if isinstance(raw, Mapping):
+        return _convert_document(raw, context)
+    if not isinstance(raw, str) or len(raw) > MAX_SHORT_CHARS:
+        return fail("not_a_name" if not isinstance(raw, str) else "too_long")
+    text = _BY.sub("", collapse_spaces(raw), count=1) if _BY.match(collapse_spaces(raw)) else collapse_spaces(raw)
+    if not text or _HANGING.search(text) or not any(char.isalpha() for char in text):
+        return fail("not_a_name")
+    return _parse(text, split_tag(context.language)[0])
+
+
+def _parse(text: str, language: str) -> Converted:
+    from nameparser import parse  # noqa: PLC0415
+
+    prefix, text = _split_title(text, language)
+    parsed = _parser(language).parse(text) if language in ("ru", "uk", "be", "zh") else parse(text)
+    given = " ".join(part for part in (parsed.given, parsed.middle) if part)
+    title = " ".join(part for part in (prefix, parsed.title) if part)
+    family = parsed.family
+    if not given and not family:
+        return fail("not_a_name")
+    value = {"given": given or None, "family": family or None, "prefix": title or None, "suffix": parsed.suffix or None}
+    is_whole = bool(given and family)
+    return Converted(value, 1.0 if is_whole else 0.6, () if is_whole else ("partial_name",))
+
+
+def _split_title(text: str, language: str) -> tuple[str, str]:
+    """Titles of the page's language that look like initials to the library: `M. Jean Dupont`."""
+    first, _, rest = text.partition(" ")
+    return (first, rest) if rest and first.lower() in _TITLES.get(language, ()) else ("", text)
+
+
+def _parser(language: str) -> Any:
+    from nameparser import parser_for  # noqa: PLC0415
+    from nameparser.locales import RU, ZH  # noqa: PLC0415
+
+    return parser_for(ZH if language == "zh" else RU)
+
+
+def _convert_document(raw: Mapping[Any, Any], context: TypeContext) -> Converted:
+    """As schema.org or an earlier conversion give it."""
+    found = {part: raw.get(part) or raw.get(_SCHEMA_KEYS[part]) for part in _PARTS}
+    if found["given"] or found["family"]:
+        value = {
+            part: collapse_spaces(text)[:MAX_SHORT_CHARS] if isinstance(text, str) else None
+            for part, text in found.items()
+        }
+        return Converted(value) if value["given"] or value["family"] else fail("not_a_name")
+    return convert_name(raw["name"], context) if isinstance(raw.get("name"), str) else fail("not_a_name")

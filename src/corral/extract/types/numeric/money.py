@@ -1,0 +1,151 @@
+"""The type `money`: an amount and its currency."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from corral.extract.types.characters import MAX_SHORT_CHARS, normalize_signs, to_text
+from corral.extract.types.model import Converted, TypeContext, fail
+from corral.extract.types.numeric.currencies import currency_digits, find_currency, is_currency
+from corral.extract.types.numeric.numbers import NumberReading, read_numbers, store_exact, to_decimal
+from corral.extract.types.numeric.tokens import prepare_number_text
+
+_AMOUNT_KEYS = ("amount", "price", "value", "lowPrice", "minPrice")
+_CURRENCY_KEYS = ("currency", "priceCurrency")
+_FREE = frozenset(
+    {
+        *(
+            "free",
+            "gratis",
+            "kostenlos",
+            "kostenfrei",
+            "gratuit",
+            "gratuito",
+            "grátis",
+            "bezpłatnie",
+            "darmowe",
+            "zdarma",
+        ),
+        *(
+            "бесплатно",
+            "безкоштовно",
+            "ücretsiz",
+            "無料",
+            "免费",
+            "免費",
+            "무료",
+            "مجاني",
+            "מחינם",
+            "חינם",
+            "ingyenes",
+            "ilmainen",
+        ),
+    }
+)
+# `12€99`: the sign stands where the decimal sign would.
+_SIGN_INSIDE = re.compile(r"(?<![\d.,])(\d{1,6}) ?([€$£]) ?(\d{2})(?![\d.,])")
+# How far from a number its currency may stand.
+_REACH = 12
+
+
+def convert_money(raw: Any, context: TypeContext) -> Converted:
+    if isinstance(raw, Mapping):
+        return _convert_document(raw, context)
+    if isinstance(raw, bool):
+        return fail("not_money")
+    if isinstance(raw, int | float):
+        return _convert_plain(raw, context)
+    text = to_text(raw)
+    if text is None or len(text) > MAX_SHORT_CHARS:
+        return fail("not_money" if text is None else "too_long")
+    text = _SIGN_INSIDE.sub(r"\1.\3 \2", prepare_number_text(normalize_signs(text)))
+    if text.strip().rstrip("!.").lower() in _FREE:
+        return _store(Decimal(0), *_default_currency(context))
+    priced = [
+        (reading, *_currency_near(text, reading, context)) for reading in read_numbers(text, context, is_price=True)
+    ]
+    if not priced:
+        return fail("not_money")
+    return _choose(text, priced, context)
+
+
+def _choose(text: str, priced: list[tuple[NumberReading, str | None, float, str]], context: TypeContext) -> Converted:
+    """The first number with a currency beside it, else the first number."""
+    with_currency = [each for each in priced if each[1] or each[3]]
+    reading, currency, confidence, mark = (with_currency or priced)[0]
+    problems = reading.problems
+    if currency is None and mark:
+        problems = (*problems, f"ambiguous_currency:{mark}")
+    elif currency is None:
+        currency, confidence = _default_currency(context)
+    others = {each[0].number for each in (with_currency or priced)[1:]} - {reading.number}
+    if others:
+        problems, confidence = (*problems, "several_amounts"), min(confidence, 0.5)
+    number = _apply_precision(reading, currency)
+    if _is_negative(text, reading):
+        number = -abs(number)
+    return _store(number, currency, min(confidence, reading.confidence), problems)
+
+
+def _apply_precision(reading: NumberReading, currency: str | None) -> Decimal:
+    """`1.234` of a currency with three decimals, such as KWD, is read as a price of two: undo that."""
+    if currency and re.fullmatch(r"\d{1,3}\.\d{3}", reading.token.body) and currency_digits(currency) == 3:
+        return Decimal(reading.token.body)
+    return reading.number
+
+
+def _is_negative(text: str, reading: NumberReading) -> bool:
+    """`-$5` and `- 5,00 €`: a minus before the currency sign, at the start of the text."""
+    before = text[: reading.token.start].strip()
+    return bool(re.fullmatch(r"-\s*\D{0,4}", before))
+
+
+def _currency_near(text: str, reading: NumberReading, context: TypeContext) -> tuple[str | None, float, str]:
+    start, end = reading.token.start, reading.token.end
+    after = re.match(r"[^\d]*", text[end : end + _REACH])
+    before = re.search(r"[^\d]*$", text[max(0, start - _REACH) : start])
+    sides = (after[0] if after else "", before[0] if before else "")
+    # The side where the mark touches the number goes first: `$5 €6` has a mark on both sides.
+    ordered = sides if not sides[1].rstrip() or sides[1][-1:].isspace() else sides[::-1]
+    for side in ordered:
+        currency, confidence, mark = find_currency(side, context)
+        if currency or mark:
+            return currency, confidence, mark
+    return None, 1.0, ""
+
+
+def _default_currency(context: TypeContext) -> tuple[str | None, float]:
+    if context.currency and is_currency(context.currency.upper()):
+        return context.currency.upper(), 0.9
+    return None, 0.7
+
+
+def _convert_plain(raw: int | float, context: TypeContext) -> Converted:
+    number = to_decimal(raw)
+    return fail("not_money") if number is None else _store(number, *_default_currency(context))
+
+
+def _convert_document(raw: Mapping[Any, Any], context: TypeContext) -> Converted:
+    """An amount and currency as structured data or an earlier conversion give them."""
+    amount = next((raw[key] for key in _AMOUNT_KEYS if raw.get(key) is not None), None)
+    currency = next((raw[key] for key in _CURRENCY_KEYS if raw.get(key)), None)
+    if amount is None or isinstance(amount, Mapping | list):
+        return fail("not_money")
+    code = str(currency).strip().upper()[:3] if currency else None
+    known = code if code and is_currency(code) else None
+    if code and known is None:
+        known, _, _ = find_currency(normalize_signs(str(currency)[:_REACH]), context)
+    converted = convert_money(amount, replace(context, currency=known or context.currency))
+    if converted.value is None or known is None:
+        return converted
+    problems = tuple(problem for problem in converted.problems if problem != "no_currency")
+    confidence = 1.0 if not problems else converted.confidence
+    return Converted({**converted.value, "currency": known}, confidence, problems)
+
+
+def _store(number: Decimal, currency: str | None, confidence: float, problems: tuple[str, ...] = ()) -> Converted:
+    if currency is None and not any(problem.startswith("ambiguous_currency") for problem in problems):
+        problems = (*problems, "no_currency")
+    return Converted({"amount": store_exact(number), "currency": currency}, confidence, problems)
