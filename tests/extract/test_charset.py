@@ -38,6 +38,45 @@ def test_the_encoding_is_found(body: bytes, content_type: str | None, text: str,
     assert (decoded.text, decoded.encoding) == (text, encoding)
 
 
+@pytest.mark.parametrize(
+    "label, codec",
+    [
+        ("utf8", "utf-8"),
+        ("latin1", "cp1252"),
+        ("latin-1", "cp1252"),
+        ("csISOLatin1", "cp1252"),
+        ("ISO_8859-1:1987", "cp1252"),
+        ("l2", "iso8859-2"),
+        ("latin9", "iso8859-15"),
+        ("x-cp1254", "cp1254"),
+        ("dos-874", "cp874"),
+        ("x-sjis", "cp932"),
+        ("ms932", "cp932"),
+        ("cp932", "cp932"),
+        ("x-euc-jp", "euc-jp"),
+        ("csISO2022JP", "iso2022-jp"),
+        ("euckr", "cp949"),
+        ("ksc5601", "cp949"),
+        ("x-gbk", "gb18030"),
+        ("cn-big5", "big5hkscs"),
+        ("koi8_r", "koi8-r"),
+        ("macintosh", "mac-roman"),
+    ],
+)
+def test_a_label_names_the_encoding_that_browsers_take(label: str, codec: str) -> None:
+    body = b"<p>\xa4"
+    by_header = decode(body, f"{HTML}; charset={label}")
+    assert (by_header.encoding, by_header.source) == (codec, CharsetSource.HEADER)
+    by_meta = decode(f"<meta charset='{label}'>".encode() + body)
+    assert (by_meta.encoding, by_meta.source) == (codec, CharsetSource.META)
+
+
+@pytest.mark.parametrize("label", ["no-such", "utf-7", "replacement", "hz-gb-2312", "x-user-defined", "rot13", "cp037"])
+def test_a_label_that_names_no_character_set_is_ignored(label: str) -> None:
+    assert decode("é".encode(), f"{HTML}; charset={label}").source is CharsetSource.DETECTED
+    assert decode(f"<meta charset={label}>é".encode()).source is CharsetSource.DETECTED
+
+
 def test_what_cannot_be_read_is_counted() -> None:
     decoded = decode(b"a\xffb\xfe", f"{HTML}; charset=utf-8")
     assert decoded.text == "a\ufffdb\ufffd"

@@ -6,58 +6,27 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+import webencodings
 from chardetng_py import EncodingDetector
 
-# Names and aliases of the encodings browsers know. Python knows many more that are no character sets (`zlib`,
-# `unicode_escape`), and UTF-7, with which a page can hide markup from every filter.
-_LABELS = {
-    "utf-8": ("utf8", "unicode-1-1-utf-8", "x-unicode20utf8"),
-    "cp1252": (
-        "windows-1252",
-        "x-cp1252",
-        "ascii",
-        "us-ascii",
-        "iso-8859-1",
-        "iso8859-1",
-        "latin1",
-        "latin-1",
-    ),
-    "iso8859-2": ("iso-8859-2", "latin2"),
-    "iso8859-3": ("iso-8859-3", "latin3"),
-    "iso8859-4": ("iso-8859-4", "latin4"),
-    "iso8859-5": ("iso-8859-5", "cyrillic"),
-    "iso8859-6": ("iso-8859-6", "arabic"),
-    "iso8859-7": ("iso-8859-7", "greek"),
-    "iso8859-8": ("iso-8859-8", "iso-8859-8-i", "hebrew"),
-    "iso8859-10": ("iso-8859-10", "latin6"),
-    "iso8859-13": ("iso-8859-13",),
-    "iso8859-14": ("iso-8859-14",),
-    "iso8859-15": ("iso-8859-15", "latin9"),
-    "iso8859-16": ("iso-8859-16",),
-    "cp866": ("ibm866", "866"),
-    "koi8-r": ("koi8_r", "koi8", "koi"),
-    "koi8-u": ("koi8-ru",),
-    "mac-roman": ("macintosh", "mac", "x-mac-roman"),
-    "mac-cyrillic": ("x-mac-cyrillic", "x-mac-ukrainian"),
-    "cp874": ("windows-874", "tis-620", "iso-8859-11"),
-    "cp1250": ("windows-1250", "x-cp1250"),
-    "cp1251": ("windows-1251", "x-cp1251"),
-    "cp1253": ("windows-1253", "x-cp1253"),
-    "cp1254": ("windows-1254", "iso-8859-9", "latin5"),
-    "cp1255": ("windows-1255",),
-    "cp1256": ("windows-1256",),
-    "cp1257": ("windows-1257",),
-    "cp1258": ("windows-1258",),
-    "gb18030": ("gbk", "gb2312", "x-gbk", "chinese", "gb_2312-80"),
-    "big5hkscs": ("big5", "big5-hkscs", "x-x-big5"),
-    "euc-jp": ("x-euc-jp",),
-    "iso2022-jp": ("iso-2022-jp", "csiso2022jp"),
-    "cp932": ("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji"),
-    "cp949": ("euc-kr", "euckr", "ks_c_5601-1987", "korean", "windows-949"),
-    "utf-16-le": ("utf-16", "utf-16le", "unicode", "ucs-2"),
-    "utf-16-be": ("utf-16be", "unicodefffe"),
+# Labels on pages that the Encoding Standard does not list, and the names of Python's codecs.
+_MORE_LABELS = {
+    "big5hkscs": "big5",
+    "cp874": "windows-874",
+    "cp932": "shift_jis",
+    "cp949": "euc-kr",
+    "euckr": "euc-kr",
+    "iso2022-jp": "iso-2022-jp",
+    "iso8859-16": "iso-8859-16",
+    "latin-1": "latin1",
+    "latin9": "iso-8859-15",
+    "mac-cyrillic": "x-mac-cyrillic",
+    "mac-roman": "macintosh",
+    "utf-16-be": "utf-16be",
+    "utf-16-le": "utf-16le",
 }
-_CODEC_OF = {label: codec for codec, labels in _LABELS.items() for label in (codec, *labels)}
+# Encodings of the standard that name no character set of a page.
+_NO_CHARSETS = ("replacement", "x-user-defined")
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
 _META = re.compile(rb"<meta\b[^>]{0,1000}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.\-]{1,40})", re.IGNORECASE)
@@ -142,16 +111,29 @@ def _without_nul(text: str) -> str:
     return text.replace("\0", "") if "\0" in text else text
 
 
+def _codec_of(label: str) -> str | None:
+    """Return Python's codec for a label that browsers know, or None.
+
+    Python knows many more labels that are no character sets (`zlib`, `unicode_escape`), and UTF-7, with which a page
+    can hide markup from every filter.
+    """
+    encoding: Any = webencodings.lookup(_MORE_LABELS.get(label.lower(), label))
+    if encoding is None or encoding.name in _NO_CHARSETS:
+        return None
+    # The standard decodes GBK as GB18030, its superset.
+    return "gb18030" if encoding.name == "gbk" else str(encoding.codec_info.name).replace("_", "-")
+
+
 def _codec_of_header(content_type: str | None) -> str | None:
     match = _HEADER.search(content_type[:1000]) if content_type else None
-    return _CODEC_OF.get(match[1].lower()) if match else None
+    return _codec_of(match[1]) if match else None
 
 
 def _codec_of_meta(body: bytes) -> str | None:
     match = _META.search(body[:_META_WITHIN_BYTES])
     if match is None:
         return None
-    codec = _CODEC_OF.get(match[1].decode("ascii").lower())
+    codec = _codec_of(match[1].decode("ascii"))
     # A meta tag that could be read as ASCII cannot be in UTF-16.
     return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec
 
@@ -187,7 +169,7 @@ def _detect_codec(body: bytes, host: str) -> tuple[str, float]:
     # The detector panics on what is no label of a host name.
     label = tld.encode() if _TLD.fullmatch(tld) and not tld.isdigit() else None
     name, beats_another = detector.guess_assess(tld=label, allow_utf8=True)
-    codec = _CODEC_OF.get(name.lower(), "cp1252")
+    codec = _codec_of(name) or "cp1252"
     if codec in ("utf-8", "iso2022-jp"):
         return codec, 0.9
     high = sum(byte >= 0x80 for byte in sample[:_META_WITHIN_BYTES]) or sum(byte >= 0x80 for byte in sample)
