@@ -20,13 +20,13 @@ from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
-from tests.engine.builders import until
 from tests.engine.crawl.site import served, tree
 from tests.engine.crawl.tasks import ended, submit
 from tests.export import reading
 from tests.export.fill import filled
 from tests.export.warc_reader import read as read_warc
 from tests.stack import Stack
+from tests.waiting import until
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
 MANY, CHARS = 6000, 10_000

@@ -8,7 +8,7 @@ import psycopg
 
 from tests.services import PostgresCluster
 from tests.stack import Stack, corral_up
-from tests.supervisor.programs import until
+from tests.waiting import block_until
 
 REQUESTS = 20
 
@@ -46,7 +46,7 @@ def test_a_file_whose_bytes_are_overwritten(tmp_path: Path, site: str) -> None:
             file.write(b"\xa5" * (size - 4096))
         with sqlite3.connect(path) as other:  # what others write makes a process forget the pages it has read
             other.execute("PRAGMA user_version=7")
-        until(lambda: stack.client.get("/jobs").status_code != 200)
+        block_until(lambda: stack.client.get("/jobs").status_code != 200)
         for _ in range(REQUESTS):
             refused(stack, "/jobs")
         assert "is damaged" in (unhealthy(stack) or "")
@@ -59,7 +59,7 @@ def test_a_table_that_is_dropped_and_restored(tmp_path: Path, site: str, postgre
         job = stack.job()
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("ALTER TABLE artifacts RENAME TO lost")
-            until(lambda: unhealthy(stack) is not None)  # nobody has asked for that table yet
+            block_until(lambda: unhealthy(stack) is not None)  # nobody has asked for that table yet
             assert "artifacts" in (unhealthy(stack) or "")
             assert stack.client.get("/jobs").status_code == 200, "the rest can still be read"
             run = stack.start(job)["id"]
@@ -67,5 +67,5 @@ def test_a_table_that_is_dropped_and_restored(tmp_path: Path, site: str, postgre
                 refused(stack, f"/jobs/runs/{run}/artifacts")
             assert complaints(stack) == 1
             other.execute("ALTER TABLE lost RENAME TO artifacts")
-        until(lambda: stack.client.get("/health").status_code == 200)
+        block_until(lambda: stack.client.get("/health").status_code == 200)
         stack.ended(run)

@@ -13,7 +13,7 @@ import pytest
 from tests.services import PostgresCluster, postgres_cluster
 from tests.slack import SLACK
 from tests.stack import environment, serving
-from tests.supervisor.programs import until
+from tests.waiting import block_until
 
 
 @pytest.fixture
@@ -62,5 +62,5 @@ def test_requests_are_refused_while_the_database_is_frozen(tmp_path: Path, site:
                     assert answer.json()["error"]["code"] == "storage_unavailable"
                     assert answer.headers["Retry-After"]
         assert slowest_s < 2 + SLACK, "two seconds are promised; the rest is for a busy machine"
-        until(lambda: client.get("/health").status_code == 200)
+        block_until(lambda: client.get("/health").status_code == 200)
         assert [each["id"] for each in client.get("/jobs").json()] == [before], "what was refused has not happened"

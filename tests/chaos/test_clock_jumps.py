@@ -22,7 +22,8 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from corral.wiring.options import node_options
 from tests.chaos.history import check
-from tests.engine.builders import drill, settings_for, until
+from tests.engine.builders import drill, settings_for
+from tests.waiting import until
 
 HOUR_MS = 3_600_000
 

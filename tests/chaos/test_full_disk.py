@@ -12,8 +12,9 @@ from corral.domain.errors import StorageFull
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.chaos.history import check
-from tests.engine.builders import drill, ended, node_of, put, settings_for, started, until, working
+from tests.engine.builders import drill, ended, node_of, put, settings_for, started, working
 from tests.slack import SLACK
+from tests.waiting import until
 
 SIZE_MIB = 64
 
@@ -51,15 +52,15 @@ async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -
         await started(app, *ids)
         waiting = await put(app, *[drill("sleep", seconds=0.1, record=True, pad="x" * 1000) for _ in range(200)])
         filler = fill(small_disk)
-        await until(lambda: refuses(app, ids, waiting), timeout_s=40)
-        await until(lambda: str(small_disk) in (node_of(app).storage_problem or ""), timeout_s=15)
+        await until(lambda: refuses(app, ids, waiting), within_s=40)
+        await until(lambda: str(small_disk) in (node_of(app).storage_problem or ""), within_s=15)
         told = node_of(app).storage_problem or ""
         assert "10 MiB are needed to go on" in told
         assert f"more on the disk of {small_disk}" in told
         assert all([(await app.store.runs.get(id_)).id == id_ for id_ in ids]), "reading goes on"
         await asyncio.sleep(1)
         filler.unlink()
-        took_s = await until(lambda: node_of(app).storage_problem is None, timeout_s=15)
+        took_s = await until(lambda: node_of(app).storage_problem is None, within_s=15)
         assert took_s < 5 * SLACK
         runs = await ended(app, ids + waiting, timeout_s=60)
         assert {run.state for run in runs} == {RunState.COMPLETED}

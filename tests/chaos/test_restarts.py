@@ -11,7 +11,8 @@ from tests.chaos.history import check
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.chaos.stack import Stack
-from tests.engine.builders import drill, states, until
+from tests.engine.builders import drill, states
+from tests.waiting import until
 
 QUEUED = by_level(4_000, 100_000)
 
@@ -24,7 +25,7 @@ async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None
         for start in range(0, QUEUED, 1000):
             await client.submit(*runs[start : start + 1000])
         first = stack.node(workers=1, runs_per_process=20)
-        await until(lambda: is_well_begun(client), timeout_s=60)
+        await until(lambda: is_well_begun(client), within_s=60)
         await asyncio.to_thread(first.kill)
         before = await client.events()
         second = stack.node(workers=2, runs_per_process=50)

@@ -14,7 +14,8 @@ from tests.chaos.history import check, read
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.chaos.stack import NodeProcess, Stack, stack_on, wait_for
-from tests.engine.builders import drill, started, states, until
+from tests.engine.builders import drill, started, states
+from tests.waiting import until
 
 LEASE_S = 10.0
 LANES = by_level(1, 10)

@@ -16,7 +16,8 @@ from corral.domain.runs.run import NewRun, RunAction
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
-from tests.engine.builders import drill, put, started, until
+from tests.engine.builders import drill, put, started
+from tests.waiting import until
 
 
 class Journal:
@@ -57,7 +58,7 @@ async def bring_to_an_end(app: App) -> None:
             await app.submitter.apply_action(run.id, RunAction.RESUME)
         if run.payload.read(SelftestPayload).seconds == 20 and not run.state.is_terminal:
             await app.submitter.apply_action(run.id, RunAction.CANCEL)
-    await until(lambda: _is_drained(app), timeout_s=90)
+    await until(lambda: _is_drained(app), within_s=90)
 
 
 async def _is_drained(app: App) -> bool:

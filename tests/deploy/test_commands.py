@@ -15,7 +15,7 @@ from tests.services import PostgresCluster
 from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.supervisor.conftest import site
-from tests.supervisor.programs import until
+from tests.waiting import block_until
 
 __all__ = ["site"]
 
@@ -81,16 +81,16 @@ def test_the_services_of_compose_work_together(tmp_path: Path, postgres: Postgre
     address, headers = f"http://127.0.0.1:{machine.api}", {"Authorization": f"Bearer {TOKEN}"}
     with ExitStack() as stack, httpx.Client(base_url=address, headers=headers, timeout=30) as api:
         stack.enter_context(machine.running("redis"))
-        until(lambda: machine.is_well("redis"))
+        block_until(lambda: machine.is_well("redis"))
         running = [stack.enter_context(machine.running(name)) for name in ("api", "worker", "beat")]
-        until(lambda: "dashboard" in machine.said("api"), 30)
-        until(lambda: "Corral works" in machine.said("worker"), 30)
+        block_until(lambda: "dashboard" in machine.said("api"), 30)
+        block_until(lambda: "Corral works" in machine.said("worker"), 30)
         assert machine.is_well("api")
         assert machine.is_well("worker")
         body = {"target_url": f"{site}/articles", "fields": ["title"], "strategy": "http"}
         job = api.post("/jobs", json=body).json()
         run = api.post(f"/jobs/{job['id']}/runs").json()
-        until(lambda: api.get(f"/jobs/runs/{run['id']}").json()["status"] == "completed", 30)
+        block_until(lambda: api.get(f"/jobs/runs/{run['id']}").json()["status"] == "completed", 30)
         assert httpx.get(f"{address}/jobs").status_code == 401
         assert [process.poll() for process in running] == [None] * 3
     broken = [name for name in ("api", "worker", "beat") if "Traceback" in machine.said(name)]

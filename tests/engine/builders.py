@@ -1,9 +1,7 @@
 """A real node in this process, and drills for it to execute."""
 
-import asyncio
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from corral.settings import Settings, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
 from tests.services.sqlite import migrated
-from tests.slack import SLACK
+from tests.waiting import until
 
 
 def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Settings:
@@ -75,17 +73,6 @@ async def put(app: App, *runs: NewRun) -> list[str]:
     if app.node is not None:
         app.node.wake()
     return ids
-
-
-async def until(condition: Callable[[], bool | Awaitable[bool]], timeout_s: float = 20) -> float:
-    """Wait for something to become true; how long that took."""
-    began = time.monotonic()
-    while True:
-        answer = condition()
-        if answer if isinstance(answer, bool) else await answer:
-            return time.monotonic() - began
-        assert time.monotonic() < began + timeout_s * SLACK, f"still not true after {timeout_s * SLACK} s"
-        await asyncio.sleep(0.01)
 
 
 async def ended(app: App, ids: list[str], timeout_s: float = 20) -> list[Run]:

@@ -13,7 +13,8 @@ from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import Lease
 from corral.engine.oneshot import OneShotWorkers, errand
 from corral.wiring.options import worker_config
-from tests.engine.builders import settings_for, until
+from tests.engine.builders import settings_for
+from tests.waiting import until
 
 
 def a_selftest(do: str, **payload: Any) -> Lease:

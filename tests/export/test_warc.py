@@ -21,11 +21,12 @@ from corral.export.stream import Export, chunks
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.wiring.app import App
-from tests.engine.builders import settings_for, until, working
+from tests.engine.builders import settings_for, working
 from tests.engine.crawl.site import Page, served, tree
 from tests.export.fill import filled
 from tests.export.warc_reader import read
 from tests.store.builders import ME, OTHER
+from tests.waiting import until
 
 SECRETS = ("s3cret-cookie", "s3cret-token", "s3cret-key", "s3cret-query")
 

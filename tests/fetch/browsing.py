@@ -1,8 +1,7 @@
 """What the tests with a real Chromium share."""
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,7 +20,6 @@ from corral.fetch.proxy.forward_proxy import ProxyLimits
 from corral.fetch.robots import Robots
 from corral.files.artifacts import ArtifactFolder
 from tests.fetch.hostile import ROUTES, Request
-from tests.slack import SLACK
 
 
 def needs_chromium() -> None:
@@ -73,9 +71,3 @@ def engine_of(executor: BrowserExecutor) -> Engine:
     engine = executor.renderer.host.engine
     assert engine is not None
     return engine
-
-
-async def until(is_so: Callable[[], bool], within_s: float = 5) -> None:
-    async with asyncio.timeout(within_s * SLACK):
-        while not is_so():  # noqa: ASYNC110 - other processes set no event of ours
-            await asyncio.sleep(0.02)

@@ -15,9 +15,10 @@ from corral.domain.runs.run import Run, RunState
 from corral.domain.sites.recipe.recipe import recipe_key
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
-from tests.engine.builders import ended, kinds, settings_for, until, working
+from tests.engine.builders import ended, kinds, settings_for, working
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.changing import Changing, changing_site
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 

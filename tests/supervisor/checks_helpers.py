@@ -12,7 +12,7 @@ from corral.supervisor.checks import (
 )
 from tests.services.ports import free_port
 from tests.services.process import find_binary
-from tests.supervisor.programs import until
+from tests.waiting import block_until
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def redis_with(folder: Path, *options: str) -> Iterator[str]:
     command = [server, "--port", str(port), "--dir", str(folder), "--save", ""]
     with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL) as process:
         try:
-            until(lambda: not redis_health(f"redis://127.0.0.1:{port}/0").problem.startswith("no Redis"))
+            block_until(lambda: not redis_health(f"redis://127.0.0.1:{port}/0").problem.startswith("no Redis"))
             yield f"redis://127.0.0.1:{port}/0"
         finally:
             process.kill()

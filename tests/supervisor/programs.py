@@ -2,8 +2,7 @@
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import psutil
 
 from corral.supervisor.plan import WELL, Adopts, Service, ServiceHealth
-from tests.slack import SLACK
 
 # Says in a journal when it begins and ends; is ready once its file is there.
 _PROGRAM = """
@@ -75,10 +73,3 @@ def have_ended(processes: list[psutil.Process]) -> bool:
         except psutil.NoSuchProcess:
             continue
     return True
-
-
-def until(condition: Callable[[], object], within_s: float = 10.0) -> None:
-    deadline = time.monotonic() + within_s * SLACK
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)

@@ -15,7 +15,8 @@ from corral.supervisor.records import MARKER, ProcessRecord, is_running, start_t
 from corral.wiring.services import Installation, environment_of, identity_of
 from tests.services import RedisServer
 from tests.services.ports import free_port
-from tests.supervisor.programs import running, until
+from tests.supervisor.programs import running
+from tests.waiting import block_until
 
 
 def test_what_was_given_reaches_the_other_processes(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_our_own_redis_keeps_to_itself_and_is_known_again(tmp_path: Path) -> Non
     assert {"bind 127.0.0.1", 'save ""', "appendonly no", "maxmemory-policy noeviction"} <= set(lines)
     environment = {**os.environ, MARKER: "a-marker"}
     with running(*redis.command, env=environment, stdout=subprocess.DEVNULL) as process:
-        until(lambda: redis.check(None) == WELL)
+        block_until(lambda: redis.check(None) == WELL)
         assert redis_health(url.replace("s%23cret", "wrong")).hopeless
         started = start_time_of(process.pid)
         assert started is not None
@@ -82,7 +83,7 @@ def test_a_user_of_the_redis_may_be_named(tmp_path: Path) -> None:
     [redis, _] = Installation(Settings(data_dir=tmp_path, celery_broker_url=url)).services()
     redis.prepare()
     with running(*redis.command, stdout=subprocess.DEVNULL):
-        until(lambda: redis.check(None) == WELL)
+        block_until(lambda: redis.check(None) == WELL)
 
 
 def test_another_installation_on_the_same_redis_is_warned_about_once(tmp_path: Path, redis_server: RedisServer) -> None:

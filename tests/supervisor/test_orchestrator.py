@@ -30,7 +30,8 @@ from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.stack import environment
-from tests.supervisor.programs import have_ended, journal, running, service, until
+from tests.supervisor.programs import have_ended, journal, running, service
+from tests.waiting import block_until
 
 METHODS = {
     "start_redis": [],
@@ -123,7 +124,7 @@ def test_a_dead_worker_is_started_again_at_once_and_a_silent_one_is_left_alone(
     assert psutil.pid_exists(pid)
 
     os.kill(pid, signal.SIGKILL)
-    until(lambda: small._supervisor is not None and not small._supervisor.is_running("worker-1"))
+    block_until(lambda: small._supervisor is not None and not small._supervisor.is_running("worker-1"))
     assert small.restart_celery_if_dead()
     assert small.is_celery_alive()
     assert int(file.read_text()) != pid
@@ -213,7 +214,7 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
         number, code = (signal.SIGINT, -signal.SIGINT) if LEVEL else (signal.SIGTERM, 128 + signal.SIGTERM)
         script.send_signal(number)
         assert script.wait(20 * SLACK) == code
-    until(lambda: have_ended(family), 2.0)
+    block_until(lambda: have_ended(family), 2.0)
     assert redis_health(redis_server.url(11)) == WELL, "it was there before us"
     assert not (tmp_path / "var/redis").exists()
 

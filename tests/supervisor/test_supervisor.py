@@ -20,7 +20,8 @@ from corral.supervisor.records import MARKER, AlreadySupervised, ProcessRecord, 
 from corral.supervisor.status import ServiceStatus, read_status
 from corral.supervisor.supervisor import ServiceFailed, Supervisor
 from tests.slack import SLACK
-from tests.supervisor.programs import have_ended, journal, program, running, service, shell, until
+from tests.supervisor.programs import have_ended, journal, program, running, service, shell
+from tests.waiting import block_until
 
 NEVER_WELL = ServiceHealth(is_well=False, problem="not yet")
 Supervising = Callable[..., Supervisor]
@@ -82,7 +83,7 @@ def test_what_is_killed_is_started_again_after_a_pause(tmp_path: Path, supervisi
     (tmp_path / "worker").unlink()
     os.kill(first.pid, signal.SIGKILL)
     killed_at = time.monotonic()
-    until(lambda: supervisor.state("worker") is ServiceState.RESTARTING)
+    block_until(lambda: supervisor.state("worker") is ServiceState.RESTARTING)
     between = status_of(supervisor, "worker")
     assert (between.problem, between.pid) == ("it was ended by SIGKILL", None)
     assert between.next_start_s is not None
@@ -125,9 +126,11 @@ def test_what_ends_leaves_no_children_behind(tmp_path: Path, supervising: Superv
     text = f"(trap '' TERM HUP INT; echo $$ > {tmp_path}/grandchild; while :; do sleep 60; done) & sleep 0.3; exit 1"
     supervisor = supervising(Service("parent", lambda _: NEVER_WELL, command=shell(text), adopts=Adopts.NEVER))
     supervisor.want(["parent"])
-    until(lambda: supervisor.state("parent") is ServiceState.RESTARTING)
+    block_until(lambda: supervisor.state("parent") is ServiceState.RESTARTING)
     supervisor.stop()
-    until(lambda: not [each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(each.info["cmdline"])])
+    block_until(
+        lambda: not [each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(each.info["cmdline"])]
+    )
 
 
 def test_what_was_never_well_is_given_up_with_its_last_words(tmp_path: Path, supervising: Supervising) -> None:
@@ -149,7 +152,7 @@ def test_what_is_not_well_in_time_is_stopped(tmp_path: Path, supervising: Superv
 
 def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising: Supervising) -> None:
     with running(*program("redis", tmp_path)) as others:
-        until((tmp_path / "redis").exists)
+        block_until((tmp_path / "redis").exists)
         supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS), service("worker", tmp_path, "redis"))
         supervisor.want(["worker"])
         supervisor.wait_up(["worker"])
@@ -166,12 +169,12 @@ def test_what_somebody_else_ran_and_stays_away_is_replaced(
     monkeypatch.setattr(plan, "_MISSED_AFTER_S", 0.3)
     supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS))
     with running(*program("redis", tmp_path)):
-        until((tmp_path / "redis").exists)
+        block_until((tmp_path / "redis").exists)
         supervisor.want(["redis"])
         supervisor.wait_up(["redis"])
     (tmp_path / "redis").unlink()
-    until(lambda: supervisor.state("redis") is ServiceState.DOWN, 10)
-    until(lambda: status_of(supervisor, "redis").is_ours and supervisor.state("redis") is ServiceState.UP, 10)
+    block_until(lambda: supervisor.state("redis") is ServiceState.DOWN, 10)
+    block_until(lambda: status_of(supervisor, "redis").is_ours and supervisor.state("redis") is ServiceState.UP, 10)
     assert journal(tmp_path) == ["start redis", "start redis"]
 
 
@@ -250,7 +253,7 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         family = psutil.Process(supervisor.pid).children(recursive=True)
         assert len(family) >= 4  # the child, the parent, the grandchild (and its sleep), the reaper
         supervisor.kill()
-        until(lambda: have_ended(family), 1.0)
+        block_until(lambda: have_ended(family), 1.0)
 
 
 def test_a_killed_reaper_is_replaced(tmp_path: Path, supervising: Supervising) -> None:
@@ -264,7 +267,7 @@ def test_a_killed_reaper_is_replaced(tmp_path: Path, supervising: Supervising) -
 
     [first] = reapers()
     first.kill()
-    until(lambda: [each.pid for each in reapers()] not in ([], [first.pid]))
+    block_until(lambda: [each.pid for each in reapers()] not in ([], [first.pid]))
 
 
 # -- records -------------------------------------------------------------------------------------------
@@ -275,7 +278,7 @@ def stranger(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A harmless process, marked as ours are."""
     environment = {**os.environ, MARKER: "the-marker"}
     with running(*shell("exec sleep 60"), env=environment, start_new_session=True) as process:
-        until(lambda: MARKER in Path(f"/proc/{process.pid}/environ").read_text())
+        block_until(lambda: MARKER in Path(f"/proc/{process.pid}/environ").read_text())
         yield process
 
 
@@ -357,7 +360,7 @@ def test_the_log_of_a_service_is_cut_before_and_while_it_runs(tmp_path: Path, su
     assert path.read_text() == "worker says hello\n"
     assert (tmp_path / "log/worker.log.1").stat().st_size == logs.MAX_BYTES + 1
     os.truncate(path, logs.MAX_BYTES + 2)
-    until(lambda: path.stat().st_size == 0, 10)
+    block_until(lambda: path.stat().st_size == 0, 10)
     assert (tmp_path / "log/worker.log.1").stat().st_size == logs.MAX_BYTES + 2
 
 

@@ -23,8 +23,9 @@ from tests.services import PostgresCluster, RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.supervisor.checks_helpers import redis_with, speaking
-from tests.supervisor.programs import have_ended, until
+from tests.supervisor.programs import have_ended
 from tests.supervisor.up_helpers import executed, lines_until
+from tests.waiting import block_until
 
 Started = Callable[..., "subprocess.Popen[str]"]
 
@@ -164,7 +165,7 @@ def test_everything_is_started_looked_after_and_stopped(
             for killed in (worker, shown["services"][0]):
                 os.kill(killed["pid"], signal.SIGKILL)
                 executed(api, site)
-                until(lambda: {each["state"] for each in api.get("/supervisor").json()["services"]} == {"up"}, 30)
+                block_until(lambda: {each["state"] for each in api.get("/supervisor").json()["services"]} == {"up"}, 30)
             redis, _, again = api.get("/supervisor").json()["services"]
             assert (redis["restarts"], again["restarts"], again["pid"] != worker["pid"]) == (1, 1, True)
             family += descendants(running)
@@ -189,7 +190,7 @@ def test_a_killed_supervisor_leaves_nothing(corral: Corral, port: int, running: 
     assert len(family) >= 3
     running.kill()
     running.wait()
-    until(lambda: have_ended(family), 1.0)
+    block_until(lambda: have_ended(family), 1.0)
 
 
 @pytest.mark.skipif(not LEVEL, reason="several seconds of a core; tests/supervisor/test_orchestrator.py adopts, too")

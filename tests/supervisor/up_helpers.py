@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from tests.supervisor.programs import until
+from tests.waiting import block_until
 
 
 def lines_until(process: "subprocess.Popen[str]", is_it: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
@@ -25,4 +25,4 @@ def executed(api: httpx.Client, site: str) -> None:
     body = {"target_url": f"{site}/articles", "fields": ["title"], "strategy": "http"}
     job = api.post("/jobs", json=body).json()
     run = api.post(f"/jobs/{job['id']}/runs").json()
-    until(lambda: api.get(f"/jobs/runs/{run['id']}").json()["status"] == "completed", 30)
+    block_until(lambda: api.get(f"/jobs/runs/{run['id']}").json()["status"] == "completed", 30)

@@ -8,9 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
 
-from tests.api.http.connections_helpers import health, until
+from tests.api.http.connections_helpers import health
 from tests.api.http.wire import ask, connected, head, is_closed
 from tests.stack import Stack, environment, stop
+from tests.waiting import block_until
 
 LIMIT = 8
 JSON = "Content-Type: application/json"
@@ -26,7 +27,7 @@ def test_idle_connections_keep_nobody_out(small: Stack) -> None:
         told = health(small)
         assert (told["status"], told["components"]["connections"]["status"]) == ("degraded", "full")
         assert is_closed(idle[0])
-    until(lambda: health(small)["status"] == "healthy", "it stays degraded")
+    block_until(lambda: health(small)["status"] == "healthy", within_s=20, otherwise="it stays degraded")
 
 
 def test_where_all_connections_have_a_request_only_health_is_answered(small: Stack) -> None:
@@ -34,7 +35,11 @@ def test_where_all_connections_have_a_request_only_health_is_answered(small: Sta
     with ExitStack() as stack:
         for _ in range(LIMIT + 1):
             stack.enter_context(connected(small.url)).sendall(half)
-        until(lambda: health(small)["components"]["connections"]["open"] > LIMIT, "they are not open")
+        block_until(
+            lambda: health(small)["components"]["connections"]["open"] > LIMIT,
+            within_s=20,
+            otherwise="they are not open",
+        )
         refused = ask(small.url, head("GET", "/jobs"))
         assert (refused.status, refused.error["code"]) == (503, "too_many_connections")
         assert refused.headers["retry-after"]
@@ -42,7 +47,9 @@ def test_where_all_connections_have_a_request_only_health_is_answered(small: Sta
         assert told["status"] == "degraded"
         assert "APP_API_MAX_CONNECTIONS allows 8" in told["components"]["connections"]["reason"]
         assert ask(small.url, head("GET", "/ready")).status == 200
-    until(lambda: ask(small.url, head("GET", "/jobs")).status == 200, "it does not recover")
+    block_until(
+        lambda: ask(small.url, head("GET", "/jobs")).status == 200, within_s=20, otherwise="it does not recover"
+    )
 
 
 def test_few_open_files_mean_fewer_connections_and_health_says_so(tmp_path: Path) -> None:
@@ -63,7 +70,11 @@ def test_few_open_files_mean_fewer_connections_and_health_says_so(tmp_path: Path
             told = json.loads(ask(url, head("GET", "/health", "Connection: close")).body)
             assert told["status"] == "degraded"
             assert "the open-file limit allows" in told["components"]["connections"]["reason"]
-        until(lambda: ask(url, head("GET", "/jobs", "Connection: close")).status == 200, "it does not recover")
+        block_until(
+            lambda: ask(url, head("GET", "/jobs", "Connection: close")).status == 200,
+            within_s=20,
+            otherwise="it does not recover",
+        )
     finally:
         stop(process)
         process.stdout.close()

@@ -14,10 +14,11 @@ from corral.api.http.connections import Connections
 from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
 from corral.api.streams import EventStream, Streams
-from tests.api.http.connections_helpers import health, until
+from tests.api.http.connections_helpers import health
 from tests.api.http.wire import ask, connected, head
 from tests.slack import SLACK
 from tests.stack import Stack
+from tests.waiting import block_until
 
 LIMIT = 3
 
@@ -50,7 +51,11 @@ def test_the_limit_is_exact_however_many_come_at_once(small: Stack) -> None:
         assert refused.error["code"] == "too_many_streams"
         assert refused.headers["retry-after"]
         assert health(small)["components"]["streams"] == {"status": "full", "open": LIMIT, "limit": LIMIT}
-    until(lambda: health(small)["components"]["streams"]["open"] == 0, "closed streams are not given back")
+    block_until(
+        lambda: health(small)["components"]["streams"]["open"] == 0,
+        within_s=20,
+        otherwise="closed streams are not given back",
+    )
 
 
 async def test_a_stream_that_nobody_reads_is_cut_and_gives_its_place_back() -> None:

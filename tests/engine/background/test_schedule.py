@@ -16,8 +16,9 @@ from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
-from tests.engine.builders import drill, ended, events, kinds, put, until, working
+from tests.engine.builders import drill, ended, events, kinds, put, working
 from tests.engine.crawl.site import Page, served
+from tests.waiting import until
 
 MINUTE_MS = 60_000
 

@@ -9,10 +9,10 @@ import pytest
 from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.runs.run import RunAction, RunState
 from corral.wiring.app import App
-from tests.engine.builders import until
 from tests.engine.crawl.crawling import crawled, ended, reasons, records, start
 from tests.engine.crawl.site import Page, served, tree
 from tests.slack import SLACK
+from tests.waiting import until
 
 
 async def test_every_page_is_read_once_and_recorded_once(app: App) -> None:

@@ -17,9 +17,10 @@ from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import report
-from tests.engine.builders import node_of, settings_for, until, working
+from tests.engine.builders import node_of, settings_for, working
 from tests.engine.crawl.crawling import crawled, ended, start
 from tests.engine.crawl.site import Page, Site, served, words_of
+from tests.waiting import until
 
 REAL = by_level(300, 5_000)
 MENU = [

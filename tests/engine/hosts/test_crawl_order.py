@@ -24,9 +24,10 @@ from corral.domain.runs.run import RunState
 from corral.engine.hosts.messages import SlotGrant, SlotKind, SlotRefusal, SlotWithdrawal, ToLimiter
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
-from tests.engine.builders import node_of, until, working
+from tests.engine.builders import node_of, working
 from tests.engine.crawl.site import Page, Site, served
 from tests.engine.hosts.limited_crawls import finished, gated, start
+from tests.waiting import until
 
 TEXT = {"content-type": "text/plain"}
 TARGET = parse_target("http://site.test/page")

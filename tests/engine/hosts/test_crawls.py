@@ -13,9 +13,10 @@ from corral.domain.runs.run import RunState
 from corral.store.tables import items
 from corral.wiring.app import App
 from tests.chaos.level import LEVEL
-from tests.engine.builders import node_of, until, working
+from tests.engine.builders import node_of, working
 from tests.engine.crawl.site import Page, Site, served
 from tests.engine.hosts.limited_crawls import finished, gated, start
+from tests.waiting import until
 
 
 def host_key(site: Site) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.engine.crawl.site import Page, served
 from tests.services.process import kill_tree
 from tests.stack import Stack, corral_up
 from tests.store.builders import CREATED, a_run, claim
+from tests.waiting import block_until
 
 SETTINGS = {
     "APP_BREAKER_FAILURES": "3",
@@ -28,14 +28,6 @@ SETTINGS = {
     "APP_RETRY_BASE_SECONDS": "0.05",
     "APP_RETRY_CAP_SECONDS": "0.1",
 }
-
-
-def until(condition: Callable[[], Any], within_s: float = 20) -> Any:
-    deadline = time.monotonic() + within_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"still not true after {within_s} s"
-        time.sleep(0.03)
-    return found
 
 
 def gate_of(stack: Stack, host_key: str) -> dict[str, Any]:
@@ -53,12 +45,14 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
             job = stack.job("/", max_attempts=50, respect_robots=False)
             site.pages["/"] = Page(status=500)
             first = stack.start(job)
-            until(lambda: gate_of(stack, host_key).get("breaker") == "open")
+            block_until(lambda: gate_of(stack, host_key).get("breaker") == "open", within_s=20)
             second = stack.start(job)
-            run = until(lambda: (now := stack.run(second["id"]))["waiting_reason"] == "breaker" and now)
+            run = block_until(
+                lambda: (now := stack.run(second["id"]))["waiting_reason"] == "breaker" and now, within_s=20
+            )
             assert (run["status"], run["attempt"]) == ("queued", 1)
             assert "Run waits for its host" in stack.messages(second["id"])
-            until(lambda: stack.run(first["id"])["waiting_reason"] == "breaker")
+            block_until(lambda: stack.run(first["id"])["waiting_reason"] == "breaker", within_s=20)
             told = told_by(stack)
             assert told["circuit_breaker"]["blocked_domains"] == [host_key]
             assert told["circuit_breaker"]["domain_failure_counts"][host_key] >= 3
@@ -81,7 +75,7 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
             for run in (first, second):
                 assert again.ended(run["id"])["status"] == "completed"
             assert again.run(second["id"])["attempt"] == 1
-            until(lambda: told_by(again)["circuit_breaker"]["total_blocked_domains"] == 0)
+            block_until(lambda: told_by(again)["circuit_breaker"]["total_blocked_domains"] == 0, within_s=20)
             _pace_is_set_over_http(again, site.url, host_key)
         assert site.hits["/"] == hits + 2
 

@@ -21,9 +21,10 @@ from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_api
 from tests.chaos.level import LEVEL, by_level
-from tests.engine.builders import ended, events, kinds, node_of, put, settings_for, sound, until, working
+from tests.engine.builders import ended, events, kinds, node_of, put, settings_for, sound, working
 from tests.engine.crawl.site import Page, served
 from tests.engine.hosts.limited_runs import gated, host_of
+from tests.waiting import until
 
 
 def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
@@ -74,7 +75,7 @@ async def test_a_host_with_a_delay_gets_its_next_run_while_pages_are_slow(
         settings = gated(tmp_path, host_delay_seconds=0.1, host_max_delay_seconds=1, http_timeout_seconds=60)
         async with working(settings) as app:
             await put(app, *[a_page(f"{site.url}/") for _ in range(8)])
-            await until(lambda: site.at_once >= 6, timeout_s=2.5)
+            await until(lambda: site.at_once >= 6, within_s=2.5)
 
 
 async def test_a_long_queue_of_a_full_host_does_not_keep_others_waiting_for_polls(
@@ -85,7 +86,7 @@ async def test_a_long_queue_of_a_full_host_does_not_keep_others_waiting_for_poll
     with served({"/": Page(takes_s=30)}) as full, served({"/": Page()}) as free:
         async with working(gated(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
             await put(app, *[a_page(f"{full.url}/") for _ in range(8 * MOST_SET_ASIDE)], a_page(f"{free.url}/"))
-            await until(lambda: free.hits["/"] == 1, timeout_s=4)
+            await until(lambda: free.hits["/"] == 1, within_s=4)
 
 
 async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path) -> None:
@@ -176,13 +177,13 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
             before = site.hits["/"]
 
             # Still ill when it is probed first: one request, and everybody waits on.
-            await until(lambda: site.hits["/"] > before, timeout_s=40)
+            await until(lambda: site.hits["/"] > before, within_s=40)
             await asyncio.sleep(0.3)
             assert site.hits["/"] == before + 1
             assert host.condition.breaker.opened_at is not None
 
             site.pages["/"] = Page(takes_s=0.4)
-            await until(lambda: site.hits["/"] > before + 1, timeout_s=40)
+            await until(lambda: site.hits["/"] > before + 1, within_s=40)
             await asyncio.sleep(0.2)
             assert site.hits["/"] == before + 2
             runs = await ended(app, [*failing, *queued], timeout_s=by_level(20, 90))

@@ -10,8 +10,9 @@ from corral.domain.runs.run import RunAction, RunState
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
-from tests.engine.builders import drill, ended, kinds, node_of, put, sound, started, until, working
+from tests.engine.builders import drill, ended, kinds, node_of, put, sound, started, working
 from tests.slack import SLACK
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("move", [RunAction.CANCEL, RunAction.PAUSE])

@@ -17,8 +17,9 @@ from corral.engine.node import node as node_module
 from corral.engine.node import renewer
 from corral.store.open import open_store
 from corral.wiring.app import App
-from tests.engine.builders import With, drill, ended, events, kinds, node_of, put, settings_for, sound, started, until
+from tests.engine.builders import With, drill, ended, events, kinds, node_of, put, settings_for, sound, started
 from tests.engine.builders import working as a_node
+from tests.waiting import until
 
 # What is proved is what happens once a lease has run out, not how long ten seconds are.
 SHORT_S = 5.0
@@ -135,7 +136,7 @@ async def test_a_node_without_confirmed_renewals_starts_nothing_and_then_lets_go
     node = node_of(app)
     assert node._renewer.is_fenced
     assert node.executing == 1
-    await until(lambda: node.executing == 0, timeout_s=SHORT_S - FENCE_S + 2)
+    await until(lambda: node.executing == 0, within_s=SHORT_S - FENCE_S + 2)
     [waiting] = await put(app, drill())
     outage.is_on = False
     [run] = await ended(app, [waiting])

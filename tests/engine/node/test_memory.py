@@ -7,18 +7,8 @@ import pytest
 from corral.domain.runs.run import RunState
 from corral.engine.node.memory import default_limit_mib
 from corral.wiring.options import node_options
-from tests.engine.builders import (
-    drill,
-    ended,
-    kinds,
-    node_of,
-    put,
-    quarantined_run,
-    settings_for,
-    started,
-    until,
-    working,
-)
+from tests.engine.builders import drill, ended, kinds, node_of, put, quarantined_run, settings_for, started, working
+from tests.waiting import until
 
 
 async def test_a_worker_past_its_limit_is_replaced_when_it_is_done(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ from tests.engine.builders import (
     settings_for,
     sound,
     started,
-    until,
     working,
 )
+from tests.waiting import until
 
 
 async def test_a_run_is_executed_and_settled_with_its_record(app: App) -> None:
@@ -179,7 +179,7 @@ async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings
         [quarantined] = [event for event in await events(app, poison) if event.kind == "quarantined"]
         assert quarantined.meta["exit"] == "killed by SIGSEGV"
         assert "selftest: this worker kills itself now" in quarantined.meta["stderr"]
-        await until(lambda: _all_completed(app, good), timeout_s=60)
+        await until(lambda: _all_completed(app, good), within_s=60)
         assert {(await app.store.runs.get(id_)).losses for id_ in good} == {0}
         assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in good])
         await sound(app)
@@ -197,7 +197,7 @@ async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(
         good += await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
         run = await quarantined_run(app, poison)
         assert run.losses == 3
-        await until(lambda: _all_completed(app, good), timeout_s=60)
+        await until(lambda: _all_completed(app, good), within_s=60)
         assert {(await app.store.runs.get(id_)).losses for id_ in good} == {0}
 
 
@@ -208,7 +208,7 @@ async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None
         await until(lambda: _is_suspect(app, poison))
         slow = await put(app, *[drill("die", signal="SIGSEGV", after_s=20) for _ in range(3)])
         quick = await put(app, *[drill(record=True) for _ in range(50)])
-        await until(lambda: _all_completed(app, quick), timeout_s=15)
+        await until(lambda: _all_completed(app, quick), within_s=15)
         for id_ in [*held, *slow, poison]:
             await app.store.runs.apply_action(id_, RunAction.CANCEL)
 

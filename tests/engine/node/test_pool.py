@@ -12,7 +12,8 @@ from corral.engine.worker import messages
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
-from tests.engine.builders import drill, ended, kinds, node_of, put, started, until
+from tests.engine.builders import drill, ended, kinds, node_of, put, started
+from tests.waiting import until
 
 
 async def test_workers_that_die_while_starting_cost_no_run_anything(

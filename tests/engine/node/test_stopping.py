@@ -15,8 +15,9 @@ from corral.store.open import open_store
 from corral.wiring.app import App
 from corral.wiring.roles import open_client, open_node
 from tests.chaos.stack import stack_on
-from tests.engine.builders import With, drill, events, kinds, node_of, put, settings_for, sound, started, until, working
+from tests.engine.builders import With, drill, events, kinds, node_of, put, settings_for, sound, started, working
 from tests.slack import SLACK
+from tests.waiting import until
 
 
 async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: Path) -> None:

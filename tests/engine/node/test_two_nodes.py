@@ -5,7 +5,8 @@ from collections import Counter
 
 from corral.domain.runs.run import RunState
 from corral.settings import Settings
-from tests.engine.builders import drill, ended, node_of, put, sound, until, working
+from tests.engine.builders import drill, ended, node_of, put, sound, working
+from tests.waiting import until
 
 
 async def test_two_nodes_execute_each_run_once(shared_settings: Settings) -> None:

@@ -9,9 +9,9 @@ from corral.domain.runs.outcome import Fetched
 from corral.engine.worker.marker import SharedMark, context_of, mark_steps
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing.pool import ParsePool
-from tests.engine.builders import until
 from tests.fetch.browsing import a_task, browsing
 from tests.fetch.parser_builders import ORDINARY, a_request
+from tests.waiting import until
 
 RUN = ("a-run", 1)
 

@@ -10,9 +10,10 @@ from corral.domain.runs.queues import lane_of
 from corral.domain.runs.run import Run, RunAction, RunState
 from corral.engine.worker.kinds import registry
 from corral.wiring.app import App
-from tests.engine.builders import ended, settings_for, started, until, working
+from tests.engine.builders import ended, settings_for, started, working
 from tests.engine.worker.toy_kind import TOY_KIND
 from tests.shape.files import ROOT
+from tests.waiting import until
 
 # A worker is a process of its own, so it registers the kind when it starts.
 _REGISTER_IN_WORKERS = """

@@ -23,9 +23,10 @@ from corral.fetch.browser.launch_args import (
 from corral.fetch.http import HttpExecutor
 from corral.fetch.proxy.forward_proxy import ProxyLimits
 from corral.fetch.robots import Robots
-from tests.fetch.browsing import a_task, browsing, engine_of, serve, until
+from tests.fetch.browsing import a_task, browsing, engine_of, serve
 from tests.fetch.hostile import Hostile, hostile_server
 from tests.slack import SLACK
+from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
@@ -237,21 +238,21 @@ async def test_a_cancelled_run_leaves_nothing_open(browser: BrowserExecutor, sit
         with pytest.raises(asyncio.CancelledError):
             await run
         assert time.monotonic() - started < 0.5 * SLACK
-    await until(lambda: not engine.browser.contexts and not engine.active)
+    await until(lambda: not engine.browser.contexts and not engine.active, within_s=5)
     assert engine_of(browser) is engine
 
 
 async def test_twenty_pages_leave_no_trace(browser: BrowserExecutor, site: RunningSite) -> None:
     await browser.execute(a_task(f"{site.url}/empty"))
     engine = engine_of(browser)
-    await until(lambda: not engine.browser.contexts)
+    await until(lambda: not engine.browser.contexts, within_s=5)
     before = len(engine._sizes())
     for start in range(0, 20, 4):
         tasks = [a_task(f"{site.url}/shop/{number + 1}", "name") for number in range(start, start + 4)]
         outcomes = await asyncio.gather(*[browser.execute(task) for task in tasks])
         assert [type(outcome) for outcome in outcomes] == [Fetched] * 4
-    await until(lambda: not engine.browser.contexts)
-    await until(lambda: len(engine._sizes()) <= before + 1)
+    await until(lambda: not engine.browser.contexts, within_s=5)
+    await until(lambda: len(engine._sizes()) <= before + 1, within_s=5)
     assert engine_of(browser) is engine
     assert sum(engine._sizes().values()) < 500 * 1024 * 1024
 

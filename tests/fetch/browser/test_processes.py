@@ -21,9 +21,10 @@ from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.browser.processes import BrowserProcess, carries, descendants, is_renderer
 from corral.fetch.browser.profile_folder import BrowserHome, homes_root, sweep_homes
 from corral.fetch.limits import MIB
-from tests.fetch.browsing import a_task, browsing, engine_of, needs_chromium, serve, until
+from tests.fetch.browsing import a_task, browsing, engine_of, needs_chromium, serve
 from tests.fetch.hostile import Hostile, hostile_server
 from tests.slack import SLACK
+from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
@@ -80,7 +81,7 @@ async def test_after_a_crash_the_next_run_has_a_working_browser(
     assert await is_working(browser, site)
     engine = engine_of(browser)
     run = asyncio.create_task(browser.execute(a_task(f"{site.url}/shop/1", "name", "never", timeout_s=15)))
-    await until(lambda: len(engine.browser.contexts) == 1)
+    await until(lambda: len(engine.browser.contexts) == 1, within_s=5)
     await asyncio.sleep(0.6)
     if victim == "renderer":
         pids = [pid for pid in descendants(engine.pids[-1]) if is_renderer(pid)]
@@ -96,8 +97,8 @@ async def test_after_a_crash_the_next_run_has_a_working_browser(
     assert await is_working(browser, site)
     assert time.monotonic() - started < 10
     if victim != "renderer":
-        await until(lambda: not alive(engine.pids))
-        await until(lambda: not engine._home.path.exists())
+        await until(lambda: not alive(engine.pids), within_s=5)
+        await until(lambda: not engine._home.path.exists(), within_s=5)
 
 
 @pytest.mark.parametrize("kind", ["gpu-process", "zygote", "utility"])
@@ -163,7 +164,7 @@ async def test_a_worn_browser_is_replaced_when_nobody_is_in_it(site: RunningSite
         second = engine_of(browser)
         assert second is not first
         assert (first.pages, second.pages) == (3, 3)
-        await until(lambda: not alive(first.pids) and not first._home.path.exists())
+        await until(lambda: not alive(first.pids) and not first._home.path.exists(), within_s=5)
     assert not alive(second.pids)
     assert not second._home.path.exists()
 
@@ -189,7 +190,9 @@ async def test_a_killed_worker_leaves_no_process_and_its_folder_is_swept(site: R
         worker.kill()
     worker.wait(5)
     worker.stdout.close()
-    await until(lambda: not [each for each in processes if psutil.pid_exists(each.pid) and each.is_running()])
+    await until(
+        lambda: not [each for each in processes if psutil.pid_exists(each.pid) and each.is_running()], within_s=5
+    )
     sweep_homes()
     assert not Path(home).exists()
 
@@ -202,7 +205,7 @@ async def test_a_sweep_leaves_the_living_alone_and_ends_only_what_was_written_do
     bystander = subprocess.Popen(["sleep", "60"])
     try:
         # A process has its environment a moment after it has been started.
-        await until(lambda: carries(left_over.pid, f"TMPDIR={dead.path}"))
+        await until(lambda: carries(left_over.pid, f"TMPDIR={dead.path}"), within_s=5)
         found = [BrowserProcess.of(process.pid) for process in (left_over, bystander)]
         reused = BrowserProcess(left_over.pid, 1)
         dead.write_down([record for record in (*found, reused) if record is not None])

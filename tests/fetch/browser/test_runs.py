@@ -14,8 +14,9 @@ from corral.fetch.browser.processes import BrowserProcess, descendants
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
 from tests.engine.builders import ended, events, kinds, node_of, settings_for, sound, started, working
-from tests.fetch.browsing import needs_chromium, until
+from tests.fetch.browsing import needs_chromium
 from tests.fetch.hostile import PAGE, ROUTES, Hostile, Request
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -57,7 +58,7 @@ async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Pa
             [worker] = node_of(app).worker_pids
             below = list(descendants(worker))
             assert below
-    await until(lambda: not [pid for pid in below if BrowserProcess.of(pid)])
+    await until(lambda: not [pid for pid in below if BrowserProcess.of(pid)], within_s=5)
 
 
 def is_browser(pid: int) -> bool:

@@ -1,7 +1,7 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
 from tests.fetch.hostile import ROUTES, Hostile, Request, fixed, hostile_server
-from tests.slack import SLACK
+from tests.waiting import until
 
 LIMITS = ProxyLimits(connect_s=0.5, idle_s=0.6, max_head_bytes=16 * 1024, max_run_bytes=200_000, max_run_requests=50)
 
@@ -47,12 +47,6 @@ async def say_raw(proxy: ForwardProxy, data: bytes) -> bytes:
         return answer
     finally:
         writer.close()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(2 * SLACK):
-        while not is_so():  # noqa: ASYNC110 - what is waited for happens in a server without such events
-            await asyncio.sleep(0.01)
 
 
 async def test_a_plain_request_reaches_an_allowed_host(proxy: ForwardProxy, hostile: Hostile) -> None:
@@ -290,11 +284,11 @@ async def test_silence_and_oversized_heads_end_a_connection(proxy: ForwardProxy,
 async def test_a_revoked_run_loses_its_connections(proxy: ForwardProxy, hostile: Hostile) -> None:
     granted = proxy.admit()
     saying = asyncio.create_task(say(proxy, f"GET {hostile.url('/trickle')} HTTP/1.1", signed(granted)))
-    await until(lambda: hostile.open_now == 1)
+    await until(lambda: hostile.open_now == 1, within_s=2)
     proxy.revoke(granted)
     async with asyncio.timeout(2):
         await saying
-    await until(lambda: not hostile.open_now and not granted.tasks)
+    await until(lambda: not hostile.open_now and not granted.tasks, within_s=2)
 
 
 async def test_too_many_connections_are_not_served(egress: Egress, hostile: Hostile) -> None:
@@ -303,7 +297,7 @@ async def test_too_many_connections_are_not_served(egress: Egress, hostile: Host
     try:
         granted = proxy.admit()
         waiting = asyncio.create_task(say(proxy, f"GET {hostile.url('/silent')} HTTP/1.1", signed(granted)))
-        await until(lambda: hostile.open_now == 1)
+        await until(lambda: hostile.open_now == 1, within_s=2)
         assert await say(proxy, f"GET {hostile.url()} HTTP/1.1", signed(granted)) == b""
         assert (await waiting).startswith(b"HTTP/1.1 502 ")
     finally:
